@@ -1,4 +1,4 @@
-"""What a search in the list of breached passwords costs: a list of many entries, made here and thrown away.
+"""Measures a search in the list of breached passwords, with a generated list that is deleted at the end.
 
 Run with `.venv/bin/python -m benchmarks breached_passwords`, or with `-- --entries 100000000` for a longer list. Prints the median of the
 rounds for each call, with the file in the page cache and after it was dropped from there, and what a process holds in memory.

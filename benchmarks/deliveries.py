@@ -1,9 +1,9 @@
-"""Deliveries a second of one worker process against a SCIM server that answers at once, beside a bare `requests` loop.
+"""Measures deliveries per second of one worker process to a SCIM server that answers at once, compared with a bare `requests` loop.
 
     python -m benchmarks.deliveries [users]
 
-Each user is created and then changed: one POST, then a lookup and a PUT. Uses DATABASE_URL and REDIS_URL, makes a tenant
-of its own and leaves it behind.
+Each user is created and then changed: one POST, then a lookup and a PUT. Uses DATABASE_URL and REDIS_URL, creates a tenant
+and does not delete it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The cost of recording a save: the same update with and without trigger and recorder, in turn, on one connection.
 
 Run with `.venv/bin/python -m benchmarks.recording [rounds]` against a migrated database (`DATABASE_URL`). Prints medians in
-milliseconds and the ratio; it creates a tenant and leaves it behind.
+milliseconds and the ratio; it creates a tenant and does not delete it.
 """
 
 from __future__ import annotations

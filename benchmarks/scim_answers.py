@@ -1,4 +1,4 @@
-"""A SCIM server that answers at once and knows one user: what a delivery costs shows best when the other side costs nothing.
+"""A SCIM server with one user that answers at once, so that a measurement shows the cost of a delivery alone.
 
 python -m benchmarks.scim_answers <port>
 """

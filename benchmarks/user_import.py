@@ -2,7 +2,7 @@
 
 Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). Three imports of the
 same rows in one run, each into a new tenant: recorded and numbered; the same beside another writer of the tenant; and bare,
-without triggers and recorder. It leaves the tenants behind.
+without triggers and recorder. It does not delete the tenants.
 """
 
 from __future__ import annotations

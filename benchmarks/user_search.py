@@ -1,5 +1,5 @@
-"""Searches of users in a tenant of a million: pages with totals, as client libraries request them, and the cost of the indexes
-for writes.
+"""Measures searches in a tenant with a million users: pages with totals, as client libraries request them, and the cost of the
+indexes for writes.
 
 Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates a database beside the one in `DATABASE_URL`,
 fills it without the recorder, and drops it at the end. Prints the median and the minimum of 20 in milliseconds, from the

@@ -24,7 +24,7 @@ _SECRETS = (
         ),
         rf"\1{MASKED}",
     ),
-    # A password in the address of a database or broker.
+    # A password in the URL of a database or broker.
     (("://",), re.compile(r"(?i)\b([a-z+]+://[^\s:/@]*:)[^\s@/]+@"), rf"\1{MASKED}@"),
 )
 

@@ -51,7 +51,7 @@ _EARLIEST: Schema = {
         "type": "string",
         "nullable": True,
         "format": "date-time",
-        "description": "When the event after it was recorded; null when no event is left.",
+        "description": "When the event after this cursor was recorded; null if there is none.",
     },
 }
 CANARY: Schema = {

@@ -17,6 +17,6 @@ class EventsConfig(AppConfig):
         figures.register(figures.EVENTS)
         receivers.connect()
         tripwire.connect()
-        # Purge the head first, so that nothing more is recorded or numbered, and the streams, so that nothing is dispatched.
+        # Purge the head first, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.
         # Marks go last: a late change of a recorded row leaves one.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally"))

@@ -61,7 +61,7 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 
 @register(Tags.database)
 def check_database_identity(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a database other than the noted one, until `manage.py events restored` confirms it.
+    """Report a database other than the one whose identity is stored, until `manage.py events restored` confirms it.
 
     A warning: a planned switchover loses nothing, and an unattended failover must not wait for an operator.
     """

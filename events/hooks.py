@@ -32,7 +32,7 @@ class LogFollower(Protocol):
         """Describe the effects of `step_back`, one sentence each."""
 
     def step_back(self, tenant_id: str, *, head: int) -> None:
-        """Discard all state beyond the head, in the caller's transaction: the database went back in time."""
+        """Discard all state beyond the head, in the caller's transaction, after the database was restored to an earlier state."""
 
 
 _followers: list[LogFollower] = []

@@ -1,4 +1,4 @@
-"""Every metric that a process counts about the stream, under standard metric names.
+"""Metrics that each process counts about event streams, named by the conventions of Prometheus.
 
 No metric has a label for a tenant, a client or an address: each value would be a series for ever, and would disclose one tenant's
 activity to another. `config.metrics` exposes them; `events.figures` has the values that only the database knows.
@@ -29,21 +29,26 @@ HEARTBEATS = Counter("sse_heartbeats", "Heartbeats written.", registry=REGISTRY)
 LAG_EVENTS = Histogram(
     "sse_lag_events", "Events not yet written to a stream, sampled by the timer of the stream.", buckets=_DISTANCES, registry=REGISTRY
 )
-LAG_SECONDS = Histogram("sse_lag_seconds", "Age of the oldest of these events, 0 without one.", buckets=(0, *_LATENCIES), registry=REGISTRY)
+LAG_SECONDS = Histogram(
+    "sse_lag_seconds",
+    "Age of the oldest event that is not yet written to a stream; 0 without one.",
+    buckets=(0, *_LATENCIES),
+    registry=REGISTRY,
+)
 COMMIT_TO_WRITE = Histogram(
     "sse_commit_to_write_seconds",
-    "From the numbering of an event to the end of its write, sampled; for canaries, from the request.",
+    "Seconds from the numbering of an event to the end of its write, sampled; for canaries, seconds from the request.",
     ["kind"],
     buckets=_LATENCIES,
     registry=REGISTRY,
 )
 WRITE_BLOCKED = Histogram(
-    "sse_write_blocked_seconds", "Writes that had to wait for their reader for 10 ms or longer.", buckets=_LATENCIES, registry=REGISTRY
+    "sse_write_blocked_seconds", "Seconds that a write waited for a slow client, if 10 ms or longer.", buckets=_LATENCIES, registry=REGISTRY
 )
 BUFFER_BYTES = Gauge("sse_buffer_bytes", "Bytes of frames held for all streams.", registry=REGISTRY, multiprocess_mode="livesum")
 PAGE_READS = Counter("sse_page_reads", "Pages of the log read for streams that were behind.", registry=REGISTRY)
-PAGE_CACHE_HITS = Counter("sse_page_cache_hits", "Pages that another stream had read or was reading.", registry=REGISTRY)
-HINTS_MISSED = Counter("hint_missed", "Grown logs that the poll found before any hint.", registry=REGISTRY)
+PAGE_CACHE_HITS = Counter("sse_page_cache_hits", "Requests for a log page that another stream had read or was reading.", registry=REGISTRY)
+HINTS_MISSED = Counter("hint_missed", "Times that polling found new log entries before a hint arrived.", registry=REGISTRY)
 LEASES_RECLAIMED = Counter("lease_reclaimed", "Connection slots reclaimed from processes that died.", registry=REGISTRY)
 LOOP_LAG = Histogram(
     "event_loop_lag_seconds",

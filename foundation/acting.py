@@ -1,6 +1,6 @@
-"""The actor of the present act: staff, a client of the management interface, a user at the account page, or a command line. Pure.
+"""Holds the actor of the present act: staff, a client of the management interface, a user at the account page, or a command line. Pure.
 
-Set at the edges, read by the audit log. Work without an actor (a worker, a login) has no act and no entry.
+Middleware and commands set the act; the audit log reads it. Work without an actor (a worker, a login) has no act and no entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ActorKind = Literal["staff", "client", "command", "service", "user"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An actor; the name is for people, the id stays when a name changes."""
+    """An actor. The name is for display; the id stays the same when the name changes."""
 
     kind: ActorKind
     id: str

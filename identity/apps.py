@@ -10,7 +10,7 @@ class IdentityConfig(AppConfig):
         from identity import checks  # noqa: F401, PLC0415
         from identity.purging import cover  # noqa: PLC0415
 
-        # The audit log outlives its tenant: it still tells who deleted the tenant and what was changed in it.
+        # The audit log outlives its tenant: it still records the actor that deleted the tenant, and the changes in the tenant.
         cover("identity", platform_wide=("Tenant", "FormerTenant"), outliving=("AuditEntry",))
         # Acts of staff in the admin, found by the account.
         cover("admin")

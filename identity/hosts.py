@@ -124,7 +124,7 @@ def canonical_address(tenant_id: str) -> str:
 
 
 def address_beside(authority: str, tenant_id: str) -> str:
-    """Return the address of a tenant for the reader of a page at `authority`, the checked Host of the request.
+    """Return the base URL of a tenant for the reader of a page at `authority`, the checked Host of the request.
 
     Without a proxy, the hosts of all tenants have the same port as that page.
     """

@@ -1,5 +1,5 @@
-"""What tokens cost beside npm oidc-provider, SAML responses beside npm samlp: one process each, in turn, in one run; and what
-checking a token costs `/events`.
+"""Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process; the servers
+are measured in turn in one run. Also measures the cost of checking a token `/events`.
 
     make bench-auth                                                into docs/performance.md
     .venv/bin/python -m benchmarks auth                            prints only
@@ -45,7 +45,7 @@ SCENARIOS: dict[str, _Requests[Subject]] = {
 # Scenarios in which the peer stores or reads rows: it is measured with its rows in PostgreSQL as well.
 _WITH_ROWS = ("refresh_token", "userinfo")
 _ALL_CORES, _SAML, _VERIFICATION = "client_credentials, all cores", "saml", "verification"
-# Logins are limited per minute and address, in a measurement too.
+# The limit of logins per minute and IP address is active during a measurement, too.
 _MOST_CONNECTIONS = 10
 
 

@@ -22,7 +22,7 @@ from config.launcher.peers import place_of
 
 _ACS = "https://app.example.test/acs"
 _PEER = "federation"
-# No limit may take effect: all requests come from one address.
+# No limit may take effect: all requests come from one IP address.
 _LIMITS = dict.fromkeys(("RATE_LIMIT_PER_SECOND", "RATE_LIMIT_BURST", "ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST"), "1000000")
 
 

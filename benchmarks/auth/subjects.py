@@ -30,13 +30,13 @@ _START_SECONDS = 40.0
 _HERE = Path(__file__).parent
 # Beside the packages of the peers: Node searches a package in the folder of the program, then in its parents.
 _PLACE = PLACE / "auth"
-# More than any server answers, so that proofs never run out.
+# More requests than any server can answer in a run, so that each request has an unused proof.
 _MOST_PROOFS_PER_SECOND = 3000
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A running server: its address, and the credentials of its clients. One refresh token and one access token per connection."""
+    """A running server: its URL, and the credentials of its clients. One refresh token and one access token per connection."""
 
     name: str
     pid: int
@@ -141,9 +141,9 @@ def oidc_provider(connections: int, *, processes: int = 1, in_postgresql: bool =
         with server:
             try:
                 assert server.stdout is not None
-                # It prints other lines before.
+                # The peer prints other lines before this one.
                 lines = (line for line in server.stdout if line.startswith(b"{"))
-                # Each process prints it; the tokens of the last one count, and with several processes none is needed.
+                # Each process prints its tokens. The tokens of the last process are used; several processes need none.
                 for line in islice(lines, processes):
                     said = json.loads(line)
                 client = {"client_id": "bench", "client_secret": "only-for-a-measurement"}

@@ -1,6 +1,6 @@
-"""Measure provisioning on durable servers of its own: `make bench-provisioning`. `--quick` tries it out, `--document` writes the page.
+"""Measure provisioning on private durable servers: `make bench-provisioning`. `--quick` tries it out, `--document` writes the page.
 
-Uses DATABASE_URL and REDIS_URL where they are set. Figures of one run compare with each other; those of two runs do not.
+Uses DATABASE_URL and REDIS_URL where they are set. Compare only figures of the same run.
 """
 
 from __future__ import annotations

@@ -29,12 +29,12 @@ _STREAMS = 4
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small numbers, which show that it works")
+    parser.add_argument("--quick", action="store_true", help="use small numbers, only to check that the benchmark runs")
     parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md")
-    parser.add_argument("--scenarios", nargs="+", choices=_SCENARIOS, default=_SCENARIOS, help="some of them; all by default")
+    parser.add_argument("--scenarios", nargs="+", choices=_SCENARIOS, default=_SCENARIOS, help="scenarios to run; all by default")
     options = parser.parse_args()
     if options.document and tuple(options.scenarios) != _SCENARIOS:
-        parser.error("the page holds the figures of one whole run")
+        parser.error("--document needs all scenarios: docs/performance.md shows the figures of one complete run")
     share = 20 if options.quick else 1
     results: dict[str, Any] = {"cores": os.cpu_count()}
     with answering() as base:
@@ -57,10 +57,10 @@ def main() -> int:
 
 
 def rate(base: str, *, rounds: int, people: int) -> list[dict[str, float]]:
-    """One worker process and the bare loop in turn, several times, so that other load affects both."""
+    """Measure one worker process and the bare loop alternately, so that other load on the machine affects both."""
     measured = []
     with working(1) as worker:
-        queue(base, 10).run()  # Its start-up is not part of a delivery.
+        queue(base, 10).run()  # Warm up the worker, so that its start-up is not measured.
         for _ in range(rounds):
             waiting = queue(base, people)
             bare = [_bare(base, people)]
@@ -89,7 +89,7 @@ def one_user(base: str, events: int) -> dict[str, float]:
 
 
 def recovery(base: str, people: int) -> dict[str, float]:
-    """The backlog of an outage, from the resumption to the last outcome, with one process per core."""
+    """Measure how long one process per core takes to deliver the backlog of an outage."""
     waiting = queue(base, people)
     with working(os.cpu_count() or 2):
         seconds = waiting.run()
@@ -97,8 +97,8 @@ def recovery(base: str, people: int) -> dict[str, float]:
 
 
 def memory(base: str, people: int) -> dict[str, float]:
-    """The resident memory of one worker process over its deliveries, as the slope of a straight line through the samples."""
-    # One recorded event is a delivery for each stream.
+    """Measure the memory growth of one worker process per delivery: the slope of a line fitted to the samples."""
+    # Each recorded event becomes one delivery per stream.
     waiting = queue(base, people, streams=_STREAMS)
     samples: list[tuple[int, float]] = []
 

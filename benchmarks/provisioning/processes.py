@@ -1,4 +1,4 @@
-"""The measured worker, and the kernel's figures of it."""
+"""Starts the worker under test, and reads its processor time and memory from /proc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any
 
 @contextmanager
 def working(processes: int) -> Iterator[int]:
-    """Run a worker with this many processes; yield the id of its parent. Its log is discarded at the cost of a file.
+    """Run a worker with this many processes, and yield the id of the parent process.
+
+    The log goes to /dev/null, so that writing it costs about as much as writing to a file.
 
     Processes are never recycled, because the memory and processor time of a new one start at zero.
     """
@@ -44,6 +46,6 @@ def _children(worker: int) -> list[int]:
 
 
 def _processor_seconds(pid: int) -> float:
-    # After the name, which may contain blanks: user and system time are the 12th and 13th fields from there.
+    # Split after the process name, which may contain blanks. User and system time are fields 12 and 13 of the rest.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

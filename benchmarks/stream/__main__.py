@@ -1,7 +1,7 @@
 """Measure the event stream beside its peers, all in one run: `make bench-stream`, or with options below.
 
 Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others, migrates, measures, writes the figures as
-JSON, and the table and the plot of the documentation. Figures of one run compare with each other; those of two runs do not.
+JSON, and the table and the plot of the documentation. Compare only figures of the same run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From commit to the first byte at each subscriber, beside the lower bound, while a management client loads the same process."""
+"""Measures the time from commit to the first byte at each subscriber, and the lower bound, while a management client loads the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST_SECONDS = 0.5
 
 
 def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, world: World) -> Figures:
-    """Our own latency: each sample is one saved user and one bare write, in turn."""
+    """Measure our own latency: each sample is one saved user and one bare write, in turn."""
     with ExitStack() as stack:
         reader = stack.enter_context(open_streams(subject, programs, Shape(1, streams)))
         bare = stack.enter_context(floor())
@@ -35,7 +35,7 @@ def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, wo
 
 
 def peer_latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes) -> Figures:
-    """The latency of a server that gets events by request and stores nothing durably: from the request to each subscriber."""
+    """Measure the latency from the request to each subscriber, for a server that gets events by request and stores nothing durably."""
     with open_streams(subject, programs, Shape(1, streams)) as reader:
         return _of_streams(*_samples(subject, reader, sizes, None), streams)
 

@@ -13,7 +13,7 @@ from benchmarks.stream.world import World
 from config.launcher import web
 from config.launcher.processes import Process
 
-# Limits are active as in production, and never reached.
+# Limits are active as in production, but high enough that they are never reached.
 UNLIMITED = {
     "RATE_LIMIT_PER_SECOND": "1000000",
     "RATE_LIMIT_BURST": "1000000",

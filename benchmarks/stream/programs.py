@@ -37,7 +37,7 @@ class Count:
 
 
 class Reader:
-    """The reader process, spoken to in lines; see `reader.c` for the commands."""
+    """The reader process, which is controlled by lines of text; see `reader.c` for the commands."""
 
     def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
         self._process = process
@@ -86,7 +86,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Programs:
-    """Where the compiled programs are; None without a compiler."""
+    """Directory of the compiled programs; None without a compiler."""
 
     directory: Path
     reader_program: Path | None

@@ -1,4 +1,4 @@
-"""One stream from a cursor over a long history, beside a bare psycopg fetch of the same rows."""
+"""Compares one stream from a cursor over a long history with a bare psycopg fetch of the same rows."""
 
 from __future__ import annotations
 

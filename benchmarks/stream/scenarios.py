@@ -18,8 +18,8 @@ Figures = dict[str, Any]
 _WARM_UP = Shape(1, 8)
 _SETTLE_SECONDS = 1.0
 _REST_SECONDS = 1.0
-# Seconds between events of different tenants: the same for every server, so that a server without durable events does not gain
-# warmer caches.
+# Seconds between events of different tenants. The same for every server: a server without durable events publishes faster, and
+# would otherwise run with warmer caches.
 _PACE_SECONDS = 0.01
 
 
@@ -34,14 +34,14 @@ class Numbers:
     next: int = 1
 
     def take(self, count: int = 1) -> int:
-        """Return the first of this many numbers."""
+        """Reserve `count` numbers and return the first."""
         first, self.next = self.next, self.next + count
         return first
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a run. Rounds are repeated and their median counts; a round ends early when its time is over."""
+    """The sizes of a run. Figures are medians of repeated rounds; a round ends early when its time is over."""
 
     rounds: int = 3
     streams: int = 1000
@@ -69,10 +69,10 @@ QUICK = Sizes(
 
 
 def fan_out(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """One event at a time to one channel after the other; returns processor time per delivered frame.
+    """Publish one event at a time, to each channel in turn. Return the processor time per delivered frame.
 
-    The consumption of the idle server is measured before and subtracted, so that a slow writer does not make a server look
-    expensive.
+    The processor time of the idle server is measured first and subtracted. Otherwise the idle time during a slow publish would
+    count as the cost of frames.
     """
     with open_streams(subject, programs, shape) as reader:
         resting = Meter(subject.pids())
@@ -109,7 +109,7 @@ def _one_at_a_time(subject: Subject, reader: Reader, shape: Shape, sizes: Sizes,
 
 
 def burst(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Many events at once to one channel; returns delivered frames per second, from the commit to the last byte."""
+    """Publish many events at once to one channel; return delivered frames per second, from the commit to the last byte."""
     with open_streams(subject, programs, shape) as reader:
         rounds = []
         for _ in range(sizes.rounds):
@@ -129,7 +129,7 @@ def burst(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> F
 
 
 def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Open all streams as fast as the server accepts them, 64 at a time; returns streams per second."""
+    """Open all streams as fast as the server accepts them, 64 at a time; return streams per second."""
     rounds = []
     for _ in range(sizes.rounds):
         requests = subject.requests(shape, own_tokens=True)
@@ -148,9 +148,9 @@ def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -
 
 
 def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Memory per open stream of a new server, and its processor time while only heartbeats are sent."""
+    """Measure the memory per open stream of a new server, and the server's processor time while it sends only heartbeats."""
     with start() as subject:
-        # Memory that the first streams load stays constant for all later ones.
+        # Open a few streams first: they allocate memory that all later streams share.
         with open_streams(subject, programs, _WARM_UP) as reader:
             subject.publish(0, sizes.numbers.take())
             _delivered(reader, _WARM_UP.each)

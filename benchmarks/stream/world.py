@@ -32,7 +32,7 @@ _SCOPES = ("read:events", "read:users", "update:users")
 _TOKEN_SECONDS = 7200
 # More than any measurement opens, because limits are not measured.
 _CONNECTIONS_PER_TENANT = 100_000
-# Further tenants only listen: creating a user for each of a thousand takes longer than the measurement.
+# Further tenants have only listeners: creating a user for each of a thousand takes longer than the measurement.
 _WRITERS = 125
 _COPY = "COPY events_event (event_id, tenant_id, type, root, time, body) FROM STDIN (FORMAT binary)"
 _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "bytea")

@@ -33,7 +33,7 @@ _SCRIPTS = {"ja": ("\u3040", "\u9fff"), "ar": ("\u0600", "\u06ff")}
 
 
 def problems_of(language: str, catalogue: Catalogue, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
-    """Yield a sentence for each text that is missing, obsolete, untranslated or wrong."""
+    """Yield a message for each text that is missing, obsolete, untranslated or wrong."""
     for key in texts:
         if catalogue.get(key[1], context=key[0] or None) is None:
             yield f"{language}: missing, run make messages: {key[1]!r}"
@@ -45,7 +45,7 @@ def problems_of(language: str, catalogue: Catalogue, texts: dict[tuple[str, str]
 
 
 def problems_of_files(language: str, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
-    """Yield a sentence for each file that differs from the output of `make messages`."""
+    """Yield a message for each file that differs from the output of `make messages`."""
     catalogue, path = merged(language, texts), path_of(language)
     for file, expected in ((path, as_po(catalogue)), (path.with_suffix(".mo"), as_mo(catalogue))):
         if not file.exists() or file.read_bytes() != expected:

@@ -31,7 +31,7 @@ _EVENTS = ["user.created", "user.updated", "user.deleted"]
 
 
 class ForeignTenants(Exception):
-    """The database holds tenants that are not the demo; nothing was added."""
+    """The database contains tenants other than the demo; nothing was added."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def data_directory() -> Path:
 
 
 def read() -> Options:
-    """Read the options. Raises `ImproperlyConfigured` with a sentence for an invalid value or a misspelled variable."""
+    """Read the options. Raises `ImproperlyConfigured` with a message for an invalid value or a misspelled variable."""
     _refuse_misspelled(os.environ.get("MAKEFLAGS", ""))
     port = env.integer("PORT", 8000, "Port of `make up`.", minimum=1, maximum=65000)
     return Options(

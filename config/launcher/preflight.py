@@ -15,7 +15,7 @@ _OUTSIDE_SERVER_SECONDS = 5
 
 
 class CannotStart(Exception):
-    """A precondition fails; the message is a single sentence for the user."""
+    """A precondition fails; the message is one sentence for the user."""
 
 
 def check(options: Options) -> None:

@@ -40,7 +40,7 @@ _GENERALLY_AVAILABLE = "Generally Available"
 
 @dataclass(frozen=True)
 class _Operation:
-    """One operation of the document, with the method and path under which it stands."""
+    """One operation of the document, with its method and path."""
 
     method: str
     path: str

@@ -15,14 +15,17 @@ _MARKUP = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>|\{\{.*?
 
 
 class Text(NamedTuple):
-    """One text of a file, and the line (from 1) on which it starts. Code in the text is blanked, so that lines still count."""
+    """One text of a file, and the line (from 1) on which it starts. Code is replaced by its line breaks."""
 
     line: int
     content: str
 
 
 def texts_of(path: str, source: str) -> Iterator[Text]:
-    """Yield the texts of a file, by the suffix of its path. Raises `SyntaxError` for invalid Python; other suffixes have none."""
+    """Yield the texts of a file; the suffix of the path selects the parser, and a file with an unknown suffix has no texts.
+
+    Raises `SyntaxError` for invalid Python.
+    """
     if path.endswith(".py"):
         yield from _of_python(source)
     elif path.endswith(".md"):
@@ -57,5 +60,5 @@ def _comments(source: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _without(pattern: re.Pattern[str], text: str) -> str:
-    """Return the text with each match replaced by as many line ends, between marks that end a sentence."""
+    """Replace each match by its line breaks between two bars. A bar ends a sentence."""
     return pattern.sub(lambda match: "|" + "\n" * match.group().count("\n") + "|", text)

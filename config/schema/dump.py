@@ -28,7 +28,7 @@ class SchemaDump:
     statements: str
 
     def text(self) -> str:
-        """Return what the file holds."""
+        """Return the content of the file."""
         return f"-- sources: {self.sources}\n-- server: {self.server}\n{self.statements}"
 
 

@@ -45,7 +45,7 @@ _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return a header that occurs once, else an empty string: of two values neither can be trusted."""
+    """Return a header that occurs once, else an empty string: if there are two values, neither can be trusted."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0].decode("latin-1").strip() if len(values) == 1 else ""
 

@@ -60,7 +60,7 @@ class Flow:
             self._room = None
 
     def expect_reading(self) -> None:
-        """Drop the connection when none of its buffer is sent in time: a close would wait for the client for ever."""
+        """Drop the connection when no part of its buffer is sent in time: a normal close would wait for the client for ever."""
         self.forget()
         if size := self._transport.get_write_buffer_size():
             self._watch = self._loop.call_later(STALLED_SECONDS, self._look, size)

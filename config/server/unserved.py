@@ -1,4 +1,4 @@
-"""Responses for addresses without a view: pages for people, JSON for programs on a tenant's host."""
+"""Responses for URLs without a view: pages for browsers, JSON for programs on a tenant's host."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class UvicornProtocol(HttpToolsProtocol):
         lines = [b"%b: %b" % pair for pair in (*self.server_state.default_headers, *headers)]
         head = b"\r\n".join([STATUS_LINE[status][:-2], *lines, b"", b""])
         if head.count(b"\r") != len(lines) + 2 or head.count(b"\n") != len(lines) + 2 or b"\x00" in head:
-            # uvicorn says what is wrong with a header.
+            # uvicorn reports the error of a header.
             return False
         cycle.response_started = True
         cycle.waiting_for_100_continue = False
@@ -274,7 +274,7 @@ def _whole_body(cycle: RequestResponseCycle) -> bytes | None:
 
 
 def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Return a `send` for versions that know no chunks: what tells no length ends with its connection (RFC 9112, 6.3)."""
+    """Return a `send` for versions that know no chunks: a response without a length ends when its connection closes (RFC 9112, 6.3)."""
     send = cycle.send
     is_bare = False
 

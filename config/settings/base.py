@@ -186,7 +186,7 @@ EMAIL_URL = env.secret("EMAIL_URL", "", "Mail server: smtp://user:password@host:
 EMAIL_FROM = env.text("EMAIL_FROM", "no-reply@localhost", "Sender of every mail.")
 vars().update(email_settings(EMAIL_URL, sender=EMAIL_FROM))
 MAIL_IS_CONFIGURED = bool(EMAIL_URL)
-# Mail must reach people, not a terminal or a file.
+# Mail must reach real recipients, not a terminal or a file.
 MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
 
 # --- Text messages ----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Account:
         if self.offset is None:
             lines.append("last offset: none was received")
         else:
-            lines += [f"last offset: {self.offset}", f"go on with: {shlex.join(command)}"]
+            lines += [f"last offset: {self.offset}", f"continue with: {shlex.join(command)}"]
         return "\n".join(lines)
 
 

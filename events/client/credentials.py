@@ -44,7 +44,7 @@ class Credentials(Protocol):
 
 
 class Source:
-    """How every source presents its token: as a bearer token, or with a DPoP proof of the key that the token is bound to."""
+    """Base class that sends the token: as a bearer token, or with a DPoP proof by the key that the token is bound to."""
 
     prover: Prover | None = None
 

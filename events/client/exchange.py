@@ -62,7 +62,7 @@ class Exchange:
 
     def content(self) -> bytes:
         """Return the whole body of a response that is not a stream, up to a limit."""
-        with _translated("the answer broke off"):
+        with _translated("the response broke off"):
             return self.answer.read(_LARGEST_BODY)
 
     def refusal(self) -> Refused:
@@ -90,14 +90,14 @@ def exchange(
     for name, value in headers.items():
         # `http.client` would raise an error with the value in its text, and the value can be a token.
         if not _VISIBLE.fullmatch(value):
-            raise Untrusted(f"The header {name} holds characters that no header has.")
+            raise Untrusted(f"The header {name} contains characters that are not allowed in a header.")
     sock = _connected(server, deadlines)
     try:
         connected_at = time.monotonic()
         sock.settimeout(deadlines.read)
         connection = http.client.HTTPConnection(server.host, server.port)
         connection.sock = sock
-        with _translated("no answer came"):
+        with _translated("no response came"):
             connection.request(method, path, body, {"Host": server.authority, **headers})
             sent_at = time.monotonic()
             return Exchange(sock, connection.getresponse(), connected_at=connected_at, sent_at=sent_at)

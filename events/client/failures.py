@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a stream, and what to do about each: wait, fetch a new token, or stop. Pure."""
+"""The failures between a client and a stream, each with its remedy: wait, fetch a new token, or stop. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StreamError(Exception):
 
 
 class Unreachable(StreamError):
-    """No connection, or none that lasted."""
+    """The connection could not be opened, or it broke."""
 
 
 class Untrusted(StreamError):

@@ -1,6 +1,6 @@
 """One readable line per event: time, type, entity, and a summary of the change. Pure.
 
-An operator's terminal shows what users wrote into their profiles, so control characters are escaped.
+The line shows texts of user profiles on an operator's terminal, so control characters are escaped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from events.client.failures import printable
 from events.record.catalogue import DOCUMENT_KINDS
 
 _IDENTITIES = {name: kind.identity for kind in DOCUMENT_KINDS for name in (kind.created, kind.updated, kind.deleted) if name}
-# Fields by which a person recognizes an entity.
+# Fields by which an operator recognizes an entity.
 _LABELS = ("email", "display_name", "name", "username", "strategy", "phone_number")
 _UNINTERESTING = frozenset({"updated_at"})
 _LONGEST_VALUE = 40
@@ -32,7 +32,7 @@ _COLOURS = {
 
 
 def event_line(name: str, data: bytes, *, is_coloured: bool = False) -> str:
-    """Return the line of one event. Unexpected data is shown as far as possible and never refused."""
+    """Return the line of one event. Unexpected data is shown as far as possible; it raises no error."""
     try:
         envelope = json.loads(data)["event"]
         time, content = str(envelope["time"]), envelope["data"]

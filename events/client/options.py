@@ -110,7 +110,7 @@ def _prover(options: Mapping[str, Any]) -> Prover | None:
     if not options["dpop"]:
         return None
     if options["token_file"]:
-        raise InvalidOptions("A token in a file is bound to a key already: name that with --dpop-key-file.")
+        raise InvalidOptions("A token in a file is already bound to a key: name this key with --dpop-key-file.")
     return new_prover()
 
 

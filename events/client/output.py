@@ -9,7 +9,7 @@ from events.client.credentials import Credentials, masked
 from events.client.lines import event_line
 from events.client.parser import Item, Message
 
-# Items that move the cursor or end the stream but are not events.
+# Messages that are not events: they only move the cursor or end the stream.
 CONTROL_MESSAGES = frozenset({"offset-only", "error"})
 
 

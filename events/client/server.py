@@ -1,4 +1,4 @@
-"""The address of a service, parsed from what an operator types: the stream's address, its base, or the host. Pure."""
+"""Parses the URL of a service that an operator types: the URL of the stream, its base, or only the host. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class InvalidAddress(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One service: its public name, also in certificates, and the address that connections use.
+    """One service: its public host name, which certificates contain, too, and the IP address or host that connections use.
 
     `connect_to` bypasses DNS and so any proxy: the client connects to an origin directly under its public name.
     """
@@ -81,7 +81,7 @@ def read_server(url: str, *, connect_to: str | None = None, ca_file: str | None 
     if parts.username is not None or parts.query or parts.fragment:
         raise InvalidAddress("The address must not contain credentials, a query or a fragment; use the options for them.")
     if not _VISIBLE.fullmatch(parts.hostname + parts.path):
-        raise InvalidAddress("The address holds characters that no address has.")
+        raise InvalidAddress("The address contains characters that are not allowed in a URL.")
     path = parts.path.rstrip("/").removesuffix(_EVENTS_PATH) or _BASE_PATH
     server = Server(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path, ca_file=ca_file)
     return replace(server, connect_to=_place(connect_to, server.port)) if connect_to else server

@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM never cut an event in half: they interrupt a wait at once, and other work when it is finished."""
+"""Ctrl+C and SIGTERM interrupt a wait at once, and other work only when it is finished, so that no event is written partly."""
 
 from __future__ import annotations
 

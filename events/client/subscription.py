@@ -1,7 +1,7 @@
 """A subscription that reconnects with the last offset that its caller has handled.
 
-Nothing is lost and nothing comes twice during the life of the caller: the next connection starts after the last message that was
-yielded, and a block that was cut in the middle was never yielded.
+Events are neither lost nor repeated while the process of the caller runs: the next connection starts after the last message that
+was yielded, and an incomplete block is never yielded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LASTING_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The address to subscribe to, and where to start without an offset: at a cursor, at a time, or now."""
+    """The path to subscribe to, and where to start without an offset: at a cursor, at a time, or at the head of the log."""
 
     types: tuple[str, ...] = ()
     cursor: str | None = None
@@ -58,7 +58,7 @@ Happening = Item | Opened | Drained | Closed
 
 @dataclass(frozen=True, slots=True)
 class Endurance:
-    """When to stop: after the first connection, or after so long without a successful connection."""
+    """When to stop: after the first connection, or after this many seconds without a successful connection."""
 
     is_once: bool = False
     give_up_seconds: float | None = None
@@ -182,7 +182,9 @@ class Subscription:
                 raise stream.refusal()
             content_type = stream.header("Content-Type")
             if content_type.partition(";")[0].strip().lower() != "text/event-stream":
-                raise NoStream(f"The answer is 200 and no event stream, but {printable(content_type) or 'of no type'}.")
+                raise NoStream(
+                    f"The response has status 200, but its type is not an event stream: {printable(content_type) or 'of no type'}."
+                )
             return stream
         except BaseException:
             stream.close()
@@ -190,7 +192,7 @@ class Subscription:
 
     def _query(self) -> str:
         pairs = [("event_type", name) for name in self._wanted.types]
-        # From the first offset on, the header carries the position; a start that has expired is not repeated.
+        # After the first offset, the header carries the position. The original start is not sent again: it may have expired.
         if self.offset is None and self._wanted.cursor is not None:
             pairs.append(("from", self._wanted.cursor))
         elif self.offset is None and self._wanted.timestamp is not None:

@@ -28,14 +28,14 @@ _TELL_EVERY_SECONDS = 2.0
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--tenant", help="Id of the only tenant to prune; all when left out.")
+    parser.add_argument("--tenant", help="Id of the only tenant to prune; all tenants by default.")
     parser.add_argument("--dry-run", action="store_true", help="Count what would be dropped, and change nothing.")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
     tenant_id, is_dry_run = options["tenant"], options["dry_run"]
     if tenant_id is not None and not Head.objects.filter(pk=tenant_id).exists():
-        raise CommandError(f"There is no log of a tenant {tenant_id}.")
+        raise CommandError(f"Tenant {tenant_id} has no log.")
     verb = "would prune" if is_dry_run else "pruned"
     rate = _Rate(stderr)
     logs = held_back = 0
@@ -49,7 +49,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
         if done.held_back:
             stdout.write(done.told())
         if done.is_busy:
-            stdout.write(f"{done.tenant_id}: another run is pruning it; left to that one")
+            stdout.write(f"{done.tenant_id}: another run is pruning this log; skipped")
     stdout.write(f"{verb} {rate.count:,} positions{'' if is_dry_run else rate.told()}; logs: {logs:,}; held back: {held_back:,}")
     return 0
 

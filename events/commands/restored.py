@@ -12,7 +12,7 @@ from events.log import database_identity, restoring
 from events.log.numbering import open_connection
 from events.log.restoring import LogState
 
-HELP = """Tell the service that its database was restored, and start the logs over.
+HELP = """Tell the service that its database was restored, and begin a new epoch of each log.
 
 Run it once after a restore from backup, a recovery to a point in time or a failover that lost commits, before clients
 reach the service again. Restart web and worker processes that ran during the restore.
@@ -25,27 +25,27 @@ Effects on each log:
     beyond the head, as after restoring only some of the tables, is reset to the head, and its deliveries beyond the
     head are dropped.
 Limits:
-  - Destinations keep lost changes that were delivered. A user whose creation was lost still exists there: compare the
-    destination with the users of this service.
+  - Changes that the restore lost remain at destinations that had received them. A user whose creation was lost still
+    exists there: compare the destination with the users of this service.
   - Events in the backup that were delivered after it was made can be delivered again with the same ids.
 
-With --all it also notes this database, which each start compares with. If the check at start reports a difference and you
-know that nothing was lost (a planned switchover, an upgrade of PostgreSQL, a move), use --nothing-lost: cursors stay
-valid, and only the noted database changes.
+With --all, it also stores the identity of this database; the service compares it at each start. If that check reports a
+difference and you know that nothing was lost (a planned switchover, an upgrade of PostgreSQL, a move), use
+--nothing-lost: cursors stay valid, and only the stored identity changes.
 
   manage.py events restored --all             shows the effects and asks for confirmation
   manage.py events restored --all --yes       in a runbook
   manage.py events restored --tenant acme     only the rows of one tenant were restored
-  manage.py events restored --nothing-lost    another server, the same events
+  manage.py events restored --nothing-lost    the database moved, but no events were lost
 """
 _SHOWN = 20
 
 
 def add_arguments(parser: CommandParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--tenant", help="Id of the only tenant whose log is started over.")
-    which.add_argument("--all", action="store_true", help="Start the logs of all tenants over.")
-    which.add_argument("--nothing-lost", action="store_true", help="Keep all cursors valid; only note the identity of this database.")
+    which.add_argument("--tenant", help="Id of the only tenant whose log begins a new epoch.")
+    which.add_argument("--all", action="store_true", help="Begin a new epoch of the logs of all tenants.")
+    which.add_argument("--nothing-lost", action="store_true", help="Keep all cursors valid; only store the identity of this database.")
     parser.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")
 
 
@@ -54,7 +54,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
         return _note(stdout, stderr)
     states = restoring.log_states(options["tenant"])
     if not states:
-        raise CommandError(f"There is no log of a tenant {options['tenant']}." if options["tenant"] else "There are no logs.")
+        raise CommandError(f"Tenant {options['tenant']} has no log." if options["tenant"] else "There are no logs.")
     _require_whole(states)
     _explain(states, stdout)
     if not options["yes"] and not _confirmed():
@@ -71,8 +71,8 @@ def _require_whole(states: Sequence[LogState]) -> None:
     broken = [f"{state.tenant_id} (head {state.head:,}, last entry {state.last_entry})" for state in states if not state.is_whole]
     if broken:
         raise CommandError(
-            f"Head and entries of these logs are not of one moment: {', '.join(broken[:_SHOWN])}. Nothing was changed. "
-            "Restore all tables from one backup."
+            f"The head and the entries of these logs are not from the same point in time: {', '.join(broken[:_SHOWN])}. "
+            "Nothing was changed. Restore all tables from one backup."
         )
 
 
@@ -100,12 +100,12 @@ def _note(stdout: OutputWrapper, stderr: OutputWrapper) -> int:
         with open_connection() as database:
             stdout.write(f"Noted this database: {database_identity.note(database)}.")
     except psycopg.Error as error:
-        stderr.write(f"The server does not say which database this is, so nothing is compared at start: {str(error).splitlines()[0]}")
+        stderr.write(f"The database server does not report its identity, so the check at start is skipped: {str(error).splitlines()[0]}")
     return 0
 
 
 def _remind(stdout: OutputWrapper) -> int:
     difference = database_identity.compare_at_start()
     if difference is not None:
-        stdout.write("The database itself is another one than noted; see above, and think of the other tenants.")
+        stdout.write("This is not the database whose identity is stored. If other tenants were restored, too, use --all.")
     return 0

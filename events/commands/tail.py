@@ -36,7 +36,7 @@ from events.client.subscription import Closed, Drained, Endurance, Happening, Op
 from events.record.catalogue import EVENT_TYPES
 
 _RESYNCHRONIZE = (
-    "the events between this cursor and the oldest one left are gone: read the resources again from the management",
+    "the events between this cursor and the oldest stored event were deleted: read the resources again from the management",
     "interface, or export them (manage.py export_users prints the cursor to resume from)",
 )
 UNUSABLE, REFUSED, EXPIRED, UNREACHABLE = 2, 3, 4, 5
@@ -65,7 +65,8 @@ Exit status
   3    the service refused: no permission, unknown host, invalid cursor
   4    the cursor points before the retained data; the output says what to do
   5    no connection: --once or --give-up-after, or a certificate that does not verify
-  130, 143   stopped by Ctrl+C, by SIGTERM"""
+  130  stopped by Ctrl+C
+  143  stopped by SIGTERM"""
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -93,7 +94,7 @@ def add_arguments(parser: CommandParser) -> None:
     how.add_argument("--verbose", action="store_true", help="also show heartbeats, lag, connections and waits, on standard error")
     ends = parser.add_argument_group("when to stop")
     ends.add_argument("--once", action="store_true", help="do not reconnect")
-    ends.add_argument("--give-up-after", type=float, metavar="SECONDS", help="stop after this time without a connection (never)")
+    ends.add_argument("--give-up-after", type=float, metavar="SECONDS", help="stop after this time without a connection (default: never)")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
@@ -127,7 +128,7 @@ class Tail:
         try:
             status = self._judged()
         except BrokenPipeError:
-            # The reader of the pipe has left, for example `| head`.
+            # The process that reads the pipe has exited, for example `| head`.
             discard_rest(stdout)
             return 0
         command = resume_command(self._options, self._account.offset)
@@ -202,18 +203,18 @@ class Tail:
             self._state.write(self._account.offset)
 
     def _explained(self, error: StreamError) -> str:
-        """Report the error; for an expired cursor, also explain it and print the command that reads what is left."""
+        """Return the report of an error. For an expired cursor, the report has the command that reads the remaining events."""
         if _status_of(error) != EXPIRED:
             return f"stopped: {error}"
         document = error.document if isinstance(error, Refused) else {}
         lines = [f"stopped: {error}", *_RESYNCHRONIZE]
         if document.get("earliest_time"):
-            lines.append(f"the oldest event that is left was recorded at {printable(str(document['earliest_time']))}")
+            lines.append(f"the oldest stored event was recorded at {printable(str(document['earliest_time']))}")
         if document.get("earliest_offset"):
             command = resume_command({**self._options, "state": None}, printable(str(document["earliest_offset"])))
-            lines.append(f"all that is left: {shlex.join(command)}")
+            lines.append(f"to read the remaining events: {shlex.join(command)}")
         if self._options["state"]:
-            lines.append(f"the state file still holds the expired cursor: remove {self._options['state']} to start anew")
+            lines.append(f"the state file still holds the expired cursor: remove {self._options['state']} to start again")
         return "\n".join(lines)
 
 
@@ -226,7 +227,7 @@ def chosen_types(wanted: Sequence[str]) -> tuple[str, ...]:
         chosen |= dict.fromkeys(found)
         if not found:
             near = get_close_matches(name, EVENT_TYPES, n=3, cutoff=0.5)
-            complaints.append(f"{name!r} is no event type{'; near to it: ' + ', '.join(near) if near else ''}.")
+            complaints.append(f"{name!r} is not an event type{'; similar types: ' + ', '.join(near) if near else ''}.")
     if complaints:
         raise InvalidOptions("\n".join([*complaints, f"All types: {', '.join(EVENT_TYPES)}."]))
     return tuple(chosen)

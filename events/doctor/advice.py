@@ -1,10 +1,10 @@
-"""Remedies for the proxy or server in between, in its configuration language if its name is known. Pure."""
+"""Returns configuration advice for the proxy between client and service: for the named proxy, or for all known ones. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_ELSEWHERE = "Run again with --connect-to and the service's own address: a finding that remains is not caused by the proxy."
+_ELSEWHERE = "Run again with --connect-to and the IP address of the service: the proxy did not cause a problem that is still reported."
 
 BUFFERING = {
     "nginx": "in the location of the stream: proxy_buffering off; (or no proxy_ignore_headers X-Accel-Buffering), and gzip off;",

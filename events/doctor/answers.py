@@ -31,7 +31,7 @@ _CASES = (
     Case("answer without token", 401, with_token=False),
     Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
     Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Pass the query on unchanged. " + _PASS_ON),
-    # The service refuses a bad header only if it arrives: without it every reconnect would start at now and lose events.
+    # A refused header proves that the proxy passes it on. Without it, each reconnect would start at the head and lose events.
     Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Pass the header Last-Event-ID on to the service"),
 )
 
@@ -47,7 +47,7 @@ def examine_answers(patient: Patient) -> Iterator[Finding]:
 def _judged(case: Case, answer: Exchange) -> Finding:
     facts = {"status": answer.status, "content_type": answer.header("Content-Type")}
     if answer.status != case.status:
-        return fail(case.name, f"{answer.status} where {case.status} is due", case.advice, **facts)
+        return fail(case.name, f"status {answer.status} instead of {case.status}", case.advice, **facts)
     if answer.header("Content-Type").partition(";")[0].strip() != "application/json" or not _is_document(answer):
         kind = printable(answer.header("Content-Type")) or "no content type"
         return fail(case.name, f"{case.status}, but with {kind} instead of the JSON error document", _PASS_ON, **facts)

@@ -1,4 +1,4 @@
-"""The whole examination; each check assumes that the checks before it could be made."""
+"""Runs all checks in order; each check requires that the checks before it could run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from events.doctor.transport import examine_http2, judge_transport
 
 @dataclass(frozen=True)
 class Plan:
-    """The optional longer checks to make."""
+    """The optional longer checks to run."""
 
     watch_seconds: float
     idle_minutes: float | None = None

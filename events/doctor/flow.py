@@ -120,7 +120,7 @@ def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callab
 
 
 def judge_long_life(observation: Observation, minutes: float | None, tell: Callable[[str], None]) -> Finding:
-    """Keep the connection open and report what ends it: the service as planned, or a server in between."""
+    """Keep the connection open and report what ends it: the service as planned, or a proxy."""
     if minutes is None:
         return skip("long life", "not watched; --idle MINUTES keeps a stream open for so long")
     if observation.ended is not None:

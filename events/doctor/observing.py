@@ -1,4 +1,4 @@
-"""A stream as it arrives: every piece with its time, and what the pieces contain together."""
+"""Records a stream as it arrives: each piece of bytes with its time, and the messages parsed from the pieces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Patient:
         return self.send("GET", path, sent)
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Exchange:
-        """Send one request with the token; repeat it once if only its proof was refused. Raises `StreamError`."""
+        """Send one request with the token; repeat it once if only its DPoP proof was refused. Raises `StreamError`."""
         answer = self._sent(method, path, headers, body)
         if not self.credentials.must_repeat(answer):
             return answer
@@ -40,14 +40,14 @@ class Patient:
         return self._sent(method, path, headers, body)
 
     def _sent(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Exchange:
-        # Headers of the caller take precedence: the doctor also tries wrong tokens.
+        # `headers` overrides the credentials, so that the doctor can send wrong tokens.
         shown = {**self.credentials.headers(method, f"{self.server.origin}{path}"), **headers}
         return exchange(self.server, path, shown, method=method, body=body, deadlines=self.deadlines)
 
 
 @dataclass
 class Observation:
-    """Bytes received over one connection so far. Times are seconds since the headers."""
+    """What one connection has received so far. Times are in seconds since the response headers arrived."""
 
     stream: Exchange
     pieces: list[tuple[float, int]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Whether the service sees through the proxy that a client disconnects; otherwise slots fill up."""
+"""Checks that the service, behind the proxy, notices when a client disconnects. Otherwise the connection slots fill up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _PAUSE_SECONDS = 0.25
 
 
 def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str], None]) -> Finding:
-    """Open streams up to the tenant's limit, close them all, and measure when one is admitted again. Raises `StreamError`."""
+    """Open streams up to the tenant's limit, close all of them, and measure the time until the service admits a new one.
+
+    Raises `StreamError`.
+    """
     named, count = "", 0
     with ExitStack() as open_streams:
         while count < _MOST_STREAMS:

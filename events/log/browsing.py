@@ -1,7 +1,7 @@
-"""Reads the log for people: newest first, by type, entity, place or time, one page at a time in both directions.
+"""Reads the log for the admin: newest first, by type, entity, position or time, one page at a time in both directions.
 
 Pages use keyset paging and count nothing, so the cost does not grow with the log. A search that no index serves examines `WALK`
-entries per page; the page then reports that it is partial, and the key that continues it.
+entries per page; the page is then marked as partial, and has the key at which the next page begins.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Rows that an index yields in the order of `key`, and the conditions that each row must also fulfill."""
+    """The rows to examine, which an index returns in the order of `key`, and the conditions that the index does not cover."""
 
     rows: Rows
     key: str
@@ -83,14 +83,17 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _placed(question: Question) -> Question:
-    """Replace times by positions with two look-ups: recording times never decrease in a log. Not used over all tenants."""
+    """Replace times by positions with two lookups: recording times never decrease in a log.
+
+    A search over all tenants is returned unchanged.
+    """
     if question.tenant_id is None or (question.since is None and question.until is None):
         return question
     log = LogEntry.objects.filter(tenant_id=question.tenant_id)
     first, last = question.first, question.last
     if question.since is not None:
         found = log.filter(recorded_at__gte=question.since).order_by("recorded_at", "position")
-        # No entry is that new: use a position that no entry has.
+        # If every entry is older, use a position that no entry has.
         position = found.values_list("position", flat=True).first()
         first = max(first or 0, _NONE if position is None else position)
     if question.until is not None:
@@ -113,7 +116,7 @@ def _walk_of(question: Question) -> _Walk:
     events = Event.objects.filter(tenant_id=question.tenant_id)
     has_range = question.first is not None or question.last is not None
     if question.roots is not None:
-        # One entity is read backwards from its index; several entities need a sort, and an e-mail address has only a few.
+        # For one entity, the index gives the order. Several need a sort, which is cheap: an email address finds only a few entities.
         own = events.filter(root=question.roots[0]) if len(question.roots) == 1 else events.filter(root__in=question.roots)
         return _Walk(own, "pk", _also(type=question.type, log_range=(question.first, question.last)))
     if question.type and not has_range:
@@ -127,7 +130,7 @@ def _walk_over_all(log: Rows, question: Question) -> _Walk:
     def narrowed(rows: Rows) -> Rows:
         for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
             rows = rows if value is None else rows.filter(**{column: value})
-        # An expression instead of the bare column: without a tenant, the index on it could only be scanned completely.
+        # Compare an expression, so that PostgreSQL does not use the index on `position`: without a tenant it would scan all of it.
         rows = _within(rows.alias(place=F("position") + 0), question.first, question.last, column="place")
         rows = _of_event(rows, "type", [question.type]) if question.type else rows
         return rows if question.roots is None else _of_event(rows, "root", question.roots)
@@ -153,7 +156,7 @@ def _also(*, type: str, log_range: tuple[int | None, int | None] = (None, None),
 
 
 def _of_event(rows: Rows, column: str, values: Any) -> Rows:
-    # One look-up per examined entry: PostgreSQL could plan a join as a scan of all events.
+    # Use a subquery, which does one lookup per examined entry. PostgreSQL could plan a join as a scan of all events.
     wanted = Event.objects.filter(pk=OuterRef("pk")).values(column)
     found: Rows = rows.alias(**{f"event_{column}": Subquery(wanted)}).filter(**{f"event_{column}__in": list(values)})
     return found
@@ -165,8 +168,9 @@ def _within(rows: Rows, first: int | None, last: int | None, *, column: str = "p
 
 
 def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tuple[int, int]], int | None]:
-    """Return primary key and key of one row more than a page, in the order of the walk, and where the walk stopped before its
-    end.
+    """Return (primary key, order key) of up to one row more than a page, and the order key at which the search stopped.
+
+    The second value is None if the search examined all rows.
     """
     rows = walk.rows.order_by(walk.key if is_newer else f"-{walk.key}")
     onward = f"{walk.key}__gt" if is_newer else f"{walk.key}__lt"
@@ -185,7 +189,7 @@ def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tu
 
 
 def _entries(pks: Any) -> list[LogEntry]:
-    """Return the entries in this order; events without a position are absent from every log."""
+    """Return the entries in this order; keys without an entry are left out."""
     wanted = list(pks)
     found = LogEntry.objects.filter(pk__in=wanted).select_related("event").in_bulk()
     return [found[pk] for pk in wanted if pk in found]

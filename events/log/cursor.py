@@ -30,7 +30,7 @@ class InvalidCursor(ValueError):
 
 @dataclass(frozen=True, order=True, slots=True)
 class Cursor:
-    """A place in one tenant's log: every event up to and including `position` of `epoch` was seen."""
+    """A position in one tenant's log: every event up to and including `position` of `epoch` was seen."""
 
     epoch: int
     position: int
@@ -52,7 +52,7 @@ class CursorSealer:
         return self._newest.seal(cursor.epoch, cursor.position)
 
     def seal_at(self, epoch: int, position: int) -> str:
-        """Return the sealed cursor of a place without making a `Cursor`, for loops over thousands of events."""
+        """Return the sealed cursor of a position without making a `Cursor`, for loops over thousands of events."""
         return self._newest.seal(epoch, position)
 
     def open(self, text: str) -> Cursor:

@@ -1,7 +1,7 @@
-"""Whether this is still the database in which the logs were written. Decision: docs/adr/0043.
+"""Checks that this is still the database in which the logs were written. Decision: docs/adr/0043.
 
 PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion and every
-recovery to a point in time. Neither proves that events were lost, so a difference is only reported, until `manage.py events
+recovery to a point in time. A change of either is no proof of lost events, so a difference is only reported, until `manage.py events
 restored` confirms it.
 """
 
@@ -46,7 +46,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Difference:
-    """The database is not the one that was noted."""
+    """The database is not the one whose identity is stored."""
 
     noted: Identity
     now: Identity
@@ -66,7 +66,7 @@ ADVICE = (
 
 
 def compare(database: psycopg.Connection[Any]) -> Difference | None:
-    """Compare the database with the noted one; return None when they match or none was noted. Raises `psycopg.Error`."""
+    """Compare the database with the stored identity; return None if they match or no identity is stored. Raises `psycopg.Error`."""
     now = identity_of(database)
     stored = database.execute(_STORED).fetchone()
     noted = now if stored is None else Identity(*stored)
@@ -74,13 +74,13 @@ def compare(database: psycopg.Connection[Any]) -> Difference | None:
 
 
 def note_first(database: psycopg.Connection[Any]) -> None:
-    """Note the database unless one was noted before. Raises `psycopg.Error`."""
+    """Store the identity of the database unless one is stored. Raises `psycopg.Error`."""
     now = identity_of(database)
     database.execute(_NOTE_FIRST, [now.system_identifier, now.timeline])
 
 
 def note(database: psycopg.Connection[Any]) -> Identity:
-    """Replace the noted database by the present one. Raises `psycopg.Error`."""
+    """Replace the stored identity by that of the present database. Raises `psycopg.Error`."""
     now = identity_of(database)
     database.execute(_NOTE, [now.system_identifier, now.timeline])
     return now
@@ -98,7 +98,7 @@ def compare_at_start() -> Difference | None:
     """Compare on a separate connection, log an alarm on a difference, and never fail: a start must not depend on it."""
     try:
         with open_connection() as database, database.transaction():
-            # For this transaction only, because the connection can belong to a pooler.
+            # Set the timeout for this transaction only, because the connection can belong to a pooler.
             database.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
             note_first(database)
             difference = compare(database)

@@ -23,7 +23,7 @@ _TAIL = b'"}'
 
 
 class EventTooLarge(ValueError):
-    """The message of this change would exceed the maximum size that subscribers are promised."""
+    """The message of this change would exceed the maximum size that the documentation promises to subscribers."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"{self.__doc__} It has {size} bytes, the limit is {limit}.")

@@ -1,7 +1,7 @@
 """The next epoch of a log.
 
-Adding one is not enough: a backup that is restored twice would get the same epoch twice, and cursors issued between the two
-restores would be accepted after the second. So an epoch is at least the number of seconds since 2026, which differs at every
+It is not enough to add one: after two restores of one backup, the log would get the same epoch twice, and cursors issued between
+the two restores would be accepted after the second. So an epoch is at least the number of seconds since 2026, which differs at every
 raise and fits into the column until 2094.
 """
 

@@ -11,8 +11,8 @@ from events.models import Head
 def head_cursor(tenant_id: str) -> str:
     """Return the sealed cursor of the last position; an empty string when the tenant has no log.
 
-    Take it before reading a snapshot. Events with a position by then are in the snapshot, later positions come with the stream,
-    and events that were committed but not numbered come twice, with the same content.
+    Take the cursor before reading a snapshot. Events up to the cursor are in the snapshot, and the stream delivers later positions.
+    Events that were committed but not yet numbered appear in both, with the same content.
     """
     head = Head.objects.filter(pk=tenant_id).first()
     if head is None:

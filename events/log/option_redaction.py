@@ -1,4 +1,4 @@
-"""Removes secret options of connections from stored envelopes and marks: the only exception to final bytes (docs/adr/0075)."""
+"""Removes secret options of connections from stored envelopes and marks: only this code changes stored bytes (docs/adr/0075)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.options.schemas.nodes import Path, split
 
 CONNECTION = next(kind for kind in DOCUMENT_KINDS if kind.name == "connection")
 CONNECTION_EVENTS = tuple(name for name in (CONNECTION.created, CONNECTION.updated, CONNECTION.deleted) if name)
-# A body has up to 512 KiB.
+# Events per query, which limits memory: a body has up to 512 KiB.
 _AT_ONCE = 50
 
 
@@ -35,7 +35,7 @@ class Redaction:
 
 
 def redaction_of(envelope: dict[str, Any]) -> Redaction:
-    """Return the envelope of a connection event without the options that the schema of its strategy seals."""
+    """Return the envelope of a connection event without the options that are secret in the schema of its strategy."""
     removed: list[tuple[str, Path, Any]] = []
     data = envelope.get("data")
     if not isinstance(data, dict) or envelope.get("type") not in CONNECTION_EVENTS:
@@ -72,7 +72,7 @@ def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
 def redact_events(tenant_id: str) -> int:
     """Rewrite the bodies of the tenant's connection events; return their number. Ids, positions and times stay.
 
-    Each body is one statement, so an interrupted run can be repeated.
+    Each event is updated by a statement of its own, so an interrupted run can be repeated.
     """
     count = 0
     for key, found in redactions(tenant_id):
@@ -81,7 +81,10 @@ def redact_events(tenant_id: str) -> int:
 
 
 def redact_marks(tenant_id: str | None) -> int:
-    """Remove the secrets from row images that wait for the sweep; return their number. Skips marks that the sweep has locked."""
+    """Remove the secrets from marks (row images that wait for the sweep), and return the number of changed marks.
+
+    Marks that the sweep has locked are skipped.
+    """
     count = 0
     with transaction.atomic():
         for mark in _marks(tenant_id).select_for_update(skip_locked=True):
@@ -92,7 +95,7 @@ def redact_marks(tenant_id: str | None) -> int:
 
 
 def plain_marks(tenant_id: str | None) -> int:
-    """Return the number of waiting row images that contain secrets."""
+    """Return the number of marks that contain secrets."""
     return sum(Connection.shown_image(mark.image or {}) != mark.image for mark in _marks(tenant_id))
 
 

@@ -73,7 +73,7 @@ SELECT {_BOUNDS_COLUMNS}, (
 ) FROM events_head h WHERE h.tenant_id = %(tenant)s
 """
 _HEADS = "SELECT tenant_id, epoch, position FROM events_head WHERE tenant_id = ANY(%(tenants)s)"
-# Guarded by both values, so that many readers of one restored log raise its epoch only once.
+# The conditions on epoch and position let only one of many readers raise the epoch of a restored log.
 _RAISE_EPOCH = f"""
 UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s AND epoch = %(epoch)s AND position < %(position)s
 """
@@ -118,12 +118,12 @@ class Bounds:
         return Cursor(self.epoch, self.head)
 
     def require(self, cursor: Cursor) -> None:
-        """Raise `CursorExpired` unless the log still has the entry after the cursor. Judged by position, never by age."""
+        """Raise `CursorExpired` unless the log still has the entry after the cursor. Compares positions, not times."""
         if cursor.epoch != self.epoch or not self.floor <= cursor.position <= self.head:
             raise CursorExpired
 
     def refutes(self, cursor: Cursor) -> bool:
-        """Tell whether a cursor of the present epoch is above the head, which means that the database went back in time."""
+        """Tell whether a cursor of the present epoch is above the head: the database was restored to an earlier state."""
         return cursor.epoch == self.epoch and cursor.position > self.head
 
 
@@ -181,7 +181,7 @@ class LogReader:
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
         """Return the cursor directly before the first event recorded at or after the time, or the end of the log.
 
-        Raises `CursorExpired` only when such an event was pruned; an earlier time starts at the floor.
+        Raises `CursorExpired` if an event recorded at or after the time was pruned. A time before all events gives the floor.
         """
         rows = await self._rows(_PLACE_OF, {"tenant": tenant_id, "moment": moment})
         if not rows:
@@ -206,12 +206,12 @@ class LogReader:
         return {tenant: Cursor(epoch, position) for tenant, epoch, position in rows}
 
     async def raise_epoch(self, tenant_id: str, seen: Cursor) -> bool:
-        """Start a new epoch because a sealed cursor is above the head; return whether this call raised it."""
+        """Start a new epoch because a client's cursor is above the head. Return False if another call has already done so."""
         async with self._handle() as handle:
             result = await handle.execute(_RAISE_EPOCH, {"tenant": tenant_id, "epoch": seen.epoch, "position": seen.position})
         raised = result.rowcount > 0
         if raised:
-            logger.critical("the log of %s went back in time: its epoch was raised, older cursors answer 410", tenant_id)
+            logger.critical("the log of %s was restored to an earlier state: a new epoch was started, older cursors get 410", tenant_id)
         return raised
 
     async def _bounds_of(self, tenant_ids: Sequence[str]) -> dict[str, Bounds | None]:

@@ -1,7 +1,7 @@
-"""Starts logs over after the database went back in time, or may have. Decision: docs/adr/0043.
+"""Starts a new epoch of logs after the database was restored, perhaps to an earlier state. Decision: docs/adr/0043.
 
-With a new epoch every earlier cursor answers 410. Positions are assigned again, and an old cursor would skip the new events at
-old positions.
+In a new epoch, requests with earlier cursors get 410. Positions are assigned again, so an old cursor would skip the new events
+at old positions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LogState:
 
     @property
     def effects(self) -> Sequence[str]:
-        """Describe the effects of starting over besides the new epoch, one sentence each."""
+        """Describe the effects of a new epoch on followers, one sentence each."""
         return [told for follower in followers() for told in follower.beyond(self.tenant_id, head=self.head)]
 
 

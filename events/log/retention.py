@@ -23,7 +23,7 @@ CHUNK = 5000
 _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
-# The newest position that is old enough, for each tenant that has one. Recording times never decrease, so everything before it is
+# The newest expired position of each tenant that has one. Recording times never decrease, so everything before it is
 # old enough too. The earlier of two clocks decides: a fast clock must not empty the logs.
 _DUE = """
 SELECT h.tenant_id, h.floor, due.position
@@ -55,7 +55,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class DueLog:
-    """A log with positions older than its retention: those after `floor`, up to and including `through`."""
+    """A log with expired positions: those after `floor`, up to and including `through`."""
 
     tenant_id: str
     floor: int

@@ -16,7 +16,7 @@ def envelope_of(body: bytes | memoryview) -> dict[str, Any]:
 
 
 def who_of(envelope: dict[str, Any]) -> str:
-    """Return the client that made the change, else the address of the person's request, else an empty string."""
+    """Return the client that made the change, otherwise the IP address of the request, otherwise an empty string."""
     context = _member(_member(envelope, "data"), "context")
     client, request = _member(context, "client"), _member(context, "request")
     if client:

@@ -97,7 +97,7 @@ class DocumentKind:
 
 
 _TIMES = frozenset({"created_at", "updated_at"})
-# No document shows that a deletion is in progress; the event follows when the row is deleted.
+# Documents do not show that a deletion is in progress; the event is recorded when the row is deleted.
 _DELETION = frozenset({"deletion_started_at"})
 _CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
 _ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))
@@ -119,7 +119,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         updated="connection.updated",
         deleted="connection.deleted",
         silent=_TIMES | _DELETION,
-        # No document shows secrets, but a changed secret is an event.
+        # Documents do not show secrets, but a changed secret is an event.
         unshown=frozenset({"sealed_options"}),
     ),
     DocumentKind(

@@ -1,4 +1,4 @@
-"""Rows as JSON from the database, and the rows of a document before its unrecorded changes. Pure."""
+"""Holds rows as JSON from the database, and restores the rows of a document before its unrecorded changes. Pure."""
 
 from __future__ import annotations
 

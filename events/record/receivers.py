@@ -39,7 +39,7 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
             _record(kind, str(getattr(instance, attribute)), instance)
 
     def deleted(instance: models.Model, origin: Any = None, **_: Any) -> None:
-        # A row deleted together with its document is no change of the document.
+        # The deletion of a row together with its document is not a change of the document.
         origin_model = origin.model if isinstance(origin, models.QuerySet) else type(origin)
         if part is None or origin_model is model:
             _record(kind, str(getattr(instance, attribute)), instance)

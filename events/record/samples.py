@@ -1,4 +1,4 @@
-"""A sample message of each type without a change behind it: the content of canaries. Pure.
+"""Sample data of each event type, which canaries contain. Pure.
 
 No value belongs to a tenant: every id contains "canary". The shapes are those of `events.record.schemas`, so a client that reads
 real events can read them.

@@ -109,13 +109,13 @@ def wire_headers(rate: Rate) -> list[Header]:
 
 
 def rated(refusal: Refused, rate: Rate) -> Refused:
-    """Return a refusal with the headers of the bucket that was charged."""
+    """Return a refusal with the headers of the rate limit that counted the request."""
     refusal.headers += wire_headers(rate)
     return refusal
 
 
 async def _charged(scope: Mapping[str, Any], host: HostMatch) -> tuple[VerifiedToken, Rate]:
-    """Return the token and its tenant's rate, which is charged now; a refused token is charged to its address."""
+    """Return the token and the rate of its tenant, and count the request. A request with a refused token counts for its IP address."""
     try:
         token = await _verified(scope, host)
     except Refused as refusal:
@@ -218,14 +218,14 @@ async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
-    # A client that sends a cursor may not know its age, so it gets a warning; a client that sends a time knows it.
+    # A client that sends a cursor may not know how old it is, so it gets a warning. A client that sends a time gets none.
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))
 
 
 def origin_of_scope(scope: Mapping[str, Any]) -> Origin:
-    """Return the address of the client, as reported by trusted proxies."""
+    """Return the IP address of the client, as reported by trusted proxies."""
     peer = (scope.get("client") or ("",))[0]
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return origin_of(peer or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)

@@ -143,7 +143,7 @@ async def _refuse(refusal: Refused, host: HostMatch | None, scope: MutableMappin
     headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers += [(b"cache-control", b"no-store"), *refusal.headers]
     if host is not None and not any(name == RATE_HEADER for name, _ in headers):
-        # Every response carries the three rate headers; a request that was refused before the rate check was not charged.
+        # Every response carries the three rate headers; a request that was refused before the rate check was not counted.
         headers += wire_headers(debt_of(host.tenant_id, origin_of_scope(scope)))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -1,4 +1,4 @@
-"""How far a stream is behind its tenant's log, as far as its process knows; computed without a query. Pure."""
+"""Computes how far a stream is behind its tenant's log, from what its process knows, without a query. Pure."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _discovered(tenant_id: str, strategy: str, options: dict[str, Any] | None) -
 
 @contextmanager
 def _options_refused() -> Iterator[None]:
-    """Answer invalid options with only the sentence of the error, because client programs compare it."""
+    """Answer invalid options with only the message of the error, because client programs compare it."""
     try:
         yield
     except Invalid as error:

@@ -8,6 +8,6 @@ from identity.hosts import resolve_host
 
 
 def base_of(request: Request) -> str:
-    """Return the address of the tenant at the registered domain that the client used, without a slash at its end."""
+    """Return the base URL of the tenant at the registered domain that the client used, without a slash at its end."""
     match = resolve_host(request.META.get("HTTP_HOST", ""))
     return match.issuer.removesuffix("/") if match else ""

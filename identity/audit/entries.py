@@ -32,7 +32,7 @@ def record(
 ) -> AuditEntry:
     """Write an entry that `act` was done, such as "Enrolled a passkey", to the row `about` or in the tenant.
 
-    The present act supplies the actor and the address. Pass `actor`, `ip` and `user_agent` where there is no present act, as
+    The present act supplies the actor and the IP address. Pass `actor`, `ip` and `user_agent` where there is no present act, as
     during a login. `before` and `after` are whole images; only the differences are kept. Values whose names look like secrets are
     hidden, but never pass a secret. `facts` are further details. Call inside the transaction of the change.
     """

@@ -29,7 +29,7 @@ class ListStatus:
 
     @property
     def in_words(self) -> str:
-        """One sentence for administrators."""
+        """A message for administrators."""
         if self.facts is None:
             return self.problem
         return f"{self.facts.count:,} passwords, list of {self.facts.made_at:%Y-%m-%d}."

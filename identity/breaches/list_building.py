@@ -30,7 +30,7 @@ _LEAST_SHARE = 0.9
 
 
 class BuildRefused(Exception):
-    """The list cannot be built; the text says why, and what to do."""
+    """The list cannot be built; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)

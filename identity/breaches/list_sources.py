@@ -35,7 +35,7 @@ _MARGIN = timedelta(days=1)
 
 
 class SourceRefused(Exception):
-    """The source has another format or does not answer; the text says where."""
+    """The source has another format or does not answer; the message names the position."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _SHOWN_OF_LONG_ROWS = ("user_id", "email", "username", "phone_number", "name")
 
 @dataclass(frozen=True)
 class RowProblem:
-    """One error in a row: a code from a closed list, a sentence, and the field."""
+    """One error in a row: a code from a closed list, a message, and the field."""
 
     code: str
     message: str

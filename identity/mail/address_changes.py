@@ -24,7 +24,7 @@ MAIL = "verify_email"
 
 @unit_of_work
 def start_address_change(*, user: User, email: str, client_id: str = "", address: str = "") -> EmailTicket | None:
-    """Issue a link that sets this address of the user, and queue its mail. Voids earlier links.
+    """Issue a link that sets this email address of the user, and queue its mail. Voids earlier links.
 
     The caller holds the lock of the user's row. Links use the canonical domain, or `address` for plain http on loopback. Returns None
     and sends no mail if another user of the connection has the address; callers answer both cases alike. Raises `Invalid`.

@@ -24,7 +24,7 @@ from identity.models import Connection, MessageTemplate
 logger = structlog.get_logger(__name__)
 
 _LONGEST_SUBJECT = 255
-# Six segments of a text message. A longer text is not a code, and each segment costs.
+# Six segments of a text message. The provider charges for each segment, and a message with a code needs no more.
 LONGEST_TEXT_MESSAGE = 900
 _MACRO = re.compile(r"@@\s*([a-zA-Z_][\w.]*)\s*@@")
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
@@ -51,7 +51,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Source:
-    """The texts of a tenant. For an empty one the service's own text applies."""
+    """The texts of a tenant. If a field is empty, the built-in text applies."""
 
     subject: str = ""
     body: str = ""
@@ -64,8 +64,8 @@ def compose(
 ) -> Composed:
     """Return the message of a kind for a context of plain data.
 
-    If the tenant's text cannot be rendered, the message has the built-in text, because the user waits for it. A log line and an entry of
-    the audit log tell the author.
+    If the tenant's text cannot be rendered, the message has the built-in text, because the user waits for the message. A log line and
+    an audit entry report the broken template.
     """
     wanted = language or enabled_languages(tenant_id)[0]
     with speaking(catalogue_for(wanted, tenant_id)):
@@ -82,7 +82,7 @@ def compose(
 
 
 def catalogue_for(language: str, tenant_id: str) -> str:
-    """Return the language of the built-in texts for a language of templates, such as `pt-BR`."""
+    """Return the language of the built-in texts that best matches a language of templates, such as `pt-BR`."""
     return named_language(tuple(LANGUAGES), wished=[language]) or enabled_languages(tenant_id)[0]
 
 
@@ -161,7 +161,7 @@ def one_text(text: str) -> str:
 
 
 def _languages(language: str) -> Iterator[str]:
-    """Yield the language and its parents, such as `pt-BR`, `pt` and the empty text, which means all languages."""
+    """Yield the language tag, its primary language, and `""` for all languages. Example: `pt-BR`, `pt`, `""`."""
     yield language
     yield language.partition("-")[0]
     yield ""

@@ -1,4 +1,4 @@
-"""Writes the message providers of a tenant. Secrets cannot be read back, and are never sent to a host that their owner did not name."""
+"""Writes the message providers of a tenant. Secrets cannot be read back, and are sent only to the host for which they were entered."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def create_provider(*, tenant_id: str, channel: str, name: str, **values: Any) -
 
 @unit_of_work
 def update_provider(*, tenant_id: str, channel: str, name: str | None = None, **values: Any) -> MessageProvider:
-    """Change a provider. Another `name` resets all settings and secrets.
+    """Change a provider. A change of `name` resets all settings and secrets.
 
     Values are `is_enabled`, `default_from`, `settings` and `secrets`. Values, settings and secrets that are not named are kept. Raises
     `NotFound`, or `Invalid`, also if a kept secret would be sent to another host or account.
@@ -70,7 +70,7 @@ def update_provider(*, tenant_id: str, channel: str, name: str | None = None, **
 
 @unit_of_work
 def delete_provider(*, tenant_id: str, channel: str) -> bool:
-    """Delete the provider of a channel; the platform sends its messages again. Returns whether there was a provider."""
+    """Delete the provider of a channel, and return whether there was one. The platform then sends the messages of the channel."""
     row = provider_of(tenant_id, channel)
     if row is None:
         return False

@@ -37,7 +37,7 @@ _INNER_TAGS = frozenset({"content", "output", "illegal"})
 
 
 class TemplateBroken(ValueError):
-    """The template cannot be rendered; the text says why and where."""
+    """The template cannot be rendered; the message has the reason and the position."""
 
 
 class _Context(RenderContext):

@@ -1,4 +1,4 @@
-"""Models of tenants, users and staff. Each module holds one noun."""
+"""Models of tenants, users and staff. Each module defines one kind of object."""
 
 from identity.models.audit import AuditEntry
 from identity.models.connections import Connection

@@ -53,7 +53,7 @@ class Group(DeletedInParts, RecordedModel):
 
 
 class GroupRelation(RecordedModel):
-    """A row that belongs to a group: its changes are delivered in the group's order."""
+    """A row that belongs to a group. Its events are delivered in order with the events of the group."""
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="%(class)s_rows")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -84,7 +84,7 @@ class GroupMember(GroupRelation):
         # The members of a group, oldest first.
         indexes = [
             models.Index(fields=["group", "created_at", "id"], name="identity_groupmember_list"),
-            # The list in the admin, with pages by key.
+            # For the keyset pagination of the list in the admin.
             models.Index(fields=["tenant", "id"], name="identity_groupmember_listed"),
         ]
 
@@ -99,7 +99,7 @@ class GroupRole(GroupRelation):
 
     class Meta(GroupRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["group", "role"], name="identity_grouprole_unique")]
-        # The list in the admin, with pages by key.
+        # For the keyset pagination of the list in the admin.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_grouprole_listed")]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Staff: the people who sign in to the admin."""
+"""Staff: the accounts that log in to the admin."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class FormerTenant(models.Model):
 class CustomDomain(TenantOwned):
     """A host of a tenant: its own or a custom one. Requests reach the tenant once the host is verified. Events name the canonical host.
 
-    A host may be pending at several tenants until one of them verifies it: a pending domain must not keep its owner out.
+    A host may be pending at several tenants until one of them verifies it: a pending domain must not prevent its owner from registering it.
     """
 
     class CertificateType(models.TextChoices):

@@ -44,7 +44,7 @@ def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str
 
 
 def options_problem(strategy: str, options: Mapping[str, Any], *, is_database: bool) -> str | None:
-    """Return a sentence about the first invalid option of a connection, or None."""
+    """Return a message about the first invalid option of a connection, or None."""
     if is_database:
         return _identifiers_problem(options) or _password_options_problem(options)
     required = _REQUIRED.get(strategy)
@@ -114,7 +114,7 @@ def _sign_up_status(attribute: Mapping[str, Any]) -> Any:
 
 
 def _is_active(attribute: Any) -> bool:
-    """Tell whether an attribute identifies users. It does unless its `identifier` says otherwise."""
+    """Tell whether an attribute identifies users. It does, unless its `identifier` says otherwise."""
     if not isinstance(attribute, dict):
         return False
     identifier = attribute.get("identifier")

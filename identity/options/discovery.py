@@ -67,7 +67,7 @@ def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any
 
 
 def discovery_address(strategy: str, options: Mapping[str, Any]) -> str:
-    """Return the address of the provider's metadata, or an empty text."""
+    """Return the URL of the provider's metadata, or an empty text."""
     issuer = _text(options, "issuer")
     domain = _text(options, "domain") if strategy == "okta" else ""
     base = issuer or (f"https://{domain}" if domain else "")
@@ -77,7 +77,7 @@ def discovery_address(strategy: str, options: Mapping[str, Any]) -> str:
 def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
     """Tell whether metadata from `address` has the issuer that the connection names.
 
-    OpenID Connect Discovery 1.0, 4.3: the issuer must match exactly. If the connection names only the address of the metadata, the issuer
+    OpenID Connect Discovery 1.0, 4.3: the issuer must match exactly. If the connection names only the URL of the metadata, the issuer
     must be the one from which that address is built.
     """
     if not isinstance(issuer, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-# Returns a sentence about the problem, or None.
+# Returns a message about the problem, or None.
 Judge = Callable[[str, Mapping[str, Any]], str | None]
 _judges: dict[str, Judge] = {}
 

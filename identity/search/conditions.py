@@ -40,7 +40,7 @@ class TextBetween:
 
 @dataclass(frozen=True, slots=True)
 class DomainIs:
-    """The column holds an email address of this domain; letter case is ignored."""
+    """The column contains an email address of this domain; letter case is ignored."""
 
     column: str
     domain: str

@@ -47,7 +47,7 @@ INDEXES = (
 
 
 def build_search_indexes(connection: Any) -> list[str]:
-    """Build the missing indexes while the service runs. Returns a sentence for each index that cannot be built.
+    """Build the missing indexes while the service runs. Returns a message for each index that cannot be built.
 
     Must run outside a transaction. Rebuilds an index that an interrupted run has left invalid. Raises no errors about missing rights or
     extensions.

@@ -1,4 +1,4 @@
-"""Dates in a query. Each stands for a span of time with the length of its last part. Pure."""
+"""Dates in a query. Each means a span of time with the length of its last part. Pure."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class UserConditions:
         self._identities: dict[tuple[str, str], Q] = {}
 
     def of(self, node: Node[Condition]) -> Q:
-        """Return the condition on rows of `User` for a tree."""
+        """Translate a tree of conditions into a `Q` on `User`."""
         match node:
             case AllOf(parts):
                 return Q(*(self.of(part) for part in parts)) if parts else Q(Constant(value=True))
@@ -91,7 +91,7 @@ class UserConditions:
 
 
 def is_selective(node: Node[Condition]) -> bool:
-    """Tell whether an index finds the rows of this condition, at most a few for each value."""
+    """Tell whether an index finds the rows of this condition, and each value has only a few rows."""
     match node:
         case AllOf(parts):
             return any(is_selective(part) for part in parts)
@@ -147,7 +147,7 @@ def _of_columns(condition: Condition) -> Q:
 
 
 def _present(column: str) -> dict[str, str]:
-    """Return the lookup for a non-empty text: documents omit empty texts."""
+    """Return a lookup that requires a non-empty text: the API omits empty texts, so an empty text counts as missing."""
     return {f"{column}__gt": ""} if column else {}
 
 
@@ -177,7 +177,10 @@ def _patterned(column: str, pattern: str, *, is_folded: bool) -> Q:
 
 
 def _narrowed(column: str, pattern: str) -> Q:
-    """Return the same condition on the concatenated texts, which the trigram index serves. The column's own condition then decides."""
+    """Return the same condition on the concatenated texts, which the trigram index serves.
+
+    The caller combines the result with the condition on the column, which removes false matches.
+    """
     if column not in INDEXED_TEXT:
         return Q()
     return Q(Like(IndexedText(), Lower(Value(f"%{SEPARATOR}{pattern}{SEPARATOR}%"))))

@@ -1,7 +1,7 @@
 """Rate limit of requests to an action's server: a token bucket per action in the database, shared by all processes.
 
-A run without a token waits briefly. A delivery that would have to wait longer is put off and frees its worker. It gets a turn of
-its own, so that ten thousand deliveries do not come back at the same time.
+A run without a token waits briefly. A delivery that would have to wait longer is postponed and frees its worker. Each postponed
+delivery gets its own time to start again, so that ten thousand deliveries do not start at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.
 _REQUESTS_OF_A_TURN = 2
-# Upper limit of a turn, in seconds: deliveries before it may use fewer tokens than were reserved for them.
+# Upper limit of a postponement, in seconds: earlier deliveries may use fewer tokens than were reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
 # The bucket holds the tokens of one second. The update locks the row, so two processes never take the same token.
@@ -47,7 +47,7 @@ WHERE action_id = %(action)s
 
 
 class NoTurn(NotSent):
-    """The rate limit is reached: the delivery comes back after `seconds`, and no attempt is counted."""
+    """The rate limit is reached: the delivery runs again after `seconds`, and no attempt is counted."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"not now, in {seconds:.1f} s")

@@ -1,4 +1,4 @@
-"""Encrypts secrets of actions and webhooks for their place, and decrypts them for a run. They are never shown."""
+"""Encrypts secrets of actions and webhooks, each bound to its owner and name, and decrypts them for a run. They are never shown."""
 
 from __future__ import annotations
 

@@ -66,6 +66,6 @@ class FailureKinds:
 
 
 def failure_kinds(tenant_id: str, *, letters: int = LETTERS_LOOKED_AT, kinds: int = MOST_KINDS) -> FailureKinds:
-    """Return the kinds of failure among the tenant's unsettled dead letters, those with most open ones first."""
+    """Return the kinds of failure among the tenant's unsettled dead letters, kinds with the most open letters first."""
     found = rows_as(FailureKind, _KINDS, {"tenant": tenant_id, "letters": letters, "kinds": kinds})
     return FailureKinds(found, is_cut=bool(found) and (found[0].letters_looked_at >= letters or len(found) >= kinds))

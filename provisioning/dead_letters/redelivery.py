@@ -1,4 +1,4 @@
-"""Redelivers dead letters: puts them back into their lanes, at their old places, with a new series of attempts."""
+"""Redelivers dead letters: puts them back into their lanes, in their original order, with a new series of attempts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Redelivered:
 def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
     """Redeliver these dead letters of the tenant.
 
-    New dead letters are not included. Each letter keeps its place before newer events of its user. Unless forced, a letter ends as
+    New dead letters are not included. Each letter is delivered before newer events of its user. Unless forced, a letter ends as
     superseded if a newer event of its user was written, and the deletion of a user that exists again is not redelivered. Actor and
     reason are stored with the letter.
     """

@@ -22,13 +22,16 @@ __all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver
 
 RATE_PER_SECOND = 50
 FASTEST_RATE = 100
-# Seconds between chunks: a chunk contains the letters of this time at the requested rate.
+# Seconds between chunks. A chunk has as many letters as the requested rate allows in this time.
 _PAUSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The current number of a job's letters by result; `superseded` ones needed no write, `blocked` deletions need force."""
+    """The number of letters per result so far.
+
+    `superseded` letters needed no write. `blocked` letters are deletions that require `force`.
+    """
 
     total: int
     left: int
@@ -87,7 +90,7 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 
 @step_of(Job.Type.EVENT_REDELIVERY, may_be_cancelled=True)
 def redeliver_next(job: Job) -> bool | Pause:
-    """Put the next letters back into their lanes, each user's in order.
+    """Put the next letters back into their lanes. The letters of a user keep their order.
 
     `summary` counts letters that were already redelivered as skipped, and deletions of existing users as blocked.
     """
@@ -122,7 +125,7 @@ def progress_of(job: Job) -> Progress:
         left=max(summary["total"] - summary["redelivered"] - summary["skipped"] - summary["blocked"], 0),
         under_way=under_way,
         done=done,
-        # A letter that failed again counts as failed regardless of a later decision: its event is not delivered.
+        # A letter that failed again stays counted as failed, even if an administrator resolves it later: its event was not delivered.
         failed=sum(counts.values()) - under_way - superseded - done,
         superseded=superseded,
         blocked=summary["blocked"],

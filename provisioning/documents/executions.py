@@ -1,7 +1,7 @@
 """Executions: every run of an action, readable by its id for ten days.
 
 The run of a delivery is its attempt: the execution id is computed from the delivery's id and the attempt's number and is not stored.
-A run started by a person is a trial.
+A run that an administrator starts is a trial.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def link_of(alert: Alert) -> str:
 
 
 def _mailed(alert: Alert, stream: EventStream | None) -> list[str]:
-    """Send one mail per admin, so that a refused address does not affect the others. Return the problems."""
+    """Send one mail per admin, so that a refused email address does not affect other admins. Return the problems."""
     if not settings.MAIL_IS_CONFIGURED:
         return []
     admins = Staff.objects.filter(tenant_id=alert.tenant_id, is_active=True).order_by("pk")

@@ -1,7 +1,7 @@
 """Raises alerts. The sweep calls this once a minute; times are the database's clock. A worker sends each alert once.
 
 An alert is raised at most once per stream, kind and period: the unique constraint of `Alert` decides between two sweepers.
-A worker takes the row before it sends, so a crash can lose a message but never repeat it; the next period raises a new one.
+A worker takes the row before it sends, so a crash can lose a message but never repeat it; the next period raises a new alert.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     if isinstance(result, NoTurn):
-        # Other deliveries to this destination would find no turn either. A probe without a turn proves nothing and is repeated.
+        # Other deliveries to this destination would reach the rate limit, too. A probe that sent no request is repeated.
         return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)

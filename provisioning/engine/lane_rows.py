@@ -267,7 +267,7 @@ def drop_if_empty(lane_id: int) -> bool:
 def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
     """Release a locked lane: delete it if no delivery waits in it; otherwise make it due after the delay and return True.
 
-    The lane is queued after those that are due by then; with None as the delay it keeps its place. For `grace_seconds` the
+    The lane is queued after those that are due by then; with None as the delay it keeps its position. For `grace_seconds` the
     sweeper assumes that a message for the lane is in the broker.
     """
     if drop_if_empty(lane_id):

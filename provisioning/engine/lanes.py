@@ -131,7 +131,7 @@ def release(claim: Claim, failure: Failure) -> None:
 
 
 def put_off(claim: Claim, *, seconds: float) -> Step:
-    """Release a claim that found no turn: nothing was sent to the destination, so no attempt is stored. Raises `LeaseLost`."""
+    """Release a claim at the rate limit: no request was sent to the destination, so no attempt is stored. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         delivery_rows.give_back(claim.delivery_id)
@@ -140,7 +140,7 @@ def put_off(claim: Claim, *, seconds: float) -> Step:
 
 
 def give_back(claim: Claim, *, is_settled: bool = False) -> None:
-    """Release the lane of a claim that was not run or is settled already; the lane keeps its place. Raises `LeaseLost`."""
+    """Release the lane of a claim that was not run or is settled already; the lane keeps its position in the queue. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         if not is_settled:
@@ -149,7 +149,7 @@ def give_back(claim: Claim, *, is_settled: bool = False) -> None:
 
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
-    """Put a dead delivery back into its lane at its old place, inside the caller's transaction. False if it is not dead."""
+    """Put a dead delivery back into its lane in its original order, inside the caller's transaction. False if it is not dead."""
     open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
     return delivery_rows.requeue(delivery_id, is_forced=is_forced)
 
@@ -262,7 +262,7 @@ def _settle_unrun(taken: lane_rows.Taken, delivery_id: int) -> None:
     elif taken.body is None:
         delivery_rows.bury(delivery_id, _MISSING)
     else:
-        # Its last attempt was counted and never reported: running it again could crash one worker after another.
+        # The last attempt was counted, but its worker never reported: another run could crash one worker after another.
         delivery_rows.bury(delivery_id, _LOST)
 
 

@@ -55,7 +55,7 @@ class DeliveryFollower:
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return holds of streams that have not read up to `through`, and of streams with waiting deliveries.
 
-        The answer stays valid: deliveries are created only after the position of their stream, and new or enabled streams start
+        The holds stay valid: deliveries are created only after the position of their stream, and new or enabled streams start
         at the head. Waiting deliveries of a stream that was just disabled count as well.
         """
         found = []
@@ -66,7 +66,7 @@ class DeliveryFollower:
             if waiting is not None:
                 why = f"held since {held_since:%Y-%m-%d}" if held_since else "disabled" if is_disabled else "waiting deliveries"
                 found.append(Hold(waiting - 1, f"{name} ({why})", does_yield=is_disabled))
-        # A synchronization that starts later takes the head, so the answer stays valid.
+        # A synchronization that starts later begins at the head, so it needs no earlier event.
         enabled_at = streams.enabling_positions(tenant_id)
         found += [Hold(position, f"the synchronization of event stream {stream_id}") for stream_id, position in enabled_at.items()]
         return found

@@ -1,4 +1,4 @@
-"""Nudges tell workers that there is work. A nudge may be lost and never carries an event; the sweeper replaces a lost one.
+"""Nudges are messages that tell workers to look for work. A nudge contains no event. The sweeper replaces lost nudges.
 
 `post` passes the message to a thread of this process and returns at once: the numberer and web requests use it, because a
 broker that hangs blocks a publisher for seconds. `send` publishes synchronously. Neither raises.

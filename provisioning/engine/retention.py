@@ -51,7 +51,7 @@ _NOTED_FOR_STREAM = (
     "DELETE FROM provisioning_alert WHERE stream_id = %s",
     "DELETE FROM provisioning_streamtally WHERE stream_id = %s",
 )
-# An ended link blocks redeliveries of older events. Without a dead letter of the user there are none, so the link can go.
+# An ended link blocks redeliveries of older events. A user without dead letters has no event to redeliver, so the link can be deleted.
 _ENDED_LINKS = """
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e

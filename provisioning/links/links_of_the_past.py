@@ -1,6 +1,6 @@
 """Creates links from recorded deliveries: links for accounts that this service created, suspects for all others.
 
-Only our own 201 proves an account. Earlier versions wrote to accounts found by a lookup, which may belong to another person with
+Only our own 201 proves an account. Earlier versions wrote to accounts found by a lookup, which may belong to another user with
 the same name. Such accounts authorize no writes until their key is seen or an administrator confirms them.
 """
 

@@ -17,7 +17,7 @@ _LONGEST_ID = 64
 
 @dataclass(frozen=True)
 class Foreseen:
-    """The predicted result of a write: a sentence, advice, and whether the server will refuse the write."""
+    """The predicted result of a write: a description, advice, and whether the server will refuse the write."""
 
     text: str
     advice: str = ""

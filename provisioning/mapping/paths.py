@@ -1,6 +1,6 @@
 """Parses paths of SCIM attributes in a mapping table, and sets values at them. Pure.
 
-`userName`, `name.givenName`, `emails[type eq "work"].value`, `emails.value`, and `<extension URN>:department`.
+Supported forms: `userName`, `name.givenName`, `emails[type eq "work"].value`, `emails.value`, and `<extension URN>:department`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class PathRefused(ValueError):
 
 @dataclass(frozen=True)
 class ScimPath:
-    """The path of one attribute, optionally in an extension, a part of a complex attribute, or of the element with a type.
+    """The path of an attribute, of a sub-attribute, or of a sub-attribute of the list element with a given type.
+
+    An extension URN may precede the path.
 
     `described` is the attribute's definition in its schema, or None.
     """
@@ -48,7 +50,7 @@ class ScimPath:
 
     @cached_property
     def is_in_list(self) -> bool:
-        """Whether the leaf is one of the elements of a list."""
+        """Whether the leaf is a sub-attribute of list elements."""
         is_list = self.described is not None and self.described.is_list
         return bool(self.leaf) and (bool(self.element_type) or is_list)
 
@@ -66,7 +68,7 @@ class ScimPath:
 
 @lru_cache(maxsize=4096)
 def parse_path(text: str) -> ScimPath:
-    """Parse a path; raise `PathRefused` with a sentence."""
+    """Parse a path. Raises `PathRefused` with a message for the administrator."""
     match = _PATH.fullmatch(text)
     if match is None:
         raise PathRefused(f'{text!r} is not a path such as userName, name.givenName or emails[type eq "work"].value.')
@@ -83,7 +85,7 @@ def parse_path(text: str) -> ScimPath:
 def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
     """Set `value` at `path`. An element with a type is created once per attribute, and is primary if it is the first.
 
-    At a leaf of a list without a type, each item of a list of values becomes one element.
+    If the path names a list but no element type, and the value is a list, each item becomes one element.
     """
     target = resource.setdefault(path.urn, {}) if path.urn else resource
     if path.is_in_list:
@@ -99,7 +101,10 @@ def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
 
 
 def drop_empty_elements(resource: dict[str, Any]) -> None:
-    """Remove list elements without values. They are created for null, so that the values of several rows stay aligned by index."""
+    """Remove list elements without values.
+
+    A null value creates an empty element, so that the values of several mapping rows keep the same index.
+    """
     for value in resource.values():
         if isinstance(value, list) and {} in value:
             value[:] = [element for element in value if element != {}]
@@ -114,7 +119,7 @@ def _set_leaves(elements: list[dict[str, Any]], leaf: str, values: list[Any]) ->
 
 
 def _set_leaf(elements: list[dict[str, Any]], element: dict[str, Any], leaf: str, value: Any) -> None:
-    # RFC 7643, 2.4: at most one element is primary. A row that sets it overrides the default, which is the first element.
+    # RFC 7643, 2.4: at most one element is primary. By default it is the first; a mapping row that sets `primary` changes that.
     if leaf.casefold() == "primary" and value is True:
         for other in elements:
             if other.get("primary"):

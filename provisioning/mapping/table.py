@@ -86,7 +86,7 @@ DEFAULT_TABLE: tuple[MappingRow, ...] = (
 class MappedUser:
     """The SCIM user, the paths to remove in per-attribute updates, and the paths whose value cannot be sent.
 
-    `left_out` contains a sentence for each value that cannot be sent, with the expected type and the type of the value.
+    `left_out` contains a message for each value that cannot be sent, with the expected type and the type of the value.
     """
 
     resource: dict[str, Any]

@@ -33,7 +33,7 @@ class RouteMissing(ConfigurationFailure):
     """The answer is a 404 without a SCIM error body: it says nothing about the resource."""
 
 
-# Statuses with their own class of failure. Otherwise 4xx is data and 5xx is transient.
+# Statuses with a failure class of their own. Other 4xx statuses are `DataFailure`, other 5xx statuses are `TransientFailure`.
 _CLASSES: dict[int, type[ActionError]] = {
     401: ConfigurationFailure,
     403: ConfigurationFailure,
@@ -56,7 +56,7 @@ def is_repeated_within_run(status: int) -> bool:
 
 
 def refusal(label: str, status: int, headers: Mapping[str, str], body: bytes, *, mask: Mask, now: datetime) -> ActionError:
-    """Return the failure for an answer outside 2xx; `label` is verb and path without the id."""
+    """Return the failure for a response outside 2xx; `label` is the verb and the path, with `{id}` in place of the id."""
     error = scim_error(body)
     scim_type = one_line(mask.text(error.scim_type), 64)
     failure = _class_of(label, status, is_scim=error.is_scim)
@@ -78,6 +78,6 @@ def _class_of(label: str, status: int, *, is_scim: bool) -> type[ActionError]:
     if status in _CLASSES:
         return _CLASSES[status]
     if status < 400:
-        # A redirected write may lose its method or body, and the token would be sent to the new address.
+        # Redirects are not followed: a redirected write could lose its method or body, and the token would go to another host.
         return ConfigurationFailure
     return DataFailure if status < 500 else TransientFailure

@@ -12,8 +12,8 @@ from events.commands import subcommands
 
 
 class Command(BaseCommand):
-    # Skips system checks: a command that reads a remote stream need not load every model and route. Starting the service runs the
-    # checks.
+    # Skips the system checks, so that a command that reads a remote stream starts without loading every model and route. Starting
+    # the service runs the checks.
     requires_system_checks = ()
     help = "Work with the event log. Each subcommand explains itself: manage.py events <subcommand> --help."
 

@@ -1,4 +1,4 @@
-"""The fate of canaries: each process remembers the last ones it offered to its streams, and reports on request."""
+"""Results of canaries: each process remembers the last canaries it offered to its streams, and reports them on request."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SentCanaries:
         self._offered: OrderedDict[str, _Offered] = OrderedDict()
 
     def note(self, canary: Canary, subscription: Subscription) -> None:
-        """Note that a stream with this subscription was offered the canary."""
+        """Record that the canary was offered to a stream with this subscription."""
         offered = self._offered.setdefault(canary.id, _Offered(canary))
         if canary.type_for(subscription.types) is None:
             offered.left_out += 1
@@ -70,7 +70,7 @@ class SentCanaries:
             self._offered.popitem(last=False)
 
     def tell(self, call: Details) -> dict[str, Any]:
-        """Return the fate of the canary that the call names, only to its own tenant."""
+        """Return the result of the canary that the call names, only to the canary's tenant."""
         offered = self._offered.get(call["event"])
         if offered is None or offered.canary.tenant_id != call["tenant"]:
             return {"arrivals": [], "left_out": 0}

@@ -23,7 +23,7 @@ _PROVIDER_NODES: dict[str, Node] = {
     "oidc_metadata": METADATA,
     "connection_settings": Members(readable("pkce")),
 }
-# Switches, each of which stands for a scope.
+# Switches, each of which requests a scope.
 _GOOGLE = """
 adsense_management allowed_audiences analytics blogger calendar calendar_addons_execute calendar_events calendar_events_readonly
 calendar_settings_readonly chrome_web_store contacts contacts_new contacts_other_readonly contacts_readonly

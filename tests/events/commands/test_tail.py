@@ -39,7 +39,7 @@ def run_line(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def go_on_with(errors: str) -> str:
-    return next(line.removeprefix("go on with: ") for line in errors.splitlines() if line.startswith("go on with: "))
+    return next(line.removeprefix("continue with: ") for line in errors.splitlines() if line.startswith("continue with: "))
 
 
 def test_json_lines_are_the_received_bytes(target: Target) -> None:
@@ -152,8 +152,8 @@ def test_a_closed_pipe_ends_the_command_quietly(target: Target) -> None:
 def test_an_unknown_type_is_refused_with_similar_names(target: Target) -> None:
     done = run("tail", *reached(target), "--type", "user.create", "--type", "nothing", EVENTS_TOKEN="unused-token")
     assert done.returncode == 2
-    assert "'user.create' is no event type; near to it: user.created" in done.stderr
-    assert "'nothing' is no event type." in done.stderr
+    assert "'user.create' is not an event type; similar types: user.created" in done.stderr
+    assert "'nothing' is not an event type." in done.stderr
 
 
 def test_missing_credentials_are_explained(target: Target) -> None:
@@ -181,7 +181,11 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     done = run("tail", *reached(target), "--from", str(blocks[0].id), "--json", "--max", "2", EVENTS_TOKEN=token)
     assert done.returncode == 4
     assert "are gone" in done.stderr
-    command = next(line.removeprefix("all that is left: ") for line in done.stderr.splitlines() if line.startswith("all that is left"))
+    command = next(
+        line.removeprefix("to read the remaining events: ")
+        for line in done.stderr.splitlines()
+        if line.startswith("to read the remaining events")
+    )
     assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 

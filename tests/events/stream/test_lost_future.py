@@ -1,4 +1,4 @@
-"""A process that has read beyond the present end of the log proves that the database went back in time."""
+"""A process that has read beyond the present end of the log proves that the database was restored to an earlier state."""
 
 from __future__ import annotations
 
