@@ -31,7 +31,8 @@ class ClientTabs:
 
     def add_to(self, page: ObjectActionsAdmin[Client]) -> None:
         page.tabs = {
-            PASTE: [],
+            # The template shows the snippets; the tab has no table.
+            PASTE: [lambda _request, _client: None],
             "Credentials": [self.secret, self.credentials],
             "Connections": [self.connections],
             APIS: [self.apis],

@@ -182,7 +182,7 @@ def test_a_discovery_document_of_another_issuer_is_not_used(login: Login, change
     assert login.provider.paths == ["/.well-known/openid-configuration"]
     # The log of the tenant contains the reason.
     line = SignIn.objects.of(login.tenant.pk).get(is_success=False, connection="corp")
-    assert "of another issuer" in line.description
+    assert "belongs to another issuer" in line.description
 
 
 def test_an_issuer_with_an_additional_slash_is_another_issuer(tenant: Tenant, provider: Provider) -> None:

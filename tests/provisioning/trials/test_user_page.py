@@ -62,13 +62,13 @@ def test_the_page_shows_organizations_groups_and_roles_with_their_source(browser
     roles.assign_user_roles(tenant_id=tenant.pk, user_id=ada.user_id, role_ids=[direct.pk])
     memberships.add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[ada.user_id])
 
-    page = shown(browser, ada)
+    page = browser.get(f"{place(ada, 'change')}?tab=access").content.decode()
 
     for row in (inside, direct, through, company):
         assert f'/{row._meta.model_name}/{quote(row.pk)}/change/"' in page, row
     assert quote(outside.pk) not in page
-    assert "assigned to the user" in page
-    assert "through a group" in page
+    assert "Assigned to the user" in page
+    assert "Through a group" in page
 
 
 def test_a_linked_identity_is_unlinked_from_the_page_after_a_confirmation(browser: Client, tenant: Tenant, ada: User) -> None:
@@ -77,7 +77,7 @@ def test_a_linked_identity_is_unlinked_from_the_page_after_a_confirmation(browse
     linked = ada.linked_identities.get()
     unlink = reverse("admin:identity_linkedidentity_action", args=(quote(linked.pk), "unlink"))
 
-    assert unlink in shown(browser, ada)
+    assert unlink in browser.get(f"{place(ada, 'change')}?tab=identities").content.decode()
     assert "becomes a separate user again" in browser.get(unlink).content.decode()
     assert browser.post(unlink).status_code == 302
 
@@ -113,9 +113,9 @@ def test_blocks_of_a_user_are_lifted_together(browser: Client, ada: User) -> Non
 
 def test_an_auditor_sees_the_panels_without_buttons(tenant: Tenant, ada: User) -> None:
     make_session(ada)
-    page = shown(browser_of(new_staff(tenant, role="auditor")), ada)
+    page = browser_of(new_staff(tenant, role="auditor")).get(f"{place(ada, 'change')}?tab=security").content.decode()
 
-    assert "Sessions" in page
+    assert "<h2>Sessions</h2>" in page
     assert "/do/" not in page
     assert place(ada, "provision") not in page
     assert browser_of(new_staff(tenant, role="auditor")).get(place(ada, "provision")).status_code == 403

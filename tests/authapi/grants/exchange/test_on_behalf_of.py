@@ -161,7 +161,7 @@ def test_a_chain_names_every_actor_and_ends_after_five_exchanges(world: World) -
     token = first
     for _ in range(4):
         token = world.ask(token, by=stock).json()["access_token"]
-    assert refused(world.ask(token, by=stock)) == (400, "invalid_request", "The subject token went through 5 exchanges already.")
+    assert refused(world.ask(token, by=stock)) == (400, "invalid_request", "The subject token already went through 5 exchanges.")
 
 
 def test_impersonation_does_not_name_the_client_and_keeps_earlier_actors(world: World) -> None:
