@@ -69,7 +69,7 @@ ADA: Mapping[str, dict[str, Any]] = {
     },
     "linkedin": {"id_token": {"sub": "782bbtaQ", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "nonce": None}},
 }
-# Required parameters of each request, by the name of its address. Without them, the server answers with an error.
+# Names of the checks (CHECKS) that a request must pass, by strategy and endpoint. If one fails, the server answers 400.
 INSISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "google-oauth2": {"token_endpoint": ("basic", "verifier")},
     "github": {
