@@ -1,4 +1,4 @@
-"""Runs the suite itself against an address: the checks that it can make there, and that it detects a non-conforming service."""
+"""Runs the conformance suite in a subprocess against a URL: a good service passes, and a non-conforming service fails."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from tests.factories.option_secrets import hidden_text
 
 @dataclass
 class Published:
-    """A tenant whose SMS connection an earlier version stored and published, and its secrets by path."""
+    """A tenant with an SMS connection whose secrets an earlier version stored and published; `hidden` has the secrets by path."""
 
     tenant: Tenant
     connection: Connection
@@ -59,7 +59,7 @@ def published(tenant: Tenant) -> Published:
     _note(left)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(left.options), row.pk])
-        # The state of the row when its events were recorded; the mark of the next change contains this image.
+        # Write the secrets into the row, delete the mark of that write, and change the row again: the new mark then contains the secrets.
         cursor.execute("DELETE FROM events_mark WHERE row_key = %s", [row.pk])
         cursor.execute("UPDATE identity_connection SET is_domain_connection = true WHERE id = %s", [row.pk])
     return left

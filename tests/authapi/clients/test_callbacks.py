@@ -1,4 +1,4 @@
-"""Which addresses match the registered callbacks, including the attempts of an attacker."""
+"""Tests which addresses match the registered callbacks. Addresses of an attacker must not match."""
 
 from __future__ import annotations
 

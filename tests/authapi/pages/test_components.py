@@ -52,7 +52,7 @@ from tests.factories.models.identity import EnrolledFactorFactory
 from tests.factories.sign_in import PASSWORD, session_of, web_client
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
-# Partial templates, and templates that only these tests render, with the values that their views pass.
+# Partial templates, and templates that are rendered here without a request, with the values that their views pass.
 COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
 ALONE: dict[str, dict[str, Any]] = {
     "connection_test.html": {"is_success": True},
@@ -71,7 +71,7 @@ ALONE: dict[str, dict[str, Any]] = {
 
 
 def opened(visit: Login, name: str, **asked: Any) -> Page:
-    """Open the page of a login under another path."""
+    """Open another page of a started login."""
     address = visit.ask(**asked).location
     return visit.browser.send("GET", re.sub(r"^/u/[a-z-]+", f"/u/{name}", address))
 
@@ -351,7 +351,7 @@ def test_only_pages_with_a_secret_load_the_script_that_reveals_it(login: Login) 
     assert "; script-src 'self'" in asked.headers["content-security-policy"]
     assert "<script" not in request.text
     assert "script-src" not in request.headers["content-security-policy"]
-    # Without the script there is no button, because it would do nothing.
+    # The button is hidden until the script runs, because it works only with the script.
     button = next(one for one in Document(asked.body.decode()).all("button") if one.attributes.get("class") == "reveal")
     assert button.attributes.keys() >= {"hidden", "aria-pressed", "aria-label"}
     assert button.attributes["type"] == "button"

@@ -19,7 +19,7 @@ SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 
 
 class FakeLog:
-    """A log in memory that can be slow, stale or broken, which a real database only sometimes is."""
+    """An in-memory log that a test can make slow, stale or broken on purpose."""
 
     def __init__(self) -> None:
         self.head = 0
@@ -97,7 +97,7 @@ class OpenStream:
         await stream.run()
 
     async def opened(self) -> Stream:
-        """Return the stream once its opening was written."""
+        """Wait until the first frames are written, then return the stream."""
         stream = await self._stream
         await until(lambda: self.connection.body.count(b"\n\n") >= 3)
         return stream

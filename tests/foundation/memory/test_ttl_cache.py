@@ -1,4 +1,4 @@
-"""The cache: maximum age, maximum size, and no answer from before the call."""
+"""The TTL cache: maximum age, maximum size, and an age that is counted from the start of the load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foundation.memory.ttl_cache import Cold, Remembered
 
 
 class Source:
-    """Answers with the number of its calls, at a time that the test sets."""
+    """A cached function that returns how often it was called. The test sets the clock."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -96,7 +96,7 @@ def test_expired_answers_are_dropped_with_the_next_load() -> None:
     source.now = 0.6
     source.memory.get("b")
     source.now = 1.2
-    # Loaded again, the answer is new again and is not evicted.
+    # Loading the answer again makes it the newest entry, so it is not evicted.
     source.memory.get("a")
     source.memory.get("c")
     assert [source.memory.warm("a"), source.memory.warm("c")] == [3, 4]

@@ -1,4 +1,4 @@
-"""Streams and deliveries that keep events in the log beyond their retention, and those that do not."""
+"""Tests which streams and deliveries keep events in the log after the retention period."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_retries(settings: object) -> None:
 
 
 def _old_events(tenant: Tenant, *, keys: str = "abcd") -> list[Event]:
-    """Append events, all recorded before the retention; a position is its place in `keys`."""
+    """Append events older than the retention period. The position of an event is the index of its key in `keys`, from 1."""
     events = append_events(tenant, [f"user:{key}" for key in keys])
     with connection.cursor() as cursor:
         cursor.execute(
@@ -211,7 +211,7 @@ def test_after_a_restore_deliveries_continue_from_the_position_of_the_stream(
 def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_no_new_event(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
-    """Only the log was restored: the stream and its deliveries are newer, with positions and row ids that are assigned again."""
+    """Only the log was restored. The stream and its deliveries are newer, and refer to positions and row ids that new events get again."""
     append_events(tenant, ["user:a", "user:b", "user:c"])
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="b")
@@ -234,7 +234,7 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_no_new_eve
     assert list(Delivery.objects.filter(stream_id=stream.pk).values_list("key", flat=True)) == ["user:a"]
     assert list(Lane.objects.filter(stream_id=stream.pk).values_list("key", flat=True)) == ["user:a"]
     [_, again] = append_events(tenant, ["user:x", "user:c"])
-    # The row id of a lost event is assigned again, as by a restored sequence.
+    # Give the row id of a lost event to a new event, as a restored sequence would.
     with connection.cursor() as cursor:
         cursor.execute("UPDATE events_event SET id = %s WHERE id = %s", [lost.pk, again.pk])
         cursor.execute("UPDATE events_logentry SET event_id = %s WHERE event_id = %s", [lost.pk, again.pk])

@@ -21,7 +21,7 @@ def _one_attempt(settings: Settings) -> None:
 
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, *, then: list[Answer | Exception] | None = None) -> Event:
-    """Turn the first event of a user into a dead letter; later events get the outcome `then`."""
+    """Turn the first event of a user into a dead letter. Each later event gets one outcome of `then`."""
     following = then or []
     recorder.answers["user:a"] = [DataFailure("too long", status=400), *following]
     events = append_events(tenant, ["user:a"] * (1 + len(following)))

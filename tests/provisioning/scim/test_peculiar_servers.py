@@ -1,6 +1,6 @@
-"""One small server with one deviation at a time, as real servers have (`contract` 4.2): its other users must not change.
+"""Runs one user's life against small servers. Each has one deviation from SCIM that a real server has. The other users must not change.
 
-The tests in `tests/peers` cover the servers that run there.
+The real servers are tested in `tests/peers`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class FindsNothing(PeculiarServer):
 
 
 class NamesAreIds(PeculiarServer):
-    """scimgateway: the id is the user name at its creation, and a second deletion answers with its own error."""
+    """scimgateway: the id is the first user name of the account. Deleting an account twice returns an error of its own format."""
 
     def id_of(self, resource: dict[str, Any]) -> str:
         return str(resource["userName"])
@@ -147,7 +147,7 @@ class NamesAreIds(PeculiarServer):
 
 
 class AnswersPages(PeculiarServer):
-    """A directory behind a login page: 200, HTML, and the media type of SCIM."""
+    """A server behind a login page: it answers 200 with HTML, labeled with the SCIM media type."""
 
     def search(self, request: Received) -> Wire:
         return reply(200, raw=b"<html>Sign in</html>")
@@ -180,7 +180,7 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
     [
         (PeculiarServer, ["created", "updated", "deleted"]),
         (ReadsPatterns, ["created", "updated", "deleted"]),
-        # The linked account has no key, but a name that the service has sent.
+        # The server does not store our key (`externalId`), but the linked account has the user name that the service sent.
         (IgnoresFilters, ["created", "updated", "deleted"]),
         # The lookup by key finds another account whose name is our key, or none; the link identifies the right account.
         (ComparesAnother, ["created", "updated", "deleted"]),

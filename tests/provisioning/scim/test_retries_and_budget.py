@@ -1,4 +1,4 @@
-"""Repeats within a run, the total deadline, `Retry-After`, and creates whose response was lost."""
+"""Retries within a run, the total deadline, `Retry-After`, and creates whose response was lost."""
 
 from __future__ import annotations
 

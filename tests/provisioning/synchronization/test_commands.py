@@ -35,7 +35,7 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the typed answer."""
+    """Replace `input`; return the list of answers that it takes."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
@@ -134,7 +134,7 @@ def test_ctrl_c_prints_how_to_resume_and_resuming_completes_the_job(
     assert f"manage.py provision synchronize {stream.pk} --resume {job.pk}" in said
     done: dict[str, Any] = job.summary
     assert 20 <= done["done"] < 120
-    # At once: an interrupted command releases the job.
+    # The job can be resumed immediately, because an interrupted command releases it.
     job.parameters["plan"]["rate"] = 1000
     job.save()
     assert provision("synchronize", stream.pk, "--resume", job.pk)[0] == 0

@@ -153,7 +153,7 @@ def test_an_approved_request_ends_with(center: CallCenter, change: dict[str, Any
 
 def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(center: CallCenter) -> None:
     center.approve()
-    # The update bypasses the other effects of a block.
+    # Set only the column: `update_user` would also end the request.
     QuerySet.update(User.objects.of(center.tenant.pk).filter(pk=center.user.pk), blocked=True)
     assert center.error() == (403, "unauthorized")
     assert center.row.used_at is None

@@ -1,4 +1,4 @@
-"""The parameters of an answer through the browser, for every set of response types."""
+"""Parameters of authorization responses that travel through the browser, for each set of response types."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_set_of_response_types_returns_its_own_parameters(
         assert {name: claims[name] for name in claims if name.endswith("_hash")} == {name: half_hash(values[name]) for name in hashes}
         assert (claims["nonce"], claims["aud"]) == ("n-1", registered.client_id)
     if "token" in types:
-        # Contract, 4.2: a token that travels through a browser lives for two hours.
+        # Contract, 4.2: a token that travels through a browser is valid for two hours.
         assert (response["token_type"], response["expires_in"]) == ("Bearer", 7200)
         assert read_profile(tenant, response["access_token"]).status == 200
 
