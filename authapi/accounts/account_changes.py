@@ -38,7 +38,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
 
 
 def keeps_address(user: User) -> bool:
-    """Tell whether the address of a user is kept here, and not by a provider elsewhere."""
+    """Tell whether this service manages the email address of a user. Otherwise an external provider does."""
     return user.connection.is_database or user.connection.strategy == _BY_ADDRESS
 
 

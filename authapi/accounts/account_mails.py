@@ -1,4 +1,4 @@
-"""Mails with a link that sets a new password or lifts a block. A request names an account; a worker finds the user and sends the mail.
+"""Mails with a link that sets a new password or lifts a block. A request has an identifier; a worker finds the user and sends the mail.
 
 The response therefore takes the same time whether the user exists or not, and an unavailable mail server delays no request.
 """
@@ -35,7 +35,7 @@ _PURPOSES: dict[str, AccountTicket.Purpose] = {
     Job.Type.PASSWORD_RESET_EMAIL: AccountTicket.Purpose.PASSWORD_RESET,
     Job.Type.UNBLOCK_EMAIL: AccountTicket.Purpose.UNBLOCK,
 }
-# Most usable links per user and purpose. After that, no further mail is sent.
+# Maximum number of usable links per user and purpose. After that, no further mail is sent.
 MOST_LINKS = 10
 
 
@@ -72,7 +72,7 @@ def find_recipient(job: Job) -> bool:
     """Mark the mail as due if the identifier belongs to a user. Return False if no work remains.
 
     No work remains if the mail is already marked as due, if no user has the identifier, or if the user has `MOST_LINKS` usable links.
-    The limit holds per user, so requests with many identifiers or from many addresses cannot flood one mailbox.
+    The limit applies per user, so requests with many identifiers or from many IP addresses cannot flood one mailbox.
     """
     user = None if "recipient" in job.summary else _recipient(job)
     if user is None or usable_count(user, _PURPOSES[job.type]) >= MOST_LINKS:

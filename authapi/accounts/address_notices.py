@@ -1,4 +1,4 @@
-"""The mail to the former address of an account: with another address, an attacker takes an account over."""
+"""The mail to the former email address of an account. It warns the user, because an attacker may have changed the address."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
     try:
         validate_email(former_email)
     except ValidationError:
-        # Written before addresses were judged.
+        # The address was stored before addresses were validated.
         return
     queue_message(
         tenant_id=user.tenant_id,

@@ -18,7 +18,7 @@ from identity.services.failures import Invalid, NotSupported
 SUSPICION_SHIELDS = (BLOCK, TELL_ADMINS)
 LOGIN_SHIELDS = (BLOCK, TELL_USER, TELL_ADMINS)
 STAGE_SHIELDS = (BLOCK, TELL_ADMINS)
-# A limit above a million failures would find no suspicious address. An interval above a month would be a permanent block.
+# With a limit above a million failures, no IP address would be suspicious. An interval above a month would be a permanent block.
 MOST_ATTEMPTS = 1_000_000
 LONGEST_RATE_MS = 30 * 86_400_000
 

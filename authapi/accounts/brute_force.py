@@ -1,7 +1,7 @@
 """Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks at a threshold.
 
-An attempt holds a lock on the name of its count until its transaction ends. Attempts at one account from one place therefore run one
-after another in all processes, and no more attempts than the threshold allows are checked. The row of the user is not locked.
+An attempt locks the name of its count until its transaction ends. Attempts at one account from one IP address therefore run one after
+another in all processes, and no more attempts than the threshold allows are checked. The row of the user is not locked.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Count:
 
 
 def held_count(connection: Connection, identifier: str, ip: str) -> Count | None:
-    """Lock and return the count of an identifier, per address if the settings say so. Return None if failures are not counted.
+    """Lock and return the count of an identifier, per IP address if the settings say so. Return None if failures are not counted.
 
     Call it inside a transaction. `identifier` comes from `user_lookup.failure_key`.
     """
@@ -82,12 +82,12 @@ def held_count(connection: Connection, identifier: str, ip: str) -> Count | None
 
 
 def counted_address(ip: str) -> str:
-    """Return the counting key of an address: the IPv4 address itself, or the /64 of an IPv6 address. Empty for an invalid address."""
+    """Return the counting key of an IP address: the IPv4 address itself, or the /64 of an IPv6 address. Empty for an invalid address."""
     return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
 
 
 def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
-    """Delete all failures of an identifier, or of all names of a user, from any address. Return the number of deleted counts."""
+    """Delete all failures of an identifier, or of all names of a user, from any IP address. Return the number of deleted counts."""
     return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]
 
 

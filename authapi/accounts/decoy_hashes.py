@@ -1,7 +1,7 @@
 """Stored passwords of other users, checked when the requested user does not exist. The result of the check is ignored.
 
-Imported passwords take a different time to check than native ones. An unknown identifier therefore costs as much as a real user of the
-connection. One identifier always selects the same stored password, so response times reveal nothing.
+Imported passwords take a different time to check than native ones. The check for an unknown identifier therefore takes as long
+as for a real user of the connection. One identifier always selects the same stored password, so response times reveal nothing.
 """
 
 from __future__ import annotations

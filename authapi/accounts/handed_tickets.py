@@ -25,7 +25,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Upstream's contract: five days by default. The upper limit keeps a link that changes a password from living forever.
+# Default of the upstream system: five days. The upper limit keeps a link that changes a password from living forever.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000
 _LONGEST_ADDRESS = 2048
@@ -112,8 +112,8 @@ def is_result_address(address: str) -> bool:
 
 
 def link_base(tenant_id: str, asked_at: str) -> str:
-    """Return the address of the tenant that a link begins with. Raises `NotSupported` for a tenant without a verified domain."""
-    # On loopback the port counts, which no domain names.
+    """Return the base URL of the tenant, with which a link begins. Raises `NotSupported` for a tenant without a verified domain."""
+    # A loopback URL needs the port, which the domain of the tenant does not contain.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
     if not base:
         raise NotSupported("The tenant has no verified domain to which a link could point.")

@@ -23,7 +23,7 @@ _kept: ContextVar[str] = ContextVar("kept_session", default="")
 
 @contextmanager
 def keeping(session: Session) -> Iterator[None]:
-    """Keep this session when the password changes within the block: the user has just typed the old password in it."""
+    """Keep this session when the password changes within the block: the user has just entered the old password in this session."""
     token = _kept.set(session.pk)
     try:
         yield
@@ -48,7 +48,7 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
     void_address_changes(user)
     end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.PASSWORD_CHANGED, except_id=_kept.get() or None)
     revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
-    # Otherwise the attacker's browser would stay known, and a login with the next password from there would cause no warning.
+    # Otherwise the attacker's browser would stay known, and a login in that browser with the new password would cause no warning.
     forget_browsers(user)
     device_codes.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
     ciba_requests.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)

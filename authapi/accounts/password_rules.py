@@ -1,4 +1,4 @@
-"""The password policy of a connection as a list of rules, for users and client libraries. Each rule is kept or not. Pure.
+"""The password policy of a connection as a list of rules, for users and client libraries, with the result of each rule. Pure.
 
 Client libraries show the list unchanged, with these codes and texts.
 """
@@ -20,7 +20,7 @@ _KINDS = (
 
 
 def rules_of(options: Mapping[str, Any], password: str) -> list[dict[str, Any]]:
-    """Return every rule of the policy, each with the answer whether the password meets it."""
+    """Return every rule of the policy, and whether the password meets it."""
     policy, shortest = policy_of(options), shortest_length(options)
     rules: list[dict[str, Any]] = [
         {

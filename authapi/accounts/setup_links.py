@@ -1,7 +1,7 @@
-"""Links that set up a second factor, for users who cannot or shall not wait for a login that demands one.
+"""Links that set up a second factor, for users who cannot or should not wait until a login requires one.
 
-The link is trusted with one thing: to enroll a factor for its user. It opens no session, and beside a factor that is there it
-enrolls none without a proof of that one. What a browser has begun with a link, only that browser confirms. Decision: docs/adr/0122.
+A link only allows its holder to enroll a factor for its user. It begins no session. If the user already has a factor, the holder must
+prove that factor first. A setup that one browser has begun can be confirmed in that browser only. Decision: docs/adr/0122.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from identity.services.users import locked_user
 
 PATH, PARAMETER = "/u/factor-setup", "ticket"
 MAIL = "enrollment_email"
-# As at a login: the proof of a factor that is there counts for so long.
+# Seconds for which the proof of an existing factor is valid, as at a login.
 _PROOF_COUNTS = timedelta(minutes=10)
-# In the parameters of a ticket: the one kind that it is for, whether it adds to factors that are there, and the proof of one of those.
+# Keys in the parameters of a ticket: the only allowed kind, whether the user may already have factors, and the proof of an existing factor.
 _KIND, _ADDS, _PROOF = "kind", "adds", "proof"
 _PURPOSE = AccountTicket.Purpose.ENROLLMENT
 _Refused = WrongProof | TooManyGuesses | AlreadyExists | Conflict
@@ -49,12 +49,12 @@ class ProofNeeded(Exception):
 
 
 class SetupOver(Exception):
-    """This browser has no such setup under way: it took too long, another one took its place, or the kind is switched off."""
+    """This browser has no such setup in progress: it has expired, a newer one replaced it, or the kind is disabled."""
 
 
 @dataclass(frozen=True)
 class SetupLink:
-    """A link as its maker gets it. The id does not open it."""
+    """A new link, as the caller that requested it gets it. The id alone does not open the link."""
 
     id: str
     address: str = field(repr=False)
@@ -62,7 +62,7 @@ class SetupLink:
 
 @dataclass(frozen=True)
 class Setup:
-    """An opened link: its ticket, its secret, and the mark of the browser that it was opened in."""
+    """An opened link: its ticket, its secret, and the mark of the browser in which it was opened."""
 
     ticket: AccountTicket
     secret: str = field(repr=False)
@@ -74,18 +74,18 @@ class Setup:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds that can be set up now, strongest first."""
+        """The kinds of factors that the user can set up now, strongest first."""
         return kinds_for(self.user, self.ticket.parameters.get(_KIND, ""))
 
     @property
     def bound_to(self) -> str:
-        """What binds an enrollment to this link and this browser (`Prover`)."""
+        """The `Prover` that binds an enrollment to this link and this browser."""
         return f"link:{self.ticket.pk}:{_mark_of(self.browser)}"
 
 
 @dataclass(frozen=True)
 class SetUp:
-    """A factor that counts from now on. `recovery_code` comes with the first one."""
+    """A confirmed factor. `recovery_code` is set for the user's first factor only."""
 
     factor: EnrolledFactor
     recovery_code: str = field(default="", repr=False)
@@ -102,9 +102,9 @@ def create_setup_link(
     language: str = "",
     address: str = "",
 ) -> SetupLink:
-    """Return a new link that sets up a factor, of one `kind` where it is named; mail it where wanted.
+    """Return a new link that sets up a factor. With `kind`, the link allows this kind only. Mail the link if requested.
 
-    `adds` allows it for a user who has a factor: that one must be proven first. The mail goes to `recipient`, else to the address of the
+    `adds` allows a link for a user who already has a factor and must prove it first. The mail goes to `recipient`, otherwise to that of the
     user. Raises `Conflict` for a user who can set up nothing by this link, `Invalid` for a mail without an address, `NotSupported` for
     a tenant without a domain, and `MailNotConfigured`.
     """
@@ -129,7 +129,7 @@ def create_setup_link(
 
 
 def open_setup(*, tenant_id: str, secret: str, browser: str) -> Setup:
-    """Return what a link stands for; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`. Changes nothing."""
+    """Return the opened link; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`. Changes nothing."""
     ticket = usable(tenant_id=tenant_id, purpose=_PURPOSE, secret=secret)
     user, kind = ticket.user, ticket.parameters.get(_KIND, "")
     is_on = any(kind in ("", each) for each in factor_settings(tenant_id).kinds)
@@ -139,16 +139,16 @@ def open_setup(*, tenant_id: str, secret: str, browser: str) -> Setup:
 
 
 def kinds_for(user: User, kind: str = "") -> tuple[str, ...]:
-    """Return the kinds that a link sets up for a user, strongest first; `kind` leaves no other one.
+    """Return the kinds that a user can set up with a link, strongest first. With `kind`, no other kind is returned.
 
-    As at a login, codes by mail go to the address of the profile alone, and what repeats the login of the user proves nothing more.
+    As at a login, codes by mail go to the address of the profile only. A kind that repeats the user's login method is left out.
     """
     kinds = (each for each in usable_kinds(user.tenant_id) if KINDS[each].repeats != user.connection.strategy and kind in ("", each))
     return tuple(each for each in kinds if each != EMAIL or _may_add_email(user))
 
 
 def needs_proof(setup: Setup) -> bool:
-    """Tell whether this browser must prove a factor that is there before the link sets up another one."""
+    """Tell whether the user must prove an existing factor in this browser before the link sets up another one."""
     if not factors_of(setup.user):
         return False
     proof = setup.ticket.parameters.get(_PROOF)
@@ -158,7 +158,7 @@ def needs_proof(setup: Setup) -> bool:
 
 
 def note_proof(setup: Setup) -> None:
-    """Note that this browser has proven a factor that is there."""
+    """Record that the user has proven an existing factor in this browser."""
     proof = {"browser": _mark_of(setup.browser), "at": timezone.now().isoformat()}
     rows = AccountTicket.objects.of(setup.ticket.tenant_id).filter(pk=setup.ticket.pk)
     rows.update(parameters={**setup.ticket.parameters, _PROOF: proof})
@@ -166,20 +166,20 @@ def note_proof(setup: Setup) -> None:
 
 @unit_of_work
 def begin_app(setup: Setup, *, prover: Prover) -> None:
-    """Begin with an authenticator app. Raises what `open_setup` raises, `ProofNeeded`, `SetupOver`, and `Conflict` for too many."""
+    """Start with an authenticator app. Raises what `open_setup` raises, `ProofNeeded`, `SetupOver`, and `Conflict` for too many factors."""
     _held(setup, TOTP)
     associate_app(prover, promises=False)
 
 
 @unit_of_work
 def begin_address(setup: Setup, *, prover: Prover, kind: str, address: str = "") -> None:
-    """Begin with a phone, or with the address of the profile, and send a code there. Raises also what `associate_address` raises."""
+    """Start to set up a phone, or the address of the profile, and send a code to it. Also raises what `associate_address` raises."""
     user = _held(setup, kind)
     associate_address(prover, kind, (user.email or "") if kind == EMAIL else address, promises=False)
 
 
 def confirm(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp:
-    """Let an app, a phone or an address count whose code is right; the link is used up by that.
+    """Confirm an app, a phone or an address with its code, and use up the link.
 
     Raises `WrongProof`, `TooManyGuesses`, `ProofNeeded`, `SetupOver`, and what `open_setup` raises.
     """
@@ -187,14 +187,14 @@ def confirm(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp:
 
 
 def add_made_key(setup: Setup, *, prover: Prover, kind: str, answer: str, party: RelyingParty) -> SetUp:
-    """Add a key that the browser has made; the link is used up by that.
+    """Add a key that the browser has created, and use up the link.
 
-    Raises `WrongProof`, `AlreadyExists` for a key of some account, `Conflict` for too many, and what `confirm` raises.
+    Raises `WrongProof`, `AlreadyExists` if an account has the key, `Conflict` for too many keys, and what `confirm` raises.
     """
     return _taken(_key_added(setup, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# What was counted must be committed, so refusals are returned, and raised after that.
+# Refusals are returned, and raised after the commit: an exception would roll back the counts.
 @unit_of_work
 def _confirmed(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp | _Refused:
     _held(setup, kind)
@@ -226,7 +226,7 @@ def _key_added(setup: Setup, *, prover: Prover, kind: str, answer: str, party: R
 
 
 def _held(setup: Setup, kind: str) -> User:
-    """Return the user with the row locked, and judge the link once more: of two confirmations at once, the second finds it used."""
+    """Lock and return the user, and check the link again: of two concurrent confirmations, the second one finds the link used."""
     tenant_id = setup.ticket.tenant_id
     hold(setup.user)
     try:
@@ -242,7 +242,7 @@ def _held(setup: Setup, kind: str) -> User:
 
 
 def _set_up(setup: Setup, factor: EnrolledFactor, recovery_code: str) -> SetUp:
-    """Use up every link of this kind that the user has: each of them was made before this factor."""
+    """Use up every link of this kind that the user has, because all of them were created before this factor."""
     use_up(setup.user, _PURPOSE)
     return SetUp(factor, recovery_code if factor_settings(factor.tenant_id).has_recovery_codes else "")
 

@@ -94,8 +94,8 @@ class SignUpRefused(Exception):
 def sign_up(request: SignUp) -> User:
     """Create the user with its event and, if configured, a mail that verifies the address. Return the user.
 
-    The caller binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash like a free one, so that the response
-    time does not reveal what the response hides.
+    The caller binds the context of the event. Raises `SignUpRefused`. A password is hashed even if the identifier is taken, so that the
+    response time does not reveal it.
     """
     if not request.is_open:
         _refuse(request, SignUpRefused(Reason.DISABLED))

@@ -1,4 +1,4 @@
-"""Throttles suspicious addresses: an address that fails at many accounts or signs up many accounts is refused for a while.
+"""Throttles suspicious IP addresses: an address with failed logins at many accounts, or with many sign-ups, is refused for a while.
 
 Contract 9.10 to 9.13. The buckets are in Redis, or in each process while Redis is unavailable, because they only slow an attack down.
 Blocks of accounts are in PostgreSQL. Rows of `AddressBlock` only show administrators what the buckets refuse.
@@ -31,13 +31,13 @@ DEFAULTS: dict[str, Any] = {
     "stage": {
         LOGIN: {"max_attempts": 100, "rate": 864_000},
         SIGN_UP: {"max_attempts": 50, "rate": 1200},
-        # Upstream's values: after 10 refused tokens, one attempt every ten minutes.
+        # Values of the upstream system: after 10 refused tokens, one attempt every ten minutes.
         EXCHANGE: {"max_attempts": 10, "rate": 600_000},
     },
 }
-# While a blocked address continues, its row is updated at most this often. Refusals in between write nothing.
+# While a blocked IP address sends more attempts, its row is updated at most this often. Other refusals write nothing.
 _NOTED_EVERY = timedelta(minutes=1)
-# An address that returns later than this after its block ended is reported as new.
+# If an IP address is blocked again after a longer pause, it is reported as new.
 _SAME_ATTACK = timedelta(hours=1)
 # One mail per hour: an attack from thousands of addresses must not flood the administrators.
 _TOLD_EVERY = timedelta(hours=1)

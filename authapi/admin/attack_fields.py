@@ -1,4 +1,4 @@
-"""The fields of Sign-in settings about suspicious addresses, breached passwords and new browsers."""
+"""The fields of the page Sign-in settings about suspicious IP addresses, breached passwords and new browsers."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class BrandingPage(TenantPage):
         return picture_answer(tenant_id, name)
 
     def address_of(self, name: str, *args: str) -> str:
-        """Return the address of a part of this page."""
+        """Return the URL of a part of this page."""
         return reverse(f"{self.site.name}:{self.url_name}_{name}", args=args)
 
     def _picture_address(self, stored: str) -> str:
@@ -177,7 +177,7 @@ def stored_looks(tenant_id: str) -> Looks:
 
 
 def _without_address(sent: Any, kind: str) -> Any:
-    """Return the form without the address that an uploaded picture replaces, and without the checkbox to remove the former picture."""
+    """Return the form without the URL that an uploaded picture replaces, and without the checkbox that removes the former picture."""
     copied = sent.copy()
     copied[ADDRESS_FIELDS[kind]] = ""
     copied.pop(f"remove_{kind}", None)

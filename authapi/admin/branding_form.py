@@ -153,13 +153,13 @@ GROUPS = (
         _borders("button_border_radius", "button_border_weight", "input_border_radius", "input_border_weight", "widget_border_weight"),
     ),
 )
-# The field of an external picture's address, by kind of picture.
+# The form field for the URL of an external picture, by kind of picture.
 ADDRESS_FIELDS: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url", "background": _name(*_BACKGROUND)}
 _SHOWN = frozenset(name for group in GROUPS for name in (*group.fields, *group.further))
 
 
 class LooksForm(forms.Form):
-    """The form of the branding. Its fields come from the table of theme members. An empty address keeps an uploaded picture."""
+    """The form of the branding. Its fields come from the table of theme members. If a URL is empty, an uploaded picture is kept."""
 
     font_stack = forms.ChoiceField(required=False, label="Font", choices=[(name, label) for name, (label, _) in FONT_STACKS.items()])
     font_url = forms.CharField(
@@ -247,7 +247,7 @@ class LooksForm(forms.Form):
         return {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
 
     def _picture(self, kind: str) -> str:
-        """Return the address to store. An uploaded picture is kept unless the form names another one or removes it."""
+        """Return the URL to store. An uploaded picture is kept unless the form names another one or removes it."""
         sent, stored = str(self.cleaned_data.get(ADDRESS_FIELDS[kind]) or ""), self._uploaded()[kind]
         stays = not sent and is_own_picture(stored) and not self.cleaned_data.get(f"remove_{kind}")
         return stored if stays else sent

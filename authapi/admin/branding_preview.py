@@ -1,7 +1,7 @@
 """The preview of a tenant's branding: a page like the hosted pages, with unsaved values.
 
-The values are in the address, signed by the admin. An invalid signature shows nothing. The page has no scripts and no working forms,
-and only the admin can show it in a frame.
+The URL contains the values, with a signature of the admin site. With an invalid signature, nothing is shown. The page has no scripts and
+no working forms, and only the admin can show it in a frame.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEVICES = (("desktop", "Desktop"), ("phone", "Phone"))
 _SAMPLES = (("login", "Log in"), ("messages", "Messages"))
 _FRAMED_BY = "'self'"
 _QUERY = "(prefers-color-scheme: {})"
-# A media query that is always true, and one that is never true.
+# Two media queries: the first one is always true, the second one is never true.
 _TRUE, _FALSE = "(min-width: 0)", "(max-width: 0)"
 _SHEET = "theme/hosted.css"
 
@@ -62,12 +62,12 @@ class PreviewState:
     sample: str = "login"
 
     def signed(self, tenant_id: str) -> str:
-        """Return the state as text for an address, valid for an hour and for this tenant."""
+        """Return the state as text for a URL, valid for an hour and for this tenant."""
         return signing.dumps({**asdict(self), "tenant": tenant_id}, salt=_SALT, compress=True)
 
 
 def read_state(text: str, tenant_id: str) -> PreviewState | None:
-    """Return the state of a text from `signed` for this tenant; None for any other text."""
+    """Return the state that `signed` encoded for this tenant; None for any other text."""
     try:
         values = signing.loads(text, salt=_SALT, max_age=_GOOD_SECONDS)
     except signing.BadSignature:
@@ -80,7 +80,7 @@ def read_state(text: str, tenant_id: str) -> PreviewState | None:
 def preview_page(
     request: HttpRequest, tenant_id: str, state: PreviewState, style_address: str, picture_address: Callable[[str], str]
 ) -> HttpResponse:
-    """Return the page in the frame."""
+    """Return the response that is shown in the preview frame."""
     brand = brand_from(state.looks, tenant_id)
     shown = _within_the_admin(brand, f"{style_address}?{urlencode({'looks': state.signed(tenant_id)})}", picture_address)
     context = {"brand": shown, **_sample(has_messages=state.sample == "messages")}
@@ -98,7 +98,7 @@ def _sample(*, has_messages: bool) -> dict[str, Any]:
         Field("email", _("Email address"), type="email", value="ada@example.com"),
         Field("password", _("Password"), type="password", link=FieldLink("#email", _("Forgot password?"))),
     ]
-    # Browsers do not focus fields in such a frame, and log a warning.
+    # No field gets the focus: browsers ignore the attribute in a sandboxed frame and log a warning.
     shown = [replace(field, has_focus=False) for field in form_fields(fields, problems)]
     return {"has_messages": has_messages, "problems": problems, "fields": shown}
 
@@ -117,7 +117,7 @@ def preview_stylesheet(state: PreviewState, picture_address: Callable[[str], str
 
 
 def _within_the_admin(brand: Brand, style_address: str, picture_address: Callable[[str], str]) -> dict[str, Any]:
-    """Return the brand with picture addresses on the host of the admin."""
+    """Return the brand with the URLs of its pictures on the host of the admin."""
     return {
         **asdict(brand),
         "logo": picture_address(brand.logo),

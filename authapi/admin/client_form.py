@@ -68,7 +68,7 @@ def _choices(rows: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str]]:
 
 
 class ClientForm(ExchangeFields, ServiceForm):
-    # Members of the request body that the form of one kind of application implies.
+    # The members of the request body that the kind of application implies.
     preset: ClassVar[Mapping[str, Any]] = {}
 
     name = forms.CharField(max_length=255, help_text="Shown to users on the login and the consent page.")
@@ -228,7 +228,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Read before validation, because Django writes the submitted values to the instance.
+        # Read this before validation, because Django writes the submitted values to the instance.
         self._stored = {} if self.instance._state.adding else client_resource(self.instance)
         if not self.instance._state.adding:
             self.initial = {**form_values(self.instance), **(named.get("initial") or {})}
@@ -354,7 +354,7 @@ def form_values(client: Client) -> dict[str, Any]:
 
 
 def _texts(problem: Any) -> list[str]:
-    """Return the texts of an error. Places in a list are counted from 1."""
+    """Return the texts of an error. Positions in a list are counted from 1."""
     if isinstance(problem, dict):
         return [
             f"line {place + 1}: {text}" if isinstance(place, int) else f"{place}: {text}"

@@ -121,7 +121,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
-        # The client of the account page belongs to the service. Its settings are in Sign-in settings.
+        # The client of the account page belongs to the service. Its settings are on the page Sign-in settings.
         return super().get_queryset(request).filter(is_account_page=False)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -219,7 +219,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return f"{reverse(f'{self.admin_site.name}:authapi_clientgrant_add')}?{urlencode({'client': row.pk})}"
 
     def place_of(self, row: Client, tab: str) -> str:
-        """Return the address of a tab of a client's page."""
+        """Return the URL of a tab of a client's page."""
         return f"{self.address_of('change', row)}?{urlencode({'tab': slugify(tab)})}"
 
     def create(self, request: HttpRequest, form: Any) -> Client:
@@ -227,7 +227,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
         if form.cleaned_data.get("api"):
             _grant(client, form.cleaned_data["api"], form.cleaned_data["scopes"])
-        # For the response to this request only.
+        # Kept for the response to this request only.
         request._new_secret = secret  # type: ignore[attr-defined]
         return client
 
@@ -249,7 +249,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return super().response_add(request, obj, post_url_continue)
 
     def secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
-        """Return the page that shows a secret. It is the response to the request that created it: a redirect would have to store it."""
+        """Return the page that shows a secret. It answers the request that created the secret: a redirect would have to store it."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Secret of {client}",

@@ -1,4 +1,4 @@
-"""Admin pages of codes and stored tokens: their client, user and expiry. They never show a value or its digest."""
+"""Admin pages of codes and stored tokens: their client, user and expiry. They never show a code, a token or its digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admin pages of invitations to organizations: their state, a new one, another email, a new link, and revocation.
+"""Admin pages of invitations to organizations: they show the state, and create, resend, renew and revoke an invitation.
 
 A link is shown once, in the response to the request that created it, and never stored in a session, message or log.
 """
@@ -228,7 +228,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return self._link_page(request, offers.renew_invitation(**_named(row)))
 
     def _link_page(self, request: HttpRequest, row: Invitation) -> HttpResponse:
-        """Return the page that shows a link. It is the response to the request that created it: a redirect would have to store it."""
+        """Return the page that shows a link. It answers the request that created the link: a redirect would have to store it."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Invitation of {row.email}",

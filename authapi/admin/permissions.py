@@ -21,7 +21,7 @@ from identity.admin.row_forms import RowForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import Role, User
 
-# The form offers the scopes of at most this many APIs.
+# Maximum number of APIs whose scopes the form offers.
 _MOST_APIS = 100
 
 

@@ -43,7 +43,7 @@ class SampleForm(forms.Form):
 
 
 class ProviderPages:
-    """The page of one site."""
+    """The provider page of one admin site."""
 
     def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[Connection]) -> None:
         self._site = site
@@ -96,7 +96,7 @@ class ProviderPages:
         return HttpResponseRedirect(request.path)
 
     def _begun(self, request: HttpRequest, connection: Connection) -> str:
-        """Return the address at which the test begins; empty if it cannot begin."""
+        """Return the URL at which the test begins; empty if the test cannot begin."""
         try:
             address = begin_test(connection, base=address_beside(request.get_host(), connection.tenant_id))
         except UpstreamFailed as failed:

@@ -157,7 +157,7 @@ class ApiResourceForm(ServiceForm):
             self.initial = {**_form_values(self.instance), **(named.get("initial") or {})}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns from the form: all of a new row, otherwise the changed ones."""
+        """Return the columns to save: all columns of a new row, otherwise the changed ones."""
         values, changed, is_new = self.cleaned_data, set(self.changed_data), self.instance._state.adding
         found = {name: values[name] for name in (*_COLUMNS, "scopes") if name in values and (is_new or name in changed)}
         settings = {name: values[name] for name in (*_SWITCHES, "token_lifetime_for_web") if name in values and (is_new or name in changed)}
@@ -199,7 +199,7 @@ def _possession(mechanism: str, required_for: str) -> dict[str, Any] | None:
 
 
 def _sentences(errors: Any) -> list[str]:
-    """Return the errors of the management API, with the place of the type in the list."""
+    """Return the errors of the management API, with the position of the type in the list."""
     if not isinstance(errors, dict):
         return [str(error) for error in errors]
     return [

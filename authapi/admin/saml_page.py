@@ -1,4 +1,4 @@
-"""The SAML page of an application: values to enter there, the settings here, and a preview of a user's assertion."""
+"""The SAML page of an application: values to enter in the application, its settings in this service, and a preview of an assertion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SAMPLE_AUDIENCE = "urn:example:application"
 
 
 class ImportForm(forms.Form):
-    """Metadata of the application, pasted, uploaded or fetched, or a recipe."""
+    """The form that reads settings from pasted, uploaded or fetched metadata, or from the recipe of a known application."""
 
     text = forms.CharField(
         required=False,
@@ -76,7 +76,7 @@ class PreviewForm(forms.Form):
 
 @dataclass
 class Shown:
-    """The data of the page, beside its context."""
+    """The forms and results that the page shows."""
 
     form: SamlForm
     imported: ImportForm
@@ -88,7 +88,7 @@ class Shown:
 
 
 class SamlPage:
-    """The page of one site."""
+    """The SAML page of one admin site."""
 
     def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[Client]) -> None:
         self._site = site
@@ -255,7 +255,7 @@ def _previewed(request: HttpRequest, client: Client) -> Shown:
 
 
 def _are_callbacks_good(form: SamlForm) -> bool:
-    """Check the callbacks with the request body of the management API."""
+    """Check the callbacks with the serializer of the management API."""
     judge = ClientToChange(data={"callbacks": form.cleaned_data["callbacks"]})
     if judge.is_valid():
         return True

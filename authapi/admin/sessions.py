@@ -1,4 +1,4 @@
-"""Admin pages of sessions, refresh tokens and consents. They never show a value or its digest."""
+"""Admin pages of sessions, refresh tokens and consents. They never show a token or its digest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens 
 
 
 class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
-    """The base of rows that staff can end, one or many, but not change."""
+    """Base class of admin pages whose rows staff can end, one or several at once, but not edit."""
 
     sortable_by = ()
 

@@ -1,4 +1,4 @@
-"""The sign-in log in the admin: searched by index, paged by key, with the reasons of failures in words."""
+"""The sign-in log in the admin: it is searched with an index and paged by key, and shows the reasons of failures in words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LogSearch(forms.Form):
         return any(value not in ("", None) for value in self.cleaned_data.values())
 
     def question(self, tenant_id: str | None) -> Question:
-        """Return the search as a question about one tenant or all tenants."""
+        """Return the search as a query on the log lines of one tenant or of all tenants."""
         values = self.cleaned_data
         return Question(
             tenant_id=tenant_id,
@@ -66,7 +66,7 @@ class LogSearch(forms.Form):
 
 
 class LogChangeList(ChangeList):
-    """Django's list with its own rows, search and pages: without count and offset, paged by key."""
+    """Django's list page with other rows and another search. Its pages use a key instead of a count and an offset."""
 
     search: LogSearch
     page: LogPage
@@ -86,7 +86,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: str) -> str:
-        """Return the address of the page at a place, with the same search; empty for an empty place."""
+        """Return the URL of the page that a key selects, with the same search; empty for an empty key."""
         if "" in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}

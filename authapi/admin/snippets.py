@@ -149,7 +149,7 @@ def _three(values: dict[str, str], python: Template, node: Template, shell: Temp
 def _values(setup: Setup) -> dict[str, str]:
     is_basic = setup.auth_method == "client_secret_basic"
     proof = "ClientSecretBasic" if is_basic else "ClientSecretPost"
-    # A shell without the variable says so and sends nothing.
+    # If the variable is unset, the shell reports that and sends nothing.
     secret = f"${{{SECRET}:?Set {SECRET} to the secret of this client}}"
     basic = f'--user "{setup.client_id}:{secret}"'
     form = f'--data client_id={setup.client_id} \\\n  --data-urlencode "client_secret={secret}"'

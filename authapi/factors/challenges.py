@@ -41,7 +41,7 @@ LIFE = timedelta(minutes=5)
 PAUSE = timedelta(seconds=30)
 # Number of newest codes that are valid, so that a late message still works.
 _COUNTING = 2
-# Wrong guesses after which a code is invalid.
+# Number of wrong guesses after which a code is invalid.
 _MOST_FAILURES = 5
 _LONGEST_CODE = 64
 # Codes of the log (contract, logs): passed, failed, recovered, failed recovery, too many guesses.
@@ -309,7 +309,7 @@ def counting(prover: Prover) -> QuerySet[FactorChallenge]:
 
 
 def _said(row: FactorChallenge, code: str) -> str:
-    """Return the input of a digest. It includes the place of the row, so a digest copied to another row matches nothing."""
+    """Return the input of a digest. It includes the columns that identify the row, so a copy in another row matches nothing."""
     place = (row.tenant_id, str(row.user_id), str(row.factor_id), row.bound_to, row.purpose, row.expires_at.isoformat())
     return "\x00".join((*place, code))
 

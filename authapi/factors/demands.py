@@ -49,9 +49,9 @@ def factors_due(
     if demand.policy is SecondFactorPolicy.NEVER:
         return Due.NOTHING
     enrolled = tuple(factor.kind for factor in factors_of(facts.user))
-    # Looks up whether the browser is remembered only if the answer matters.
+    # Look up whether the browser is remembered only if this changes the result.
     is_remembered = settings.remembers_browsers and not asked and is_browser_remembered()
-    # Includes enabled kinds without a sender: if a factor cannot be sent, it must still be required.
+    # Include enabled kinds without a sender: a factor is still required if its codes cannot be sent.
     return due(demand, Standing(facts.methods, enrolled, settings.kinds, is_remembered))
 
 

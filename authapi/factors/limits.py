@@ -1,6 +1,6 @@
 """Rate limits for sending and guessing codes of factors. The limits are low, because a guessing attacker already has the first factor.
 
-An attacker elsewhere can only lock the user out of new browsers: a browser that the account knows has separate limits.
+An attacker can lock the user out of new browsers only: a browser in which the user has logged in before has separate limits.
 """
 
 from __future__ import annotations

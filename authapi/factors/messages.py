@@ -35,7 +35,7 @@ def require_sender(tenant_id: str, kind: str) -> None:
 
 
 def queue_code(user: User, factor: EnrolledFactor, code: str, *, client: Client | None, language: str, expires_at: datetime) -> None:
-    """Queue a code in the transaction of its challenge. Raises `Invalid` for a number in a country that is not served."""
+    """Queue a code in the transaction of its challenge. Raises `Invalid` for a phone number of a country to which no messages are sent."""
     channel = _channel(factor.kind)
     try:
         queue_message(

@@ -1,4 +1,4 @@
-"""Stored ceremonies of passkeys: started, found, used up once. The user is unknown until the answer is checked.
+"""Stores the ceremonies of passkeys: starts them, finds them, and uses each up once. The user is unknown until the answer is checked.
 
 A login on the hosted pages has at most one open ceremony, which lasts as long as the login, because the browser offers passkeys as soon
 as the page is shown. A ceremony of an application lasts five minutes and belongs to its client.
@@ -46,7 +46,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Opened:
-    """A ceremony that its answer has used up. `sign_up` is None for a login."""
+    """A ceremony that was used up by the answer of the browser. `sign_up` is None for a login."""
 
     row: PasskeyCeremony
     challenge: bytes
@@ -57,7 +57,7 @@ class Opened:
 def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
     """Return the challenge for one login on the hosted pages: the open one, or a new one.
 
-    Two windows of one login share the challenge, so that the second window does not invalidate that of the first.
+    Two windows of one login share the challenge, so that the second window does not invalidate the challenge of the first.
     """
     lock_name(f"login:{row.pk}")
     found = _open_rows(row.tenant_id).filter(bound_to=_bound_to(row), relying_party=relying_party).order_by("-pk").first()
@@ -141,7 +141,7 @@ def _contents(row: PasskeyCeremony) -> tuple[bytes, SignUpWish | None]:
 
 
 def _place(row: PasskeyCeremony) -> str:
-    """Return the place that the encryption is bound to: copied to another row, the text cannot be decrypted."""
+    """Return the values of the row to which the encryption is bound: a text that is copied to another row cannot be decrypted."""
     return f"{row.tenant_id}:passkey_ceremony:{row.client_id}:{row.digest}:{row.relying_party}:{row.is_registration}"
 
 

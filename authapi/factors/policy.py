@@ -61,7 +61,7 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 
 
 def due(demand: Demand, standing: Standing) -> Due:
-    """Return what the login must do. A remembered browser satisfies the policy, but never a request of the client."""
+    """Return what the login must do. A remembered browser satisfies the policy, but not a client that requests a second factor itself."""
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING
     if not (demand.is_asked or _is_demanded(demand.policy, standing)):
@@ -70,7 +70,7 @@ def due(demand: Demand, standing: Standing) -> Due:
         return Due.PROVE
     if any(is_second_to(kind, standing.methods) for kind in standing.offered):
         return Due.ENROLL
-    # Without any offered factor, the policy has no effect. If all offered factors repeat the first proof, the login must not pass.
+    # Without any offered factor, the policy has no effect. If all offered factors repeat the first proof, the login must be refused.
     return Due.IMPOSSIBLE if standing.offered or demand.is_asked else Due.NOTHING
 
 

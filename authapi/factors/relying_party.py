@@ -1,4 +1,4 @@
-"""The domain that WebAuthn keys are created for: the host of the request."""
+"""The domain for which WebAuthn keys are created: the host of the request."""
 
 from __future__ import annotations
 

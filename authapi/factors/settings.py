@@ -13,7 +13,7 @@ from authapi.tokens.contexts import offered
 from foundation.memory.ttl_cache import Remembered
 from identity.models import Organization
 
-# Other processes see a change within this second.
+# Time within which other processes see a change: one second.
 _REMEMBERED_SECONDS = 1.0
 DEFAULTS: dict[str, Any] = {
     # Without an enabled factor, no login requires one, regardless of the policy.
@@ -21,7 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "policy": SecondFactorPolicy.ON_REQUEST.value,
     "remembers_browsers": True,
     "remembered_days": 30,
-    # Connections have their own switch (`authapi.factors.passkey_options`).
+    # Connections have their own setting (`authapi.factors.passkey_options`).
     "passkeys": False,
     # Offers to create a passkey after a login with a password.
     "offers_passkeys": True,

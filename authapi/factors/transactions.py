@@ -12,7 +12,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.factors.user_factors import OPEN_FOR
 from identity.models import Connection, Organization, User
 
-# Contract 2.11: ten minutes.
+# Lifetime of a transaction, as in the contract, 2.11: ten minutes.
 LIFE = timedelta(minutes=10)
 # An access token can be used as an `mfa_token`, and is longer.
 _LONGEST_TOKEN = 8192
@@ -78,7 +78,7 @@ def transaction_of_access_token(proof: FirstProof, token: str, *, expires_at: da
 
 
 def find_transaction(tenant_id: str, token: str) -> FactorTransaction | None:
-    """Return the row of an `mfa_token`, even if expired. None for an unknown or used one, a blocked user or a revoked client."""
+    """Return the row of an `mfa_token`, even if expired. None for an unknown or used token, a blocked user or a revoked client."""
     if not token or len(token) > _LONGEST_TOKEN:
         return None
     rows = FactorTransaction.objects.of(tenant_id).select_related("client", "user", "connection", "organization")

@@ -1,6 +1,6 @@
-"""The two addresses of an invitation: at the application, and in the mail. Only the mailed address proves the mailbox.
+"""The two URLs of an invitation: at the application, and in the mail. Only the mailed URL proves that the user has the mailbox.
 
-An application may log its own address, so the ticket in it proves nothing. The mailed link leads to a page of this service, which sets
+An application may log its own URL, so the ticket in that URL proves nothing. The mailed link leads to a page of this service, which sets
 a mark in the browser and redirects to the application (decision: docs/adr/0102).
 """
 
@@ -14,12 +14,12 @@ from authapi.tenant_settings import sign_in_settings
 from foundation.secrets.random_secrets import digest_of
 from identity.hosts import default_address
 
-# The path of the mailed link. The page within a login has another address (`authapi.login.flow.PAGES`).
+# The path of the mailed link. The page within a login has another path (`authapi.login.flow.PAGES`).
 MAIL_PATH = "/u/invitation/open"
 
 
 def login_route(client: Client) -> str:
-    """Return the address where logins at a client start: its own address, otherwise that of the tenant. Empty if neither is set."""
+    """Return the URL where logins at a client start: that of the client, otherwise that of the tenant. Empty if neither is set."""
     for address in (client.settings.get("initiate_login_uri"), sign_in_settings(client.tenant_id).default_redirection_uri):
         if isinstance(address, str) and address.startswith(("https://", "http://") if settings.INSECURE_HTTP else "https://"):
             return address
@@ -27,7 +27,7 @@ def login_route(client: Client) -> str:
 
 
 def application_address(invitation: Invitation) -> str:
-    """Return the address at the application, with the parameters for `/authorize`. Empty if the application has no login address."""
+    """Return the URL at the application, with the parameters for `/authorize`. Empty if the application has no login URL."""
     route, ticket = login_route(invitation.client), invitation.ticket
     if not (route and ticket):
         return ""

@@ -33,7 +33,7 @@ _MOST_MAILS = 10
 _BETWEEN_MAILS = timedelta(minutes=1)
 # A line break would let a name add lines to the mail. Direction marks would let it reverse text.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-# Upstream's error text up to its address.
+# The error text of the upstream system, without the URL of the documentation at its end.
 _NO_ROUTE = (
     "A default login route is required to generate the invitation url. Set initiate_login_uri at the application or "
     "default_redirection_uri at the tenant."
@@ -42,7 +42,7 @@ _NO_ROUTE = (
 
 @dataclass(frozen=True)
 class NewInvitation:
-    """A requested invitation. `client_id` names the application whose login address the invitation leads to."""
+    """A requested invitation. `client_id` is the application to whose login URL the invitation leads."""
 
     inviter_name: str
     email: str
@@ -145,7 +145,7 @@ def open_invitations(organization: Organization) -> models.QuerySet[Invitation]:
 
 
 def _locked(tenant_id: str, organization_id: str, invitation_id: str) -> Invitation:
-    # The organization is locked first, as in `accept_invitation`.
+    # Lock the organization first, as in `accept_invitation`.
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     rows = offered(Invitation.objects.of(tenant_id)).filter(organization=organization, pk=invitation_id)
     invitation = rows.select_related("client", "organization").select_for_update(no_key=True, of=("self",)).first()

@@ -1,4 +1,4 @@
-"""Functions about the browser behind a request: its address, its `User-Agent`, and the responses that redirect it."""
+"""Functions about the browser that sends a request: its IP address, its `User-Agent`, and the responses that redirect it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'sel
 
 
 def address_of(request: HttpRequest) -> str:
-    """Return the address that a request comes from. Trusts `X-Forwarded-For` only from `TRUSTED_PROXIES`."""
+    """Return the IP address from which a request comes. Trusts `X-Forwarded-For` only from `TRUSTED_PROXIES`."""
     return client_address(request.META.get("REMOTE_ADDR") or "", request.headers.get("X-Forwarded-For", ""), settings.TRUSTED_PROXIES)
 
 
@@ -29,7 +29,7 @@ def user_agent_of(request: HttpRequest) -> str:
 def see_other(request: HttpRequest, address: str) -> HttpResponse:
     """Redirect to a registered address of any scheme, including the private schemes of native applications.
 
-    A POST is answered with 303, so that the browser does not send a password to the next address (RFC 9700, 4.12).
+    A POST is answered with 303, so that the browser does not send a password to the next URL (RFC 9700, 4.12).
     """
     return HttpResponse(status=303 if request.method == "POST" else 302, headers={"Location": iri_to_uri(address)})
 
@@ -47,7 +47,7 @@ def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> 
 
 
 def form_target(address: str) -> str:
-    """Return the `form-action` sources of a content policy that let the response to a form redirect to a client's address.
+    """Return the `form-action` sources of a content policy that let the response to a form redirect to a URL of a client.
 
     Browsers check every redirect after a form against the policy, and clients often redirect once more. So any https address is allowed,
     and otherwise the scheme or host of the registered address.
@@ -55,13 +55,13 @@ def form_target(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme == "https":
         return "https:"
-    # A character in the address must not end the directive of the policy.
+    # No character in the URL may end the directive of the policy.
     safe = parts.netloc.replace(";", "").replace(",", "")
     return f"https: http://{safe}" if parts.scheme == "http" else f"https: {parts.scheme}:"
 
 
 def with_parameters(address: str, parameters: Mapping[str, str], *, in_fragment: bool = False) -> str:
-    """Return the address with parameters added. Keeps an existing query and fragment (RFC 6749, 3.1.2)."""
+    """Return the URL with parameters added. Keeps an existing query and fragment (RFC 6749, 3.1.2)."""
     if not parameters:
         return address
     if in_fragment:

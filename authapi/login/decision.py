@@ -64,7 +64,7 @@ class Situation:
     has_code_to_keep: bool = False
     # Seconds since the user last logged in.
     age: float = 0.0
-    # The next members are about the pages of this request only.
+    # The following members describe the pages of this request only.
     has_logged_in: bool = False
     has_selected: bool = False
     has_consented: bool = False
@@ -87,7 +87,7 @@ def next_step(wish: Wish, situation: Situation) -> Step:
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     if situation.has_logged_in and not situation.meets_factors:
-        # Core 1.0, 5.5.1.1: the login has failed, because another login would prove the same methods.
+        # Core 1.0, 5.5.1.1: the login has failed. Another login would not help, because it would prove the same methods.
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
     if situation.second_factor is Due.IMPOSSIBLE and not _must_log_in(wish, situation):
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
@@ -108,7 +108,7 @@ _SILENT_REFUSALS = {
 
 
 _SECOND_STEPS = {Due.PROVE: Step.SECOND_FACTOR, Due.ENROLL: Step.ENROLLMENT}
-# Seconds after the first factor. Another person could be at an older session, and enroll their own factor.
+# Maximum seconds since the first factor for an enrollment. Another person could use an older session to enroll their own factor.
 _ENROLLS_WITHIN = 600.0
 
 

@@ -74,14 +74,14 @@ class ProvenUser:
 def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> HttpResponse:
     """Answer a client's request: with the answer of its protocol, or with a redirect to the next page.
 
-    Raises `RequestRefused` for an error to show to the user, because no address of the client is trusted yet.
+    Raises `RequestRefused` for an error to show to the user, because no URL of the client is trusted yet.
     """
     login = new_login(http_request, protocol, request)
     try:
         login.check()
         return advance(login)
     except TooMuchParked:
-        # The client cannot change this, so the user is told.
+        # The client cannot change this, so an error page tells the user.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)
@@ -103,7 +103,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
     session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:
-        # The previous user may have chosen it. The new session and its membership must not use that choice.
+        # The previous user may have chosen the organization. The new session must not use that choice.
         login.row.progress.pop(CHOSEN, None)
     login = seen_anew(login)
     try:
@@ -134,7 +134,7 @@ def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, sessio
         account = RememberedAccount(proven.identifier, proven.connection.pk)
         remember_account(answer, login.host.tenant_id, account, is_persistent=session.is_persistent)
     else:
-        # This login had no typed name, so the account of an earlier login is no longer offered.
+        # The user typed no name in this login, so pages no longer offer the account of an earlier login.
         forget_account(login.http_request, answer)
 
 
@@ -158,7 +158,7 @@ def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, ha
     remember_browser(answer, session.user)
     settings = factor_settings(login.host.tenant_id)
     is_new_device = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
-    # A user with a recovery code has lost a factor, so the browser is not remembered.
+    # A user who uses the recovery code has lost a factor, so the browser is not remembered.
     if settings.remembers_browsers and kind != RECOVERY_CODE and (remembers or is_new_device):
         remember(login.http_request, answer, session.user, lasting=settings.remembered_for)
     return answer
@@ -187,7 +187,7 @@ def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
 
 
 def refuse(login: Login, refused: RequestRefused) -> HttpResponse:
-    """Have the protocol tell the client that its request has failed. Raises `RequestRefused` if the client has no trusted address."""
+    """Have the protocol tell the client that its request has failed. Raises `RequestRefused` if the client has no trusted URL."""
     begin_anew(login.row)
     with speaking(login.language):
         return login.protocol.refuse(login.http_request, login.request, refused)

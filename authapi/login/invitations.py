@@ -11,7 +11,7 @@ from authapi.login.decision import Offer
 from authapi.models import Client, Invitation, Session
 from foundation.secrets.random_secrets import digest_of
 
-# Seconds that a browser that has opened the mail may take to log in and accept.
+# Seconds within which the user must log in and accept after opening the mailed link.
 MARK_SECONDS = 3600
 _SALT = "authapi.invitation"
 _LONGEST_TICKET = 128
@@ -43,7 +43,7 @@ def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | 
 
 
 def mark_of(invitation: Invitation) -> str:
-    """Return the mark of a browser that has opened the mail. Valid for this invitation, until another mail is sent."""
+    """Return the mark of a browser that has opened the mailed link. It is valid for this invitation, until another mail is sent."""
     return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
 
 

@@ -1,4 +1,4 @@
-"""The mark of a browser that completed a login. All browsers of an account share one rate limit, separate from that of their addresses.
+"""The mark of a browser that completed a login. All browsers of an account share one rate limit, apart from IP addresses.
 
 The signed mark contains a keyed digest of the account. With a random mark per login, one account could get any number of rate limits. A
 mark that another tenant signed counts as absent.
@@ -20,7 +20,7 @@ from identity.models import User
 KNOWN = "known"
 _LIFE = timedelta(days=30)
 _LONGEST = 128
-# Longer than all cookies that this service sets together. Longer headers are not searched.
+# Maximum length of a searched header. All cookies of this service together are shorter.
 _LONGEST_HEADER = 8192
 
 

@@ -59,7 +59,7 @@ class Login:
 
     @property
     def presentation(self) -> Presentation:
-        """How the pages are shown, also for a refused wish."""
+        """How the pages of the login are shown. Also set for a refused wish."""
         return self.stated.presentation
 
     @cached_property
@@ -171,7 +171,7 @@ class Login:
 
     @property
     def address(self) -> str:
-        """The address of the browser, as far as proxies are trusted."""
+        """The IP address of the browser, as far as proxies are trusted."""
         return address_of(self.http_request)
 
     @property
@@ -191,7 +191,7 @@ class Login:
     def check(self) -> None:
         """Raise `RequestRefused` for errors that are known before the user logs in."""
         if self.offer is Offer.GONE:
-            # The page of the invitation tells the user, before any other error.
+            # The page of the invitation shows this error to the user before any other error.
             return
         _ = self.wish, self.connections
         if self.wish.requires_factors and not set(self.wish.factors) & set(self._offered_contexts()):
@@ -280,13 +280,13 @@ class Login:
 
 
 def new_login(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> Login:
-    """Return the login of a new request. Raises `RequestRefused` if there is no trusted address to answer to."""
+    """Return the login of a new request. Raises `RequestRefused` if there is no trusted URL for the answer."""
     row = LoginTransaction(tenant_id=request.host.tenant_id, client=request.client, protocol=protocol.name)
     return Login(http_request, protocol, request, protocol.wish_of(request), row)
 
 
 def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction) -> Login:
-    """Return the login of a stored request. Raises `RequestRefused` if its client or trusted address no longer exists."""
+    """Return the login of a stored request. Raises `RequestRefused` if its client or trusted URL no longer exists."""
     if row.client.revoked_at is not None:
         raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     try:

@@ -25,7 +25,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection, User
 
 DEVICE = "device"
-# The longest time that browsers keep a cookie.
+# The longest time for which browsers keep a cookie.
 LIFE = timedelta(days=400)
 _SEEN_EVERY = timedelta(days=1)
 # Programs without cookies create a row for each login. The oldest rows of such a user are deleted.
@@ -33,7 +33,7 @@ _MOST_BROWSERS = 100
 # An attacker who knows the password could flood the mailbox. More than ten warnings a day tell the user nothing new.
 _MOST_MAILS, _MAILS_WITHIN = 10, timedelta(days=1)
 _NEW_BROWSER = "new_device"
-# Besides databases, the connections whose logins this service itself verifies.
+# Strategies of connections, besides databases, whose logins this service itself verifies.
 _OWN = ("email", "sms")
 
 

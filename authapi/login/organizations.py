@@ -1,4 +1,4 @@
-"""Logins for an organization: which one a request names, its members, and the connections that it enables."""
+"""Logins for an organization: finds the organization of a request, its members, and the connections that it enables."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def question_of(client: Client) -> Question | None:
 def wished_organization(client: Client, named: str) -> Organization | None:
     """Return the organization that a request names by id, or by name if the tenant enabled that. None if it names none.
 
-    Raises `RequestRefused` if the client does not allow organizations, if it requires one and does not ask the user, and for an unknown
-    one.
+    Raises `RequestRefused` if the client does not allow organizations, if it requires one and does not ask the user, and for an
+    unknown organization.
     """
     usage = usage_of(client)
     if not named:

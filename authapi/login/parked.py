@@ -1,6 +1,6 @@
-"""Limits the bytes of login transactions that one address may store in the database before any credential is checked.
+"""Limits the bytes of login transactions that one IP address may store in the database before any credential is checked.
 
-Requests whose address is hidden by a proxy share one limit of the tenant.
+Requests whose IP address is hidden by a proxy share one limit of the tenant.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TooMuchParked(RequestRefused):
 
 
 def require_room(login: Login) -> None:
-    """Charge the size of a request to the limit of its browser, otherwise of its address, or of all hidden addresses together.
+    """Charge the size of a request to the limit of its browser, otherwise of its IP address, or of all hidden IP addresses together.
 
     Raises `TooMuchParked`.
     """

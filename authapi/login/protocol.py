@@ -44,7 +44,7 @@ class CompleteLogin:
 
 @dataclass(frozen=True)
 class BrowserCall:
-    """An address to which the browser is sent: by a redirect, or with `fields` by a form that posts itself."""
+    """A URL to which the browser is sent: by a redirect, or with `fields` by a form that posts itself."""
 
     address: str
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -102,10 +102,10 @@ class Protocol:
     which the login passes to `refuse`. It is called again if a user presses a button twice.
 
     `refuse(http_request, request, refused)` returns the Django response that tells the client why the login failed. It raises
-    `RequestRefused` if there is no trusted address, as `wish_of` does.
+    `RequestRefused` if there is no trusted URL, as `wish_of` does.
 
-    `end_session(ending)` tells the participants. It is called for each protocol whenever a session ends, also without participants. It runs
-    inside the transaction, so it sends no HTTP. For a server call (back-channel) it writes rows, and a task sends them after the commit.
+    `end_session(ending)` tells the participants. It is called for each protocol whenever a session ends, even without participants. It
+    runs inside the transaction, so it sends no HTTP. For a server call (back-channel) it writes rows that a task sends after the commit.
     For a participant that needs the browser (front-channel) it returns a `RoundTrip`, or none if `browser_handle` is empty.
     """
 

@@ -1,6 +1,6 @@
 """Remembers the last account for which a user typed a name in this browser, so that the next login asks for the password only.
 
-Decision: docs/adr/0097. The cookie is sealed for its tenant, so a caller cannot forge one to ask about any name. The name is shown as the
+Decision: docs/adr/0097. The cookie is sealed for its tenant, so a client cannot forge a cookie to test a name. The name is shown as the
 user typed it, and no page checks whether the account still exists.
 """
 
@@ -38,7 +38,7 @@ def remembered_account(request: HttpRequest, tenant_id: str) -> RememberedAccoun
     try:
         identifier, connection_id = orjson.loads(vault.unseal(value, place=_place(tenant_id)))
     except (SecretUnreadable, ValueError):
-        # Forged, from another tenant, or sealed with a removed key. The user types the name again.
+        # The cookie is forged, from another tenant, or sealed with a removed key. The user types the name again.
         return None
     return RememberedAccount(identifier, connection_id)
 

@@ -19,7 +19,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
 
 TRUSTED = "trusted"
-# The newest browsers are kept. An older one asks for the second factor again.
+# Maximum number of remembered browsers of a user. Older browsers ask for the second factor again.
 MOST_BROWSERS = 20
 _LONGEST_AGENT = 500
 

@@ -26,9 +26,9 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.hosts import HostMatch
 
-# Participants that do not send an answer of their protocol send the browser here.
+# Path to which a participant sends the browser if it sends no answer of its protocol.
 NEXT_PATH = "/u/logout/next"
-# The page with a frame for each participant that is told by loading one of its addresses.
+# Path of the page with frames. Each frame loads a URL of a participant, and so tells it of the logout.
 FRAMES_PATH = "/u/logout/frames"
 _ADDRESSES = "addresses"
 _LONGEST_HANDLE = 64
@@ -76,12 +76,12 @@ def expected(host: HostMatch, handle: str) -> RoundTrip:
 
 
 def in_frames(handle: str, addresses: Iterable[str]) -> RoundTrip:
-    """Return the visit of the page that loads these addresses of participants in frames."""
+    """Return the visit of the page that loads these URLs of participants in frames."""
     return RoundTrip("", BrowserCall(with_parameters(FRAMES_PATH, {"state": handle})), {_ADDRESSES: list(addresses)})
 
 
 def framed_addresses(host: HostMatch, handle: str) -> tuple[str, ...]:
-    """Return the addresses that the page loads in frames. Raises `RequestRefused` if the browser is not at that page."""
+    """Return the URLs that the page loads in frames. Raises `RequestRefused` if the browser is not at that page."""
     addresses = tuple(str(address) for address in expected(host, handle).state.get(_ADDRESSES) or ())
     if not addresses:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
@@ -97,7 +97,7 @@ def go_on(http_request: HttpRequest, host: HostMatch, handle: str, *, is_told: b
 
 
 def send(http_request: HttpRequest, call: BrowserCall) -> HttpResponse:
-    """Send the browser to an address: by a redirect, or with a form that posts itself."""
+    """Send the browser to a URL: by a redirect, or with a form that posts itself."""
     answer = post_form(http_request, call.address, call.fields) if call.fields else see_other(http_request, call.address)
     answer["Cache-Control"] = "no-store"
     return answer

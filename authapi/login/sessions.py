@@ -121,7 +121,7 @@ def find_session(*, tenant_id: str, cookie: str) -> Session | None:
     now = timezone.now()
     alive = Session.objects.of(tenant_id).filter(digest=digest_of(cookie), expires_at__gt=now, idle_expires_at__gt=now)
     session = alive.select_related("user", "connection", "organization").first()
-    # A blocked user is told at the next login.
+    # The next login tells users that they are blocked.
     if session is None or session.user.blocked:
         return None
     if now - session.last_interacted_at >= _TOUCHED_EVERY:

@@ -46,7 +46,7 @@ def is_kept(row: LoginTransaction) -> bool:
 def kept_state(row: LoginTransaction) -> dict[str, Any]:
     """Return the state of the request that its protocol stored."""
     if not row.sealed_request:
-        # Written by the previous version.
+        # The previous version of the service wrote such rows.
         return dict(row.parameters)
     state: dict[str, Any] = orjson.loads(vault.unseal(row.sealed_request, place=_place(row)))
     return state
@@ -61,7 +61,7 @@ def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTrans
     if row is None:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     if not browser or row.browser_digest != digest_of(browser):
-        # An attacker sent the address of their own login to another user (OpenID Connect Core 1.0, 3.1.2.1: CSRF).
+        # An attacker may have sent the URL of their own login to another user (OpenID Connect Core 1.0, 3.1.2.1: CSRF).
         raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     return row
 
@@ -81,7 +81,7 @@ def new_handle(row: LoginTransaction) -> str:
 
 
 def note_progress(row: LoginTransaction, **progress: bool | str) -> None:
-    """Store what a page has found out."""
+    """Store the result of a page."""
     row.progress = {**row.progress, **progress}
     if is_kept(row):
         row.save(update_fields=["progress", "session"])

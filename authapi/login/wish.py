@@ -61,11 +61,11 @@ class Wish:
     # The ticket of an invitation to the organization.
     invitation: str = field(default="", repr=False)
     prompts: frozenset[Prompt] = frozenset()
-    # Maximum seconds since the user's last login; an older login is repeated. 0 always demands a new login.
+    # Maximum seconds since the user's last login; the user must repeat an older login. 0 always demands a new login.
     max_age: int | None = None
-    # Show no page: answer or refuse at once.
+    # Whether no page may be shown: the login then answers or refuses at once.
     is_silent: bool = False
-    # A user without a session sees the sign-up page first.
+    # Whether a user without a session sees the sign-up page first.
     prefers_sign_up: bool = False
     user_hint: UserHint | None = None
     # Ids of the users who may log in; empty for all users.
@@ -122,14 +122,14 @@ class Terms:
     scopes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     resource: str = ""
-    # First-party clients get it without consent.
+    # Whether first-party clients get this without a consent.
     is_implied_for_first_party: bool = True
     # Objects that the user allows one by one, and single claims of the profile besides those of the scopes. A consent stores them, too.
     details: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[str, ...] = ()
     # The details in words. Also shown for first-party clients: users must see what they allow.
     explanations: tuple[Explanation, ...] = ()
-    # Shown on the consent page next to the scopes, if another person may have begun the login.
+    # The facts that the consent page shows next to the scopes, if another person may have begun the login.
     circumstances: tuple[Circumstance, ...] = ()
-    # What the user should check first, in a sentence or two. Shown as a warning.
+    # A warning: what the user should check before allowing anything, in one or two sentences.
     warning: str = ""

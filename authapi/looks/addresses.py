@@ -1,15 +1,15 @@
-"""Checks which addresses of pictures and fonts are safe in a style sheet and in a content policy. Pure."""
+"""Checks which URLs of pictures and fonts are safe in a style sheet and in a content policy. Pure."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-# The path of uploaded pictures on the tenant's host. The name contains the digest, so the picture at an address never changes.
+# The path of uploaded pictures on the tenant's host. The name contains the digest, so the picture at a URL never changes.
 PICTURES = "/u/pictures/"
 LONGEST_ADDRESS = 2048
-# Without quotation marks, parentheses, backslashes, spaces and semicolons, an address can end neither a `url("")` in a style sheet nor a
-# directive of a content policy. It has no user name, because browsers load nothing from such addresses.
+# Without quotation marks, parentheses, backslashes, spaces and semicolons, a URL can end neither a `url("")` in a style sheet nor a
+# directive of a content policy. The URL has no user name, because browsers load no pictures and fonts from URLs with a user name.
 ADDRESS = r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%!$&*+,=:@/-]*)?(?:\?[A-Za-z0-9._~%!$&*+,=:@/?-]*)?"
 _ADDRESS = re.compile(ADDRESS)
 _PICTURE = re.compile(re.escape(PICTURES) + r"[0-9a-f]{64}\.(?:png|jpg)")
@@ -17,7 +17,7 @@ _FONT_ENDINGS = (".woff2", ".woff", ".ttf", ".otf")
 
 
 def is_address(value: str) -> bool:
-    """Tell whether `value` is an https address that is safe in a style sheet and in a content policy."""
+    """Tell whether `value` is an https URL that is safe in a style sheet and in a content policy."""
     return len(value) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(value) is not None
 
 
@@ -32,12 +32,12 @@ def is_picture(value: str) -> bool:
 
 
 def is_font(value: str) -> bool:
-    """Tell whether `value` is the address of a font file. The style sheet of a font service is not one."""
+    """Tell whether `value` is the URL of a font file. The URL of a font service's style sheet is not."""
     return is_address(value) and urlsplit(value).path.lower().endswith(_FONT_ENDINGS)
 
 
 def origin_of(value: str) -> str:
-    """Return the origin of a picture or a font for the content policy; empty for one of this service."""
+    """Return the origin of a picture or a font for the content policy; empty for a file of this service."""
     parts = urlsplit(value)
     return f"{parts.scheme}://{parts.netloc}" if is_address(value) else ""
 

@@ -19,7 +19,7 @@ _WIDGET: Path = ("colors", "widget_background")
 
 @dataclass(frozen=True)
 class Pair:
-    """A color and the surface below it. A part, such as a border, needs less contrast than text and is never refused."""
+    """A color and the surface below it. A graphical part, such as a border, needs less contrast than text and is never refused."""
 
     color: Path
     surface: Path
@@ -94,6 +94,6 @@ def readable_colors(theme: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def _opaque(theme: Mapping[str, Any], path: Path) -> str:
-    """Return a surface without opacity. A field is on the box, and every other surface is on white."""
+    """Return a surface without opacity. A field lies on the box, and every other surface lies on white."""
     below = WHITE if path == _WIDGET or path[-1] == "primary_button" else _opaque(theme, _WIDGET)
     return opaque(color_at(theme, path), below)

@@ -16,7 +16,7 @@ from authapi.tenant_settings import sign_in_settings
 from foundation.memory.ttl_cache import Remembered
 from identity.models import Organization
 
-# Other processes see a change within this time.
+# Time within which other processes see a change.
 _REMEMBERED_SECONDS = 1.0
 
 
@@ -35,7 +35,7 @@ class Looks:
 
     @property
     def logo(self) -> str:
-        """The address of the logo; empty without one, or if the theme hides it."""
+        """The URL of the logo; empty without a logo, or if the theme hides the logo."""
         if self.theme and value_at(self.theme, ("widget", "logo_position")) == "none":
             return ""
         own = str(value_at(self.theme, ("widget", "logo_url")))
@@ -43,18 +43,18 @@ class Looks:
 
     @property
     def favicon(self) -> str:
-        """The address of the icon in the browser tab."""
+        """The URL of the icon in the browser tab."""
         return self.favicon_url if is_picture(self.favicon_url) else ""
 
     @property
     def background(self) -> str:
-        """The address of the background picture."""
+        """The URL of the background picture."""
         address = str(value_at(self.theme, ("page_background", "background_image_url")))
         return address if is_picture(address) else ""
 
     @property
     def font(self) -> str:
-        """The address of the font; empty for a system font."""
+        """The URL of the font; empty for a system font."""
         own = str(value_at(self.theme, ("fonts", "font_url")))
         return next((address for address in (own, self.font_url) if is_font(address)), "")
 
@@ -76,7 +76,7 @@ class Looks:
 
     @property
     def version(self) -> str:
-        """A digest that changes with the style sheet; empty without one."""
+        """A digest that changes with the style sheet; empty without a style sheet."""
         css = self.stylesheet
         return hashlib.sha256(css.encode()).hexdigest()[:16] if css else ""
 

@@ -16,7 +16,7 @@ _BUTTON, _LABEL = ("colors", "primary_button"), ("colors", "primary_button_label
 def mail_looks(tenant_id: str, organization_id: str = "") -> dict[str, str]:
     """Return the name, logo, colors and support contacts of a tenant, overridden by the logo and colors of an organization.
 
-    The logo is an absolute address, because a mail has no host. `on_primary_color` is readable on `primary_color`.
+    The logo is an absolute URL, because a mail has no host. `on_primary_color` is readable on `primary_color`.
     """
     looks, settings = looks_of(tenant_id, organization_id or None), sign_in_settings(tenant_id)
     primary, label = _button(looks)

@@ -1,6 +1,6 @@
 """Checks and re-encodes pictures that staff upload, so that no byte of the uploaded file is served. Pure.
 
-A picture is decoded and encoded again. This removes other content of the file, such as a script, a page or the place of a photo.
+A picture is decoded and encoded again. This removes other content of the file, such as a script, a page or the location of a photo.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-# A request body is limited to 1 MiB, and the form needs a part of it.
+# Maximum size of an uploaded file. A request body is limited to 1 MiB and also contains the other fields of the form.
 MOST_BYTES = 900 * 1024
 # A decoded pixel takes four bytes: 64 MiB at most. The header has the size, so it is checked before decoding.
 MOST_PIXELS = 16_000_000
@@ -73,10 +73,10 @@ def picture_of(sent: bytes, kind: Kind) -> Picture:
 
 
 def _decoded(sent: bytes) -> Image.Image:
-    """Decode the first frame. Names the formats, so that no other decoder reads the file."""
+    """Decode the first frame. Only the decoders of the accepted formats read the file."""
     try:
         with warnings.catch_warnings():
-            # Pillow warns about a large picture, and this function refuses it.
+            # Pillow only warns about a large picture. This function refuses the picture.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(sent), formats=_FORMATS)
         if image.width * image.height > MOST_PIXELS:

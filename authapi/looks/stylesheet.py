@@ -1,6 +1,6 @@
 """The style sheet of a tenant: variables for the style sheet of the hosted pages, set from its looks. Pure.
 
-Every value comes from a table, a number, a checked color or a checked address, so no setting can end a rule.
+Every value comes from a table, a number, a checked color or a checked URL, so no setting can end a rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from authapi.looks.contrast import readable_colors
 from authapi.looks.theme import FONT_STACKS, color_at, value_at
 
 _PLAIN = re.compile(r"#[0-9a-fA-F]{6}")
-# Replaces a light box of the tenant in dark mode.
+# The color of the box in dark mode, if the tenant's box is light.
 _DARK_CARD = "#181b25"
 _HOVER_SHARE = 0.15
 _CIRCLE = 999
@@ -133,7 +133,7 @@ def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
 
 
 def _read_only(theme: Mapping[str, Any], card: str, texts: Iterable[str]) -> str:
-    """Return the background of read-only fields and hovered buttons; that of the box if a text would be unreadable on it."""
+    """Return the background of read-only fields and hovered buttons; that of the box if text would be unreadable on the other color."""
     wished = _value(theme, "colors", "read_only_background")
     shown = opaque(wished, card) if wished else mixed(card, readable_on(card), 0.04)
     return shown if all(contrast(text, shown) >= TEXT_CONTRAST for text in texts) else card
@@ -151,7 +151,7 @@ def _picture(theme: Mapping[str, Any], page: str) -> list[str]:
 
 def _reference_size(theme: Mapping[str, Any]) -> list[str]:
     size = value_at(theme, ("fonts", "reference_text_size"))
-    # A percentage, so that the browser's text size still applies.
+    # The size is a percentage, so that the browser's text size still applies.
     return [] if size == 16 else [f":root {{ font-size: {_number(size / 16 * 100)}%; }}"]
 
 

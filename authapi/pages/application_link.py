@@ -1,4 +1,4 @@
-"""The link from a page that ends something back to an application. Only registered addresses are used, never one from a request."""
+"""The link from the last page of a task back to an application. Uses only registered URLs, never a URL from a request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_HANDLE = _LONGEST_CLIENT_ID = 64
 
 @dataclass(frozen=True)
 class ApplicationLink:
-    """An address of an application, its name, and whether the address begins a login."""
+    """A URL of an application, its name, and whether the URL begins a login."""
 
     address: str
     name: str = ""
@@ -30,9 +30,9 @@ class ApplicationLink:
 
 
 def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLink | None:
-    """Return the link back to a client, otherwise the tenant's default address. None without both.
+    """Return the link back to a client, otherwise a link to the tenant's default URL. None if neither exists.
 
-    An address that begins a login carries the issuer, so that a client of several providers knows which one to use (OpenID Connect Core
+    A URL that begins a login contains the issuer, so that a client of several providers knows which one to use (OpenID Connect Core
     1.0, 4).
     """
     if client is not None and client.is_account_page:
@@ -48,7 +48,7 @@ def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLi
 
 
 def login_address(client: Client | None) -> str:
-    """Return the registered address at which a login of the client can begin (OpenID Connect Core 1.0, 4); empty without one."""
+    """Return the registered URL at which a login of the client can begin (OpenID Connect Core 1.0, 4); empty without one."""
     address = client.settings.get("initiate_login_uri") if client else None
     return address if isinstance(address, str) and address.startswith("https://") else ""
 
@@ -56,7 +56,7 @@ def login_address(client: Client | None) -> str:
 def client_behind(request: HttpRequest, host: HostMatch) -> Client | None:
     """Return the client of a refused request, found by the handle of its login, by the state of its provider login, or by its id.
 
-    The login may have expired. These values are unverified, so use the client only to find a registered address of the tenant.
+    The login may have expired. These values are unverified, so use the client only to find a registered URL of the tenant.
     """
     sent = request.POST if request.method == "POST" else request.GET
     handle = sent.get("state", "")
@@ -80,7 +80,7 @@ def client_of_ticket(tenant_id: str, secret: str) -> Client | None:
 
 
 def _origin(client: Client) -> str:
-    """Return the first origin that a browser can open, of the client's pages, otherwise of its callbacks."""
+    """Return the first origin that a browser can open: from the client's web origins, otherwise from its callbacks."""
     addresses = (*(client.settings.get("web_origins") or ()), *client.redirect_uris.split())
     return next((origin for address in addresses if (origin := _opened_origin(client, address))), "")
 
@@ -88,5 +88,5 @@ def _origin(client: Client) -> str:
 def _opened_origin(client: Client, address: str) -> str:
     if "*" in address or not (origin := web_origin_of(address)):
         return ""
-    # The callback of a native application is only open during a login (RFC 8252, 7.3).
+    # A native application listens at its callback during a login only (RFC 8252, 7.3).
     return "" if client.app_type == "native" and urlsplit(origin).hostname in _LOOPBACK else origin

@@ -1,6 +1,6 @@
 """The brand of a tenant on the hosted pages: name, logo, colors, font, layout and support contacts.
 
-A style sheet and pictures carry it, because the pages have no inline styles.
+The brand is applied with a style sheet and pictures, because the pages have no inline styles.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PICTURE_ROUTE = f"{PICTURES.removeprefix('/')}<str:name>"
 ORGANIZATION = "organization"
 _ORGANIZATION_ID = re.compile(r"org_[A-Za-z0-9]{16}")
 _KEPT = "public, max-age=31536000, immutable"
-# If a browser opens the picture directly, it loads nothing else.
+# A browser that opens the picture directly must load nothing else.
 _PICTURE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 
@@ -70,23 +70,23 @@ def brand_from(looks: Looks, tenant_id: str, organization_id: str | None = None)
 
 @require_safe
 def brand_stylesheet(request: HttpRequest) -> HttpResponse:
-    """Return the style sheet of the tenant of this host. Cacheable, because the address contains the version of the looks."""
+    """Return the style sheet of the tenant of this host. Cacheable, because the URL contains the version of the looks."""
     named = request.GET.get(ORGANIZATION, "")
     looks = looks_of(_tenant_here(request), named if _ORGANIZATION_ID.fullmatch(named) else None)
     answer = HttpResponse(looks.stylesheet, content_type="text/css; charset=utf-8")
-    # A response to a different version, such as the one before a change, must not be cached under this address.
+    # If the URL contains another version, such as the one before a change, the response must not be cached.
     answer["Cache-Control"] = _KEPT if request.GET.get("v") == looks.version else "no-store"
     return answer
 
 
 @require_safe
 def brand_picture(request: HttpRequest, name: str) -> HttpResponse:
-    """Return an uploaded picture of the tenant of this host. Cacheable, because the address is a digest of the content."""
+    """Return an uploaded picture of the tenant of this host. Cacheable, because the URL contains a digest of the content."""
     return picture_answer(_tenant_here(request), name)
 
 
 def picture_answer(tenant_id: str, name: str) -> HttpResponse:
-    """Return a picture of this tenant by the last part of its address. Raises `Http404` for an unknown one and one of another tenant."""
+    """Return a picture of this tenant by the last part of its URL. Raises `Http404` for a picture that is unknown or of another tenant."""
     digest = digest_in(f"{PICTURES}{name}")
     row = BrandingPicture.objects.of(tenant_id).filter(digest=digest).first() if digest else None
     if row is None or picture_path(row.digest, row.ending) != f"{PICTURES}{name}":
@@ -102,7 +102,7 @@ def picture_answer(tenant_id: str, name: str) -> HttpResponse:
 def page_policy(brand: Brand, form_targets: Iterable[Any] = (), *, has_script: bool = False, framed_by: str = "'none'") -> str:
     """Return the content policy of a hosted page: files of this host, pictures and font of the tenant, and no script without `has_script`.
 
-    Browsers also check the redirects that answer a form against `form-action`. So `form_targets` names the origins of the clients to which
+    Browsers also check redirects after a form against `form-action`. So `form_targets` names the origins of the clients to which
     a page redirects. `framed_by` is for the preview in the admin.
     """
     return "; ".join(

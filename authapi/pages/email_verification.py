@@ -25,7 +25,7 @@ from identity.services.failures import NotFound, ServiceError
 _VERIFIED, _CHANGED = "sv", "sce"
 
 
-# The ticket is the only credential. There is no session that a form of another site could abuse.
+# The ticket is the only credential. A form of another site cannot abuse a session, because the page uses none.
 @tenant_page("email_verification")
 def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Ask for confirmation, and verify on POST only, because mail scanners open every link."""
@@ -42,7 +42,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            # The address in the mail template applies to mailed links only. A link that a client requested has its own return address.
+            # The redirect URL in the mail template applies to mailed links only. A link that a client requested has its own return URL.
             place = place_after(host.tenant_id, verification.MAIL, email=ticket.email) if ticket.job_id else ""
             return _end(request, host, "done", ticket, way_back.VERIFIED, place=place)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
@@ -61,7 +61,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _end(
     request: HttpRequest, host: HostMatch, state: str, ticket: EmailTicket | None, outcome: Outcome, *, place: str = ""
 ) -> HttpResponse:
-    """Show the result of a link: redirect to the return address of the ticket, otherwise show a page that links to its client."""
+    """Show the result of a link: redirect to the return URL of the ticket, otherwise show a page that links to its client."""
     status = 200 if outcome.is_success else 410
     if ticket is None:
         return _page(request, host, state, status=status, application=application_link(None, host=host))

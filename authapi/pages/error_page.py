@@ -36,7 +36,7 @@ _BARE_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri '
 
 @dataclass(frozen=True)
 class Words:
-    """The texts for the user: what happened, and what to do. `shows_description` adds the text of the failure, for developers."""
+    """The texts for the user: what happened, and what to do. `shows_description` adds the error text, for developers."""
 
     heading: Any
     text: Any
@@ -123,7 +123,7 @@ _THEIRS = Words(
 def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *, name: str) -> HttpResponse:
     """Show why the page `name` refused a request, on the tenant's error page if it has one.
 
-    The log of the service has the reference and the case. Neither contains input of the user.
+    The log of the service contains the reference and the kind of error, and no input of the user.
     """
     failure, client, reference = refused.failure, client_behind(request, host), new_reference()
     logger.info(

@@ -20,13 +20,13 @@ ACCOUNT_NAME = "hidden-username"
 # Id of the summary of problems (`hosted/errors.html`).
 _SUMMARY = "errors"
 LOGIN_SCREEN, RESET_SCREEN = "login.login", "reset-password.reset-password-request"
-# The minimal form of an address. Only a mail shows whether it can receive messages.
+# The minimal form of an email address. Only a sent mail shows whether the address exists.
 _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a field, or with the whole form if `field` is empty. `address` links to a page that fixes it."""
+    """A problem with a field, or with the whole form if `field` is empty. `address` links to a page that fixes it."""
 
     text: str
     field: str = ""
@@ -54,7 +54,7 @@ class Field:
     maxlength: int = LONGEST_EMAIL
     hints: tuple[str, ...] = ()
     is_required: bool = True
-    # The user can read it but not change it. The server ignores the submitted value and uses its own.
+    # Whether the user can read the value but not change it. The server ignores the submitted value and uses its own.
     is_fixed: bool = False
     link: FieldLink | None = None
     # Values with their labels, if the field is a list.
@@ -117,7 +117,7 @@ def has_secret(fields: object) -> bool:
 
 
 def email_problem(typed: str) -> str:
-    """Return a text about an obviously invalid address, empty for a valid one. Does not reveal whether an account exists."""
+    """Return an error text for an obviously invalid email address, empty for a valid one. Does not reveal whether an account exists."""
     if not typed:
         return _("Enter your email address.")
     if len(typed) > LONGEST_EMAIL or _EMAIL.fullmatch(typed) is None:
@@ -128,7 +128,7 @@ def email_problem(typed: str) -> str:
 def identifier_field(options: Mapping[str, Any], *, value: str = "", screen: str = LOGIN_SCREEN, **values: str) -> Field:
     """Return the field for the account name of a connection with these options.
 
-    A tenant may replace the label on each screen. `values` are those of the placeholders in it.
+    A tenant may replace the label on each screen. `values` are the values of the placeholders in the label.
     """
     names = login_identifiers(options)
     kind, inputmode = _KINDS.get(names, ("text", "email" if "email" in names else ""))
@@ -138,7 +138,7 @@ def identifier_field(options: Mapping[str, Any], *, value: str = "", screen: str
 
 
 def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
-    """Return a text about an obviously invalid account name, empty for a valid one. Does not reveal whether the account exists."""
+    """Return an error text for an obviously invalid account name, empty for a valid one. Does not reveal whether the account exists."""
     names = login_identifiers(options)
     if not typed or len(typed) > LONGEST_EMAIL:
         return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")
@@ -156,11 +156,11 @@ def _path_of_label(screen: str, name: str) -> str:
     return f"{screen}.placeholder{name[:1].upper()}{name[1:]}" if screen == RESET_SCREEN else f"{screen}.{name}Placeholder"
 
 
-# Type and input mode of the field if the connection has one kind of name only.
+# Type and input mode of the field, for a connection with a single kind of identifier.
 _KINDS: Mapping[tuple[str, ...], tuple[str, str]] = {("email",): ("email", "email"), ("phone_number",): ("tel", "tel")}
 
 
-# The label of each, with its key in `templates/hosted/texts.toml`.
+# The label of each kind of identifier, with its key in `templates/hosted/texts.toml`.
 _ANY_LABEL = ("phoneOrUsernameOrEmail", gettext_noop("Email address, username or phone number"))
 _LABELS: Mapping[tuple[str, ...], tuple[str, str]] = {
     ("email",): ("email", gettext_noop("Email address")),

@@ -16,7 +16,7 @@ from authapi.pages.form_fields import has_secret
 from identity.hosts import HostMatch, resolve_host
 from identity.languages import DEFAULT
 
-# Has the button that shows a password. The pages work without it.
+# The script with the button that shows a password. The pages work without this script.
 _SCRIPT = "theme/hosted.js"
 
 
@@ -48,7 +48,7 @@ def hosted_page(
 ) -> HttpResponse:
     """Render `hosted/<template>.html` for a tenant, in the active language.
 
-    `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their address:
+    `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their URL:
     the browser sends no referrer to other sites. It then also sends forms without an origin, which Django's CSRF check would refuse. The
     brand of the organization of a login overrides that of the tenant. A page with a password among its `fields` loads the script that shows
     the password, before its own `scripts`. The policy of a page without scripts allows none.

@@ -47,7 +47,7 @@ _GONE, _UNKNOWN = 410, 404
 
 @tenant_page("invitation_link", methods=("GET",))
 def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Mark the browser as one that opened the mail, and redirect to the application. Uses up nothing: mail scanners open links, too."""
+    """Mark the browser as one that opened the mail, and redirect to the application. The link stays valid: mail scanners open it, too."""
     invitation = mailed_invitation(tenant_id=host.tenant_id, secret=request.GET.get("ticket", ""))
     state = _state(invitation)
     address = application_address(invitation) if invitation is not None and state is Invitation.State.PENDING else ""
@@ -139,7 +139,7 @@ def _too_many() -> Problem:
 
 
 def _guest(login: Login, session: Session) -> Guest:
-    """Return the guest who answers. The mark of the mail counts only if the user has logged in during this login.
+    """Return the user who answers. The mark of the mailed link is valid only if the user has logged in during this login.
 
     An attacker may already have created an account with the invited address. A session of that account in the browser of the invited user
     proves nothing, and the mark of the mail must not verify the attacker's account.

@@ -1,4 +1,4 @@
-"""The invitation as the pages of a login show it."""
+"""The data of an invitation that the pages of a login show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/login/callback`: the address to which OpenID and OAuth 2.0 providers redirect the browser, with a code or an error."""
+"""`/login/callback`: the URL to which OpenID and OAuth 2.0 providers redirect the browser, with a code or an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.hosts import HostMatch
 
 # The parameters of an answer that are read (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
 _MEMBERS = ("code", "state", "iss", "error", "error_description")
-# Profile data that a provider posts only with the first answer about a user. It is personal data, so it must not be in an address.
+# Profile data that a provider posts only with the first answer about a user. It is personal data, so it must not be in a URL.
 _USER = "user"
 # Marks a form that a page of this service posted again.
 POSTED_AGAIN = "posted_again"
@@ -36,10 +36,10 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if is_test(state):
         return finish_test(request, host, state, answer, address=host.issuer + CALLBACK_PATH)
     if is_posted and _USER not in answer:
-        # Browsers may omit the cookie from a form that another site posts. They send it with the redirect.
+        # Browsers may omit the cookie when another site posts a form. They send the cookie with the redirect to this page.
         return see_other(request, with_parameters(request.path, answer))
     if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
-        # The same, for an answer that must not be in an address: a page of this service posts it again.
+        # Some answers must not be in a URL. A page of this service posts such an answer again, so that the browser sends the cookie.
         return post_form(request, host.issuer + CALLBACK_PATH, {**answer, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     return finish(kept_login(request, host, row), asked.connection_id, Evidence(lambda connection: proven(connection, asked, answer)))

@@ -102,7 +102,7 @@ def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def page_for(handle: str, connection: Connection, *, wants_other: bool = False) -> str:
-    """Return the address of the page that asks for the account for this connection. `wants_other` ignores the remembered account."""
+    """Return the URL of the page that asks for the account for this connection. `wants_other` ignores the remembered account."""
     other = {ACCOUNT: OTHER} if wants_other else {}
     return with_parameters(ADDRESS_PATH, {HANDLE: handle, "connection": connection.name, **other})
 
@@ -113,7 +113,7 @@ def label_of(connection: Connection) -> str:
 
 
 def place_of(login: Login, connection: Connection, address: Address) -> Place:
-    """Return the source of guesses for the limits. A browser that the account knows has its own limit."""
+    """Return the source of guesses for the limits. A browser in which the user has logged in before has its own limit."""
     known = known_browser(login.host.tenant_id, login.http_request.headers.get("Cookie", ""))
     user = user_at(connection, address) if known is not None else None
     return Place(login.address, browser=known if user is not None and is_known_to(user, known) else None)
@@ -143,7 +143,7 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
     typed = sent.get(field, "").strip()[: LONGEST + 1]
     responsible = upstream.connection_for_email(login.client, typed) if channel is Channel.EMAIL else None
     if responsible is not None and responsible in login.connections:
-        # Users of this email domain log in through their company's connection.
+        # Users with this email domain must log in through the connection of their company.
         parameters = {HANDLE: handle, "connection": responsible.name}
         return see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], parameters))
     try:
@@ -330,14 +330,14 @@ def _seconds_to_wait(login: Login, asked: _Asked) -> int:
 
 
 def _odd(channel: Channel, typed: str) -> str:
-    """Return what is wrong with an invalid address. Does not reveal whether an account exists."""
+    """Return the error text for an invalid email address. Does not reveal whether an account exists."""
     if channel is Channel.EMAIL:
         return email_problem(typed) or _("Enter an email address like name@example.com.")
     return odd_number(typed)
 
 
 def odd_number(typed: str) -> str:
-    """Return what is wrong with a phone number that cannot get messages."""
+    """Return the error text for a phone number that cannot receive messages."""
     if not typed:
         return _("Enter your phone number.")
     if read_number(typed) is not None:

@@ -123,7 +123,7 @@ def _ask_first(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> 
 
 
 def _asking(login: Login, **found: Any) -> HttpResponse:
-    """Store the login for this browser, and redirect to the page with the button. That page has no secret in its address."""
+    """Store the login for this browser, and redirect to the page with the button. The URL of that page contains no secret."""
     browser = browser_of(login.http_request)
     require_room(login)
     login.row.language = login.language
@@ -146,7 +146,7 @@ def _ask(login: Login, handle: str, address: Address | None) -> HttpResponse:
 
 
 def _replaced(login: Login) -> str:
-    """Return the text that names the logged-in account which this login replaces; empty without a session."""
+    """Return the text with the account that is logged in now and that this login replaces; empty without a session."""
     if login.session is None:
         return ""
     user = login.session.user
@@ -163,7 +163,7 @@ def _finish_link(login: Login, row: PasswordlessCode, handle: str | None) -> Htt
         user = log_in_with_link(row, address, host=login.host, place=place, user_agent=login.user_agent)
     except LoginRefused as refused:
         raise _refusal(refused, PasswordlessCase.LINK_EXPIRED) from refused
-    # Remember the address only in the browser in which the user typed it. Another browser has only received it with the link.
+    # Remember the email address only in the browser in which the user typed it, not in another browser that opened the link.
     typed = address.value if handle is None else ""
     return _log_in(login, user, row.connection, address, handle, typed=typed)
 

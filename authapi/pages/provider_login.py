@@ -40,7 +40,7 @@ Prove = Callable[[Connection], Proven]
 
 @dataclass(frozen=True)
 class Evidence:
-    """The function that checks the provider's answer, and one that shows a refused answer to administrators."""
+    """Two functions: the first checks the provider's answer, the second shows a refused answer to administrators."""
 
     prove: Prove
     shown: Callable[[], str] = str

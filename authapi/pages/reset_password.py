@@ -123,7 +123,7 @@ def _saved(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret:
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
     except PasswordTooWeak as weak:
         return _ask(request, host, ticket, secret, Problem(refusal_text(weak.problem), "password"))
-    # The address in the mail template applies to mailed links only. A link that a client requested has its own return address.
+    # The redirect URL in the mail template applies to mailed links only. A link that a client requested has its own return URL.
     is_mailed = "marks_verified" not in ticket.parameters
     place = place_after(host.tenant_id, "reset_email", email=ticket.user.email or "") if is_mailed else ""
     return _end(request, host, "done", ticket, way_back.PASSWORD_CHANGED, place=place)
@@ -156,7 +156,7 @@ def _new_password(ticket: AccountTicket, account: str, problems: Sequence[Proble
 
 
 def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicket, outcome: Outcome, *, place: str = "") -> HttpResponse:
-    """Show the result of a link: redirect to the return address of the ticket, otherwise show a page that links to its client."""
+    """Show the result of a link: redirect to the return URL of the ticket, otherwise show a page that links to its client."""
     speak_for(ticket.language, host.tenant_id)
     answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.parameters.get("email", ""))
     if answer is not None:
@@ -168,5 +168,5 @@ def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicke
 def _page(
     request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200, form_targets: Sequence[str] = ()
 ) -> HttpResponse:
-    # The address of this page contains the ticket.
+    # The URL of this page contains the ticket.
     return hosted_page(request, host, "reset_password", context, status=status, form_targets=form_targets, hides_address=True)

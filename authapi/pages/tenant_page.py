@@ -1,6 +1,6 @@
 """Runs the checks before a page of a tenant: the method and the host. Turns refusals into error pages.
 
-`authapi.edge.open_rates` has already charged the request to its address or browser.
+`authapi.edge.open_rates` has already charged the request to the limit of its IP address or browser.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
             host = tenant_host(request)
             with tenant_bound(host.tenant_id):
                 try:
-                    # Before the view, because the view creates texts. A page of a login switches to the language of the login.
+                    # Switch now, because the view creates texts. A page of a login switches to the language of the login.
                     with speaking(browser_language(request, host.tenant_id, wished=request.GET.get("ui_locales", ""))):
                         return _answered(request, host, view, methods, name=name)
                 except (OperationalError, InterfaceError) as error:
@@ -69,7 +69,7 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 
 
 def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
-    """Answer while the database is unavailable, so without the brand and languages of the tenant."""
+    """Return the error page for an unavailable database. It has neither the brand nor the languages of the tenant."""
     # Expected while the database is unavailable. A traceback would add nothing.
     logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
     language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT

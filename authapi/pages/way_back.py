@@ -1,4 +1,4 @@
-"""The redirect after a used link: to the return address of an application, with upstream's parameters, or to its login."""
+"""The redirect after a used link: to the return URL of an application, with the parameters of the upstream system, or to its login."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from authapi.pages.application_link import ApplicationLink, application_link
 from identity.hosts import HostMatch
 from identity.models import Organization
 
-# Texts that applications compare (upstream's words): the link was used before, or it has expired.
+# Texts of the upstream system that applications compare: the link was used before, or it has expired.
 _USED, _EXPIRED = "This URL can be used only once", "Access expired."
 
 
@@ -33,7 +33,7 @@ EXPIRED = Outcome(is_success=False, message=_EXPIRED)
 
 
 def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: Outcome, *, email: str) -> HttpResponse | None:
-    """Return the redirect to the return address of the ticket; None without one."""
+    """Return the redirect to the return URL of the ticket; None if the ticket has no such URL."""
     address = parameters.get("result_url", "")
     if not address:
         return None
@@ -45,13 +45,13 @@ def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: 
     }
     answer = see_other(request, with_parameters(address, told))
     answer["Cache-Control"] = "no-store"
-    # The address of the page contains the ticket.
+    # The URL of the page contains the ticket.
     answer["Referrer-Policy"] = "no-referrer"
     return answer
 
 
 def result_targets(parameters: Mapping[str, Any]) -> list[str]:
-    """Return the form targets that the content policy must contain."""
+    """Return the targets of forms that the content policy must contain."""
     address = parameters.get("result_url", "")
     return [form_target(address)] if address else []
 

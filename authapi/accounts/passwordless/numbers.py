@@ -1,4 +1,4 @@
-"""Normalizes phone numbers to E.164, and accepts only numbers that messages can be sent to (`identity.messages.numbers`)."""
+"""Normalizes phone numbers to E.164, and accepts only numbers to which messages can be sent (`identity.messages.numbers`)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Upstream's defaults: six digits, valid for three minutes.
+# Defaults of the upstream system: codes with six digits that are valid for three minutes.
 LENGTH, SECONDS = 6, 180
 # Shorter codes are easy to guess. A longer lifetime gives an attacker more guesses, and users rarely need the time.
 SHORTEST_LENGTH, LONGEST_LENGTH = 6, 10

@@ -17,7 +17,7 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# The parameter with which the page of a client or of an API leads to the form of a grant.
+# Query parameter of the form: the page of a client or of an API that led to the form of a grant.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
 _EXCHANGES = (
@@ -62,7 +62,7 @@ class ClientGrantForm(ServiceForm):
             self.initial = {**self.initial, **own}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns for the service."""
+        """Return the columns that are passed to the service."""
         values, changed = self.cleaned_data, set(self.changed_data)
         found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
         settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}

@@ -1,4 +1,4 @@
-"""The tabs of a client: what it authenticates with, where its users come from, its APIs and organizations, and its logins."""
+"""The tabs of a client: its credentials, its connections, its APIs and organizations, and its logins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that let the users of a connection log in to a client, and end that: from the page of the connection, or of the client."""
+"""Pages that enable or disable a connection for a client: from the page of the connection, or of the client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OFFERED = 200
 
 
 class ChoiceForm(forms.Form):
-    """One row, by its identifier or name. The page offers the first rows as suggestions."""
+    """The form field for one row, by its identifier or name. The page offers the first rows as suggestions."""
 
     chosen = forms.CharField(max_length=255, widget=forms.TextInput(attrs={"list": "offered", "autocomplete": "off", "size": 40}))
 
@@ -90,7 +90,7 @@ class EnabledClients:
         return Panel("Applications that its users log in to", ("Application", "Client id", ""), rows, empty, **more)
 
     def of_connection(self, request: HttpRequest, connection: Connection) -> HttpResponse:
-        """Add a client to a connection, or remove the one that the address names."""
+        """Add a client to a connection, or remove the client in the URL."""
         back = f"{self._connections.address_of('change', connection)}?tab={slugify(APPLICATIONS)}"
         clients = Client.objects.of(connection.tenant_id).filter(is_account_page=False, revoked_at=None)
         if "client" in request.GET:
@@ -104,7 +104,7 @@ class EnabledClients:
         return self._added(request, self._connections, connection, form, back)
 
     def of_client(self, request: HttpRequest, client: Client) -> HttpResponse:
-        """Add a connection to a client, or remove the one that the address names."""
+        """Add a connection to a client, or remove the connection in the URL."""
         if client.revoked_at is not None:
             raise PermissionDenied
         back = f"{self._clients.address_of('change', client)}?tab={slugify(CONNECTIONS)}"

@@ -135,7 +135,7 @@ def form_of(kind: Kind, *, grants: bool) -> type[ClientForm]:
 
 
 def api_choices(apis: Iterable[ApiResource]) -> list[tuple[str, str]]:
-    """Return the choices of an API. The management API is offered before its row exists: the first grant makes it."""
+    """Return the choices of an API. The management API is offered before its row exists: the first grant creates the row."""
     return [("", "None yet"), (MANAGEMENT, "Management interface"), *((api.pk, str(api)) for api in apis if not api.is_system)]
 
 

@@ -1,6 +1,6 @@
-"""The page of a login that asks for a second factor: one way, with a list of the others.
+"""The page of a login that asks for a second factor. It shows one way to prove a factor, with a list of the other ways.
 
-A code is sent when the user presses a button. As an exception, the page itself sends the first code of a login to an address, once. So a
+A code is sent when the user presses a button. Only the first code of a login to a device is sent by the page itself, once. So a
 reload or a browser that prefetches pages sends no second code.
 """
 

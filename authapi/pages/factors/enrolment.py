@@ -74,7 +74,7 @@ _KIND, _DEVICE = "enrolling", "enrolling_device"
 
 
 class _Over(Exception):
-    """The enrollment has ended: it expired, another one replaced it, or a factor was enrolled elsewhere."""
+    """The enrollment has ended: it expired, another one replaced it, or a factor was enrolled in another login."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _kinds_for(login: Login, session: Session) -> tuple[str, ...]:
 
 
 def _chosen(visit: _Visit, kind: str) -> HttpResponse:
-    """Begin with a kind. For an unknown kind, show the choice again."""
+    """Start to set up a kind of factor. For an unknown kind, show the choice again."""
     if kind not in visit.kinds:
         visit.note("")
         return visit.go_on()
@@ -165,7 +165,7 @@ def _chosen(visit: _Visit, kind: str) -> HttpResponse:
 
 @unit_of_work
 def _send_first(visit: _Visit, kind: str, address: str) -> None:
-    """Begin with a phone or an email address, and send a code to it. Raises what `begin_enrolment` and `send_code` raise."""
+    """Start to set up a phone or an email address, and send a code to it. Raises what `begin_enrolment` and `send_code` raise."""
     factor = _begun(visit, kind, address=address)
     send_code(visit.prover, factor, purpose=ENROLL)
     visit.note(kind, factor.device)

@@ -1,4 +1,4 @@
-"""What pages show that ask for a second factor, and the judgment of what they were sent: at a login, and before another factor is added."""
+"""Contents of the pages that ask for a second factor, and the check of the proof: at a login, and before another factor is added."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCRIPT = "theme/factor_keys.js"
 
 
 def proven_by(prover: Prover, way: Way, typed: str, *, host: HostMatch) -> Proven:
-    """Return what was proven. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check the submitted form and return the proof. Raises `WrongProof` and `TooManyGuesses`."""
     if way.kind in KEYS:
         return check_key(prover, typed[:ANSWER_MOST_CHARACTERS], party_of(host), kinds=(way.kind,))
     if way.kind == RECOVERY_CODE:
@@ -43,7 +43,7 @@ def proven_by(prover: Prover, way: Way, typed: str, *, host: HostMatch) -> Prove
 
 
 def message_context(prover: Prover, factor: EnrolledFactor, *, is_sent_again: bool) -> dict[str, Any]:
-    """Return what the page of a phone or an address shows."""
+    """Return the context of the page for a code that is sent to a phone or an email address."""
     seconds = seconds_to_wait(prover, factor)
     return {
         "address": shown_address(factor),
@@ -55,7 +55,7 @@ def message_context(prover: Prover, factor: EnrolledFactor, *, is_sent_again: bo
 
 
 def key_context(prover: Prover, way: Way, *, host: HostMatch) -> dict[str, Any]:
-    """Return what the page of a key shows, with a new challenge."""
+    """Return the context of the page for a key, with a new challenge."""
     party = party_of(host)
     allowed = keys_for(prover, (way.kind,), relying_party=party.id)
     options = ceremonies.use_options(party, key_challenge(prover), allowed=allowed, is_passkey=False)
@@ -63,7 +63,7 @@ def key_context(prover: Prover, way: Way, *, host: HostMatch) -> dict[str, Any]:
 
 
 def nothing_typed(way: Way) -> str:
-    """Return what is said of a form that was sent empty."""
+    """Return the error text for a form that was submitted empty."""
     if way.kind in KEYS:
         return _("This method needs a browser with JavaScript. Try another method.")
     if way.kind == RECOVERY_CODE:

@@ -1,6 +1,6 @@
-"""The page of a link that sets up a second factor. Opening the link does nothing: programs that look at mails open every link in them.
+"""The page of a link that sets up a second factor. Opening the link does nothing, because mail scanners open every link.
 
-A user who has a factor proves that one first. Neither begins a session: the link proves no login.
+A user who already has a factor must prove it first. Neither the link nor this proof begins a session.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ from identity.services.failures import AlreadyExists, Conflict, Invalid
 
 _AT, _WAY, _LIST = "at", "method", "list"
 _MAIL = "enrollment_email"
-# Characters of a masked user name: enough for its owner to recognize it.
+# Number of visible characters of a masked user name, so that its owner recognizes it.
 _READABLE = 2
 
 
 @dataclass(frozen=True)
 class _Visit:
-    """An opened link in one browser. What it has begun, no other browser confirms."""
+    """A link that was opened in one browser. No other browser can confirm the setup that this browser has begun."""
 
     request: HttpRequest
     host: HostMatch
@@ -96,12 +96,12 @@ class _Visit:
 
     @property
     def kind(self) -> str:
-        """The kind that the page is about, empty for the list of kinds."""
+        """The kind of factor that the page sets up. Empty for the list of kinds."""
         return self.sent(_AT) if self.sent(_AT) in self.kinds else ""
 
     @property
     def factor(self) -> EnrolledFactor | None:
-        """The factor that waits for its proof."""
+        """The unconfirmed factor."""
         enrollment = open_enrollment(self.prover, self.kind) if self.kind else None
         return enrollment.factor if enrollment is not None else None
 
@@ -109,9 +109,9 @@ class _Visit:
         return with_parameters(PATH, {PARAMETER: self.setup.secret, **named})
 
     def go_to(self, **named: str) -> HttpResponse:
-        """Lead to a page of this link, by an address that can be loaded again."""
+        """Redirect to a page of this link, so that a reload does not repeat the form."""
         answer = see_other(self.request, self.address(**named))
-        # The address holds the secret.
+        # The URL contains the secret of the link.
         answer["Cache-Control"], answer["Referrer-Policy"] = "no-store", "no-referrer"
         return answer
 
@@ -125,7 +125,7 @@ class _Visit:
 
 @tenant_page("factor_setup")
 def setup_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Let the user of a link choose a method and set it up, after the proof of one that is there."""
+    """Let the user of a link choose a kind of factor and set it up. A user with a factor must prove that factor first."""
     secret = (request.POST if request.method == "POST" else request.GET).get(PARAMETER, "")
     browser = browser_of(request)
     try:
@@ -170,11 +170,11 @@ def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, sta
     return hosted_page(request, host, "factor_setup", shown, status=status, hides_address=True)
 
 
-# --- The proof of a factor that is there --------------------------------------------------------------------------------------
+# --- The proof of an existing factor ------------------------------------------------------------------------------------------
 
 
 def _proof(visit: _Visit) -> HttpResponse:
-    """Ask for a factor that is there. A code is sent by the press of a button, and never by the page."""
+    """Ask for the proof of an existing factor. A code is sent only when the user presses a button."""
     ways, named = ways_with_factors(visit.host, visit.setup.user), visit.sent(_WAY)
     way = next((each for each in ways if each.name == named), None) or first_of(ways)
     if way is None or (named == _LIST and not visit.is_form):
@@ -224,7 +224,7 @@ def _asked(visit: _Visit, ways: list[Way], way: Way, trouble: Trouble | None = N
 
 
 def _chosen(visit: _Visit, kind: str) -> HttpResponse:
-    """Begin with a kind; with none, let the user choose another one."""
+    """Start to set up a kind of factor. Without a kind, let the user choose another one."""
     if kind not in visit.kinds:
         return visit.go_to()
     try:
@@ -236,12 +236,12 @@ def _chosen(visit: _Visit, kind: str) -> HttpResponse:
         return _listed(visit, trouble_of(error))
     except (AlreadyExists, Conflict, Invalid):
         return _listed(visit, Trouble(Problem(_no_kind()), 409))
-    # A phone begins with its number, also where another one waits for its code.
+    # The user types the number of a phone first, even if another phone is still unconfirmed.
     return visit.go_to(**{_AT: kind}, **({"other": "1"} if kind == PHONE else {}))
 
 
 def _filled_in(visit: _Visit) -> HttpResponse:
-    """Take what the form of the chosen kind has sent."""
+    """Process the form of the chosen kind."""
     if not visit.kind:
         return _listed(visit)
     if visit.kind == PHONE and "phone_number" in visit.request.POST:
@@ -271,7 +271,7 @@ def _number_taken(visit: _Visit) -> HttpResponse:
 
 
 def _sending(visit: _Visit, factor: EnrolledFactor | None, send: Callable[[EnrolledFactor], object]) -> Trouble | None:
-    """Send a further code, not too soon; return what is wrong with that."""
+    """Send another code after a pause. Return the problem if no code can be sent."""
     seconds = seconds_to_wait(visit.prover, factor) if factor is not None else 0
     if factor is None or seconds:
         return Trouble(Problem(seconds_text(seconds)), 429)
@@ -298,7 +298,7 @@ def _proof_taken(visit: _Visit) -> HttpResponse:
 
 
 def _done(visit: _Visit, done: SetUp) -> HttpResponse:
-    """Say that the factor counts, with the recovery code that came with it: the link does not open this page again."""
+    """Show that the factor was set up, with a new recovery code if there is one. The link does not open this page again."""
     place = place_after(visit.host.tenant_id, _MAIL, email=visit.setup.user.email or "")
     return _page(visit.request, visit.host, {"state": "done", "code": done.recovery_code, "place": place})
 
@@ -337,7 +337,7 @@ def _listed(visit: _Visit, trouble: Trouble | None = None) -> HttpResponse:
 
 
 def _masked(user: User) -> str:
-    """Return how the user is called, masked: a link that went to the wrong person tells little."""
+    """Return the masked name of the user, so that a link with a wrong recipient reveals little."""
     if user.email:
         return masked_address(user.email)
     if user.phone_number:

@@ -32,7 +32,7 @@ KEYS = (WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING)
 
 @dataclass(frozen=True)
 class Way:
-    """One way. `name` is its kind, or the device for phones and addresses, of which a user may have several."""
+    """One way to prove a factor. `name` is its kind, or the device for phones and addresses, of which a user may have several."""
 
     name: str
     kind: str
@@ -66,7 +66,7 @@ def label_of(kind: str) -> str:
 
 
 def shown_address(factor: EnrolledFactor) -> str:
-    """Return the masked address of a factor. The user has not proven to own this factor yet."""
+    """Return the masked address of a factor. The address is masked because the user has not proven this factor yet."""
     return masked_address(factor.address) if factor.kind == EMAIL else left_to_right(masked_number(factor.address))
 
 

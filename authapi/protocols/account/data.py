@@ -56,7 +56,7 @@ def deletion_view(visit: Visit) -> HttpResponse:
 
 @tenant_page("account_deleted", methods=("GET",))
 def deleted_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show that the account was deleted. The address of the page contains no user."""
+    """Show that the account was deleted. The URL of the page contains no user."""
     return hosted_page(request, host, "account/deleted")
 
 

@@ -1,6 +1,6 @@
-"""The account page as an entry of the table of protocols. The state contains the name of the requested page, never an address.
+"""The account page as an entry of the table of protocols. The state contains the name of the requested page, never a URL.
 
-No client requests the login. A user opens the address or a link, or starts an act that needs a new login.
+No client requests the login. A user opens the URL or a link, or starts an act that needs a new login.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Return to the list of linked accounts if linking failed. For other refusals, there is no address to answer to."""
+    """Return to the list of linked accounts if linking failed. Other refusals are raised, because no client waits."""
     if not request.state.get("link") or refused.case not in (LegacyCase.LINK_DENIED, LegacyCase.CANNOT_LINK):
         raise refused
     code = _NOT_LINKED if refused.case is LegacyCase.LINK_DENIED else _CANNOT_LINK
@@ -102,7 +102,7 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
 
 
 def place_of(name: str) -> str:
-    """Return the address of a section. The empty name is the overview."""
+    """Return the URL of a section. The empty name is the overview."""
     return f"{PATH}/{name}" if name else PATH
 
 

@@ -132,7 +132,7 @@ SECTIONS = (
 
 
 def account_urls() -> list[URLPattern]:
-    """Return the addresses of the account page."""
+    """Return the URL patterns of the account page."""
     pages = [path(section.path.removeprefix("/"), _page(section), name=section.route) for section in SECTIONS]
     overview = path(OVERVIEW.path.removeprefix("/"), _page(OVERVIEW), name="hosted_account")
     return [overview, *pages, path(data.DELETED_PATH.removeprefix("/"), data.deleted_page)]

@@ -1,6 +1,6 @@
 """`/activate/code`: the page for a device that can display web pages. It shows the code, and a QR code for a phone.
 
-It shows the code in its address without looking it up, so it does not reveal which codes exist.
+It shows the code in its URL without looking it up, so it does not reveal which codes exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARAMETER = "user_code"
 
 
 def complete_address(issuer: str, user_code: str) -> str:
-    """Return the address that contains the code (RFC 8628, 3.3.1)."""
+    """Return the URL that contains the code (RFC 8628, 3.3.1)."""
     return f"{issuer.rstrip('/')}{PATH}?{urlencode({PARAMETER: user_code})}"
 
 

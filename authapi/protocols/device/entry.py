@@ -1,6 +1,6 @@
-"""The device flow as an entry of the table of protocols. The state of a request names the device's row and the typed code.
+"""The device flow as an entry of the table of protocols. The state of a request contains the key of the device's row and the typed code.
 
-There is no address to answer to: the device polls for its tokens, and the browser ends on a page of this service.
+A device login has no redirect URI: the device polls for its tokens, and the browser stays on a page of this service.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATH = "/activate"
 DONE_PATH, DENIED_PATH = f"{PATH}/done", f"{PATH}/denied"
 _CANCELLED = "fdecc"
 _LONGEST_AGENT = 120
-# The scope ends with a session, and a device has no session.
+# Refresh tokens with this scope end with the session. A device has no session, so the scope is dropped.
 _ONLINE_SCOPE = "online_access"
 
 

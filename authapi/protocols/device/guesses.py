@@ -1,6 +1,6 @@
 """Limits wrong user codes, so that no attacker finds the code of another user's device by guessing.
 
-One address and one browser have a small limit each. All browsers in which no user has logged in share one more limit. An attacker with many
+Each IP address and each browser has a small limit. All browsers in which no user has logged in share one more limit. An attacker with many
 addresses uses up that limit, and users who have logged in before are not affected.
 """
 
@@ -30,7 +30,7 @@ class Guesses:
             self._buckets += [(USER_CODES_OF_BROWSER, (tenant_id, browser)), (USER_CODES_OF_STRANGERS, (tenant_id,))]
 
     def hold(self) -> None:
-        """Lock the guesses of one address until the transaction ends, so that they are counted one after the other."""
+        """Lock the guesses of one IP address until the transaction ends, so that they are counted one after the other."""
         lock_name("user_code:" + ":".join(self._place))
 
     def used_up(self) -> Rate | None:

@@ -37,12 +37,12 @@ def started(request: TokenRequest, client: Client) -> DeviceCodes:
     scope, audience = request.text("scope") or "", request.text("audience") or ""
     _check_texts(scope, audience)
     server().check_device_request(request, client)
-    # Before the user is known: refuses an API that the client may not use for any user.
+    # This check runs before the user is known. It refuses an API that the client may not use for any user.
     details = requested_details(request)
     terms_of(ProtocolRequest(request.host, client, {}), parameters_of(scope, audience), None, None, details=details)
     sender = person_behind(request, client)
     _take(client, sender.ip)
-    # The country of the edge is that of this request's sender, which may be a server of the client.
+    # The country that the edge reports is that of this request's sender, which may be a server of the client.
     country = (country_in(request.headers) or "") if sender.ip == request.address else ""
     confirmation = {KEY: request.key} if request.key else None
     asked = DeviceRequest(client, scope, audience, sender, country, confirmation=confirmation, details=details)

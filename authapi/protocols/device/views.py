@@ -34,7 +34,7 @@ from identity.hosts import HostMatch
 
 _FAILED_ACTIVATION = "fdeac"
 _LONGEST_TYPED = LONGEST_MASK + 12
-# A shorter text is a typing error and not counted as a guess.
+# Minimum length of a guess. A shorter text is a typing error, which is not counted.
 _FEWEST_CHARACTERS = min(FEWEST_CHARACTERS.values())
 
 

@@ -11,5 +11,5 @@ from authapi.protocols.legacy.token_replies import NO_STORE
 
 
 def country(request: LegacyRequest) -> Reply:
-    """Return the country from the edge, if known, and the address."""
+    """Return the country that the edge reports, if known, and the IP address."""
     return Reply({"ip": request.address, "country_code": country_in(request.headers)}, headers=NO_STORE)

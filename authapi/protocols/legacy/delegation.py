@@ -1,6 +1,6 @@
 """`POST /delegation`: exchanges a login at one client for an id token of another client, the target.
 
-A target lists the allowed clients (`allowed_clients`). A client may always get a token for itself.
+A target lists the clients that may get tokens for it (`allowed_clients`). A client may always get a token for itself.
 """
 
 from __future__ import annotations

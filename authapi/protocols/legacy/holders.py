@@ -1,4 +1,4 @@
-"""Finds the user of an access token for the profile, at old endpoints."""
+"""Finds the user of an access token that allows to read the profile, for old endpoints."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`POST /oauth/access_token`: a mobile application exchanges a token of a social provider for tokens of this service.
 
-A token does not show to which application it was issued, so the provider is asked. Otherwise another application that got a user's token
-could log in here as that user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
+A token does not show to which application it was issued, so this service asks the provider. Otherwise another application that got a user's
+token could log in here as that user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
             return _verification(login, row, ticket)
         raise RequestRefused(LegacyCase.INVALID_TICKET)
     except TooMuchParked:
-        # The client cannot change this, so the user is told.
+        # The client cannot change this, so an error page tells the user.
         raise
     except RequestRefused as refused:
         return flow.refuse(login, refused)
@@ -150,7 +150,7 @@ def _verification(login: Login, row: LoginTicket, ticket: str) -> HttpResponse:
         f"frame-src {context['frame_origin']}; form-action 'self' {login.presentation.form_target}"
     )
     answer["Cache-Control"] = "no-store"
-    # The address of this page contains the ticket.
+    # The URL of this page contains the ticket.
     answer["Referrer-Policy"] = "same-origin"
     set_cookie(answer, BROWSER, browser)
     return answer

@@ -12,7 +12,7 @@ from foundation.outbound.session import outbound_session
 
 _SECONDS = 8.0
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-# Temporary refusals. With any other 4xx, the client refuses this token permanently.
+# Status codes of temporary refusals. With any other 4xx, the client refuses this token permanently.
 _PASSING = frozenset({408, 425, 429})
 
 

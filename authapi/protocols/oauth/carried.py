@@ -1,4 +1,4 @@
-"""The three ways in which an authorization request arrives: in the address, signed by its client, or pushed before.
+"""The three ways in which an authorization request arrives: in the URL, signed by its client, or pushed before.
 
 `received` returns the parameters of a request at `/authorize`. `claim` and `let_go` belong to its answer: a pushed request, or a signed
 request with a `jti`, can be answered only once.

@@ -27,7 +27,7 @@ RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")
 _REPEATABLE = "resource"
 PROMPTS = frozenset({"none", "login", "consent", "select_account", "create"})
-# The maximum length in the row of a code.
+# The maximum length that fits in the row of a code.
 _LONGEST_NONCE = 255
 # RFC 7636, 4.1 and 4.2.
 _CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}

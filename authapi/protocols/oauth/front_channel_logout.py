@@ -1,4 +1,4 @@
-"""The addresses of clients that the browser loads when a session ends (OpenID Connect Front-Channel Logout 1.0, 2)."""
+"""The URLs of clients that the browser loads when a session ends (OpenID Connect Front-Channel Logout 1.0, 2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.hosts import canonical_address
 
 
 def frame_addresses(session: Session, clients: Iterable[Client]) -> list[str]:
-    """Return the address of each client that has registered one, with the issuer and the id of the ended session.
+    """Return the URL of each client that has registered one, with the issuer and the id of the ended session.
 
     Every client gets both parameters. With them it can tell a logout of this session from a link on another page.
     """

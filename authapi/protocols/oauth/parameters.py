@@ -120,7 +120,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
     try:
         server().check_authorization(call)
     except OAuth2Error as error:
-        # A check of the engine that this service does not have.
+        # The engine refused the request in a check that this service does not have.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
     texts = {name: parameters.get(name) for name in _TEXTS}
     return AuthorizationRequest(
@@ -149,7 +149,7 @@ def _redirect_uri(given: str, client: ClientFacts) -> str:
     if not given:
         if client.names_redirect_uri:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
-        # A wildcard is not an address.
+        # A registered URL with a wildcard cannot receive an answer.
         first = next((callback for callback in client.callbacks if "*" not in callback), None)
         if first is None:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")

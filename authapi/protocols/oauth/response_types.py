@@ -19,7 +19,7 @@ from authapi.tokens.bindings import bound_to
 from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 
-# In the order of an answer.
+# The members in the order of an answer.
 _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_token", DETAILS)
 
 

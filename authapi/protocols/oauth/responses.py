@@ -40,7 +40,7 @@ def respond(
             answer = see_other(request, with_parameters(target.redirect_uri, sent, in_fragment=target.mode == "fragment"))
     answer["Cache-Control"] = "no-store"
     answer["Pragma"] = "no-cache"
-    # The address of the current page may contain a state or a hint.
+    # The URL of the current page may contain a state or a hint.
     answer["Referrer-Policy"] = "no-referrer"
     if keeps_opener:
         answer["Cross-Origin-Opener-Policy"] = "unsafe-none"

@@ -1,4 +1,4 @@
-"""Recipes for common applications: what administrators enter in the application, and the settings that it needs here. Pure data.
+"""Recipes for common applications: what administrators enter in the application, and its settings in this service. Pure data.
 
 `{place}` is the customer's name at the vendor: a subdomain, an organization or an id. Vendors change their addresses, so each recipe names
 the page of the application that shows them.

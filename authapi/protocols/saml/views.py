@@ -36,12 +36,12 @@ from identity.hosts import HostMatch
 ClientView = Callable[[HttpRequest, HostMatch, str], HttpResponse]
 _EXTRAS = ("connection", "organization", "invitation", "login_hint")
 _LONGEST_EXTRA = 512
-# The length of a refused message in the sign-in log.
+# Maximum length of a refused message in the sign-in log.
 _LONGEST_NOTED = 4000
 
 
 def client_page(view: ClientView, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[..., HttpResponse]:
-    """Decorate a view of a tenant's page with a client id in its address; the id is empty without one."""
+    """Decorate a view of a tenant's page that gets the client id in its URL; the id is empty if the URL has none."""
 
     @csrf_exempt
     @wraps(view)
@@ -77,7 +77,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     answer["Content-Disposition"] = (
         'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'
     )
-    # Partners load it every hour or every day, so a new certificate reaches them soon.
+    # Partners load the metadata every hour or every day, so a new certificate reaches them soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 

@@ -12,7 +12,7 @@ from authapi.protocols.saml.settings import SamlSettings, settings_of
 ADDON = "wsfed"
 SAML11, JWT, PLAIN_JWT = "saml11", "jwt", "plain_jwt"
 TOKEN_TYPES = (SAML11, JWT, PLAIN_JWT)
-# Applications end their own session with the token (contract, 2.7).
+# Lifetime of a token. Applications end their own session when the token expires (contract, 2.7).
 DEFAULT_LIFETIME = 8 * 3600
 
 

@@ -39,7 +39,7 @@ _DONE = "u/logged-out"
 
 
 def wsfed_page(view: ClientView, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[..., HttpResponse]:
-    """Decorate a view of a tenant's page with a client id in its address; the id is empty without one."""
+    """Decorate a view of a tenant's page that gets the client id in its URL; the id is empty if the URL has none."""
 
     @csrf_exempt
     @wraps(view)
@@ -82,7 +82,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     )
     answer = HttpResponse(document, content_type="application/xml; charset=utf-8")
     answer["Content-Disposition"] = 'inline; filename="FederationMetadata.xml"'
-    # Applications load it every hour or every day, so a new certificate reaches them soon.
+    # Applications load the metadata every hour or every day, so a new certificate reaches them soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 
