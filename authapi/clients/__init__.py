@@ -1,1 +1,1 @@
-"""Registered addresses of clients, and the matching of requested addresses. Pure."""
+"""Registered URLs of clients, and the matching of requested URLs. Pure."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from foundation.secrets import vault
 
-# Consonants without Y: excludes digits that look like letters, and words.
+# Consonants without Y: the codes have no digits that look like letters, and form no words.
 CHARSETS = {"base20": "BCDFGHJKLMNPQRSTVWXZ", "digits": "0123456789"}
 PLACEHOLDER = "*"
 _SEPARATORS = "- "

@@ -1,4 +1,4 @@
-"""Reads the sign-in log for the admin: newest first, one page at a time from any place.
+"""Reads the sign-in log for the admin: newest first, one page at a time, from any line.
 
 A page counts nothing and skips no rows, so its cost does not depend on the length of the log. The tenant, a user id of a tenant and the
 times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit says so.

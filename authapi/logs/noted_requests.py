@@ -30,7 +30,7 @@ _OPAQUE = re.compile(r"[\w-]{43,}")
 
 
 def noted_body(body: Any) -> Any:
-    """Return a validated body without secrets. None if nothing of it is kept.
+    """Return a validated body without secrets. None if nothing of the body is kept.
 
     If the body is longer than `LONGEST_BODY` characters, only the names of its members are kept.
     """
@@ -59,7 +59,7 @@ def noted_text(text: str) -> str:
 
 
 def noted_message(message: str) -> str:
-    """Return an error text with parts that look like tokens hidden, because some errors repeat the refused value."""
+    """Return an error text without the parts that look like tokens, because some errors repeat the refused value."""
     return _LOOKS_SECRET.sub(HIDDEN, _OPAQUE.sub(HIDDEN, message))
 
 

@@ -73,7 +73,7 @@ class Target:
 
 
 class _Registry(JWSRegistry):
-    # The header of a proof contains the key, which may be RSA with 4096 bits.
+    # The header of a proof contains the key, which may be an RSA key of 4096 bits.
     max_header_length = 2048
 
 

@@ -83,13 +83,13 @@ class UsedProofs:
         return bool(is_first), _generation(name) if name else self._generation_of_redis()
 
     def _asked(self, *commands: tuple[str | int, ...]) -> list[Any]:
-        """Return the answers to commands that are sent as one. A pipeline of redis-py would take five times as much CPU time."""
+        """Return the answers to commands that are sent together. A pipeline of redis-py would take five times as much CPU time."""
         connection: Any = self._pool.get_connection()
         try:
             connection.send_packed_command(connection.pack_commands(commands), check_health=False)
             return [connection.read_response() for _ in commands]
         except BaseException:
-            # Otherwise the next command would read the answers that were not read here.
+            # Close the connection: the next command would otherwise read the unread answers of these commands.
             connection.disconnect()
             raise
         finally:
