@@ -1,7 +1,7 @@
 """Login to the admin with email address and password, and the limits of failed logins.
 
-Wrong passwords count for the account at the address that sends them, so one attacker cannot lock out an account. Many wrong passwords
-from many addresses lock the account for every device that has never logged in to it.
+Wrong passwords count for the account at the IP address that sends them, so one attacker cannot lock out an account. Many wrong
+passwords from many IP addresses lock the account for every device that has never logged in to it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from identity.models import Staff, Tenant
 FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
 FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100
-# Over all addresses, against guesses from many addresses. Logins from known devices do not count here and are not refused.
+# This limit is for all IP addresses together, against guesses from many of them.
+# Logins from known devices do not count here and are not refused.
 FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
 _TOO_MANY = "Too many failed attempts. Wait 15 minutes and try again."
 
 
 class StaffLoginForm(AdminAuthenticationForm):
-    """Refuses a login after too many failures of the account or the address, even with the right password."""
+    """Refuses a login after too many failures of the account or the IP address, even with the right password."""
 
     def clean(self) -> Any:
         email = self.cleaned_data.get("username") or ""
@@ -57,18 +58,18 @@ def may_enter(user: Any) -> bool:
 
 
 def is_shut_out(request: HttpRequest | None, email: str) -> bool:
-    """Tell whether the recent failed logins of the account, the address or the known device exceed their limits."""
+    """Tell whether the recent failed logins of the account, the IP address or the known device exceed their limits."""
     return any(counters().read(key) >= limit for key, limit in _keys(request, email))
 
 
 def count_failure(request: HttpRequest | None, email: str) -> None:
-    """Count a failed login, at the password or at the second factor. Without an email address, count it only for the network address."""
+    """Count a failed login, at the password or at the second factor. Without an email address, count it only for the IP address."""
     for key, _limit in _keys(request, email):
         counters().increase(key, seconds=WINDOW_SECONDS + 1)
 
 
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
-    """Return the counters of a login and their limits. Keys contain a digest of the account, not its address."""
+    """Return the counters of a login and their limits. Keys contain a digest of the account, not its email address."""
     window = int(time.time()) // WINDOW_SECONDS
     device = known_device(request, email) if email else None
     if device is not None:

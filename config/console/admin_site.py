@@ -166,7 +166,7 @@ class PlatformAdminSite(AccountSite):
 
 @cache
 def _places(model: type[Model], _prefix: str) -> tuple[str, str]:
-    """Return the addresses of a model's list and of its form for a new row."""
+    """Return the URLs of a model's list and of its form for a new row."""
     place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
     return reverse(f"{place}_changelist"), reverse(f"{place}_add")
 

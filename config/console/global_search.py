@@ -54,7 +54,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Hits:
-    """What was found of one kind, at most `_SHOWN`, and the address of its list with the same search. `is_late` where it took too long."""
+    """What was found of one kind, at most `_SHOWN`, and the URL of its list with the same search. `is_late` where it took too long."""
 
     kind: str
     hits: list[Hit]
@@ -79,7 +79,7 @@ def search_page(site: Any, request: HttpRequest) -> HttpResponse:
 
 
 def _hits_of(site: Any, request: HttpRequest, label: str, term: str) -> Hits | None:
-    """Return the hits of one kind, None where there are none or the account may not see them."""
+    """Return the hits of one kind; None if nothing was found or the account may not see the kind."""
     model = apps.get_model(label)
     page = site.get_model_admin(model)
     if not page.has_view_permission(request):

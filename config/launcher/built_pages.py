@@ -13,7 +13,7 @@ _LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"
 
 @dataclass
 class Page(HTMLParser):
-    """The anchors of one page, and its references: address, and whether it is loaded automatically."""
+    """The anchors of one page, and its references: the URL of each, and whether it is loaded automatically."""
 
     places: set[str] = field(default_factory=set)
     references: set[tuple[str, bool]] = field(default_factory=set)

@@ -54,6 +54,6 @@ def for_processes(decided: dict[str, str]) -> dict[str, str]:
         **os.environ,
         **decided,
         "DJANGO_SETTINGS_MODULE": "config.settings.development",
-        # Unbuffered, so that lines appear when they are written.
+        # Output is unbuffered, so that lines appear when they are written.
         "PYTHONUNBUFFERED": "1",
     }

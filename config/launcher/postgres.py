@@ -28,7 +28,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
 
     1. Choose the programs: the version that wrote the directory, otherwise the first that is found.
     2. Wait for a server that is shutting down; remove a stale pid file.
-    3. Create the cluster beside its place and move it there, so that a killed start leaves no partial cluster.
+    3. Create the cluster in a directory beside its final path and then move it, so that a killed start leaves no partial cluster.
 
     Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
     """
@@ -113,7 +113,7 @@ def _wait_for_previous(directory: Path) -> None:
     while pid_file.exists():
         lines = pid_file.read_text().split()
         if not lines or not is_running(int(lines[0]), mentions=str(directory)):
-            # Left by a killed server; its process id may belong to another process by now.
+            # A killed server left this file; its process id may belong to another process by now.
             pid_file.unlink(missing_ok=True)
             return
         if time.monotonic() > deadline:

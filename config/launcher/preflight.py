@@ -58,7 +58,7 @@ def _check_redis(url: str) -> None:
 
 
 def _place(url: str) -> str:
-    # Never the whole URL: it can contain a password.
+    # The message never shows the whole URL, because it can contain a password.
     try:
         parts = urlsplit(url)
         return f"{parts.hostname or 'a local socket'}{f':{parts.port}' if parts.port else ''}{parts.path}"

@@ -232,7 +232,7 @@ def origin_of_scope(scope: Mapping[str, Any]) -> Origin:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """Return the address of `origin_of_scope`."""
+    """Return the IP address of `origin_of_scope`."""
     return origin_of_scope(scope).address
 
 

@@ -150,7 +150,7 @@ class StreamRuntime:
         for stream in list(self.streams):
             stream.break_off(SHUTDOWN)
         if self._kept:
-            # They release their slots, and the connection to Redis is closed below.
+            # Wait until these tasks release their slots, because the connection to Redis is closed below.
             await asyncio.wait(self._kept, timeout=_LAST_WORDS_SECONDS)
         detach(self._callee)
         for task in self._tasks:

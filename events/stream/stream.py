@@ -78,9 +78,9 @@ class Stream:
         self._read_to: datetime | None = None
         self._is_parked = False
         self.writer = Writer(send, self.wake, at_once)
-        # A time of the event loop, for descriptions of the stream.
+        # When the stream was opened, as a time of the event loop. Descriptions of the stream use it.
         self.opened_at = now = self._loop.time()
-        # With jitter, so that streams opened together do not reconnect together.
+        # The time has jitter, so that streams opened together do not reconnect together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
         self._expires_at = now + subscription.expires_at - time.time()
         self._tail = self._tails.follow(self, subscription.tenant_id, subscription.bounds, sealer)

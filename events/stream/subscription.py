@@ -38,9 +38,9 @@ class Subscription:
     # Names of the stream and of its client, for descriptions.
     connection_id: str = ""
     address: str = ""
-    # A comment directly after the opening, if there is one.
+    # A comment that the stream sends directly after the opening, if there is one.
     notice: bytes = b""
-    # For a stream without token and client: called in a thread once a second.
+    # Checks a stream without token and client. This function is called in a thread once a second.
     still_stands: Callable[[], bool] | None = None
 
 

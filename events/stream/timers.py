@@ -11,7 +11,7 @@ _LONGEST_TICK_SECONDS = 1.0
 
 
 class Timed(Protocol):
-    """A member of the wheel."""
+    """A stream or another member of the wheel."""
 
     slot: int
 

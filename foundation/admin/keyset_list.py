@@ -145,7 +145,7 @@ class KeysetChangeList(ChangeList):
         return {name: value for name, value in found.items() if name not in (AFTER, BEFORE)}
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Remove the place from the parameters: another filter starts at the first page."""
+        """Remove the page's key from the parameters, so that another filter starts at the first page."""
         return super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE])
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Rows:
@@ -190,7 +190,7 @@ class KeysetChangeList(ChangeList):
             asked.base, asked.narrowed, asked.is_walked = asked.base.none(), asked.narrowed.none(), False
             return
         if keys[FOUND : FOUND + 1].exists():
-            # So many matches are met by walking the list.
+            # With so many matches, walking the list soon finds a page of them.
             asked.narrowed, asked.is_walked = self.model_admin.found_by_index(request, asked.narrowed, term), True
             return
         asked.base = asked.narrowed = asked.narrowed.filter(pk__in=keys[:FOUND])
@@ -235,7 +235,7 @@ class KeysetChangeList(ChangeList):
     def _rows(self, keys: list[tuple[Any, ...]]) -> list[Any]:
         """Return the rows of these keys with their displayed relations, in this order.
 
-        Keys first, then rows by key: no join is ever planned over more than a page.
+        The keys are read first and then the rows of these keys, so PostgreSQL never joins more than one page.
         """
         place = self.order.names.index(self.opts.pk.attname)
         pks = [key[place] for key in keys]

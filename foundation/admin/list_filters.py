@@ -30,14 +30,14 @@ class RecentValuesFilter(AllValuesFieldListFilter):
 
     def __init__(self, field: Any, request: HttpRequest, params: Any, model: type[models.Model], model_admin: Any, field_path: str) -> None:
         super().__init__(field, request, params, model, model_admin, field_path)
-        # The first rows of the list, in an order that an index provides.
+        # The values come from the first rows of the list, in an order that an index provides.
         rows = model_admin.get_queryset(request).select_related(None).order_by(*model_admin.get_ordering(request))
         newest = rows.values_list(field.name, flat=True)[:_ROWS_LOOKED_AT]
         self.lookup_choices = sorted(set(newest), key=lambda value: (value is None, value))  # type: ignore[assignment]  # it is only iterated over
 
 
 class YesOrNoFilter(BooleanFieldListFilter):
-    """A filter by a nullable boolean column; No includes null."""
+    """A filter by a nullable boolean column. The choice "No" includes null."""
 
     def choices(self, changelist: Any) -> Any:
         return (choice for choice in super().choices(changelist) if choice["display"] != _("Unknown"))
@@ -49,7 +49,7 @@ class YesOrNoFilter(BooleanFieldListFilter):
 
 
 def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any]) -> bool:
-    """Tell whether a URL lookup compares a field of `list_filter` in one of the ways that filters use.
+    """Tell whether a URL lookup compares a field of `list_filter` with an allowed comparison.
 
     Patterns, parts of dates and other transforms are refused: no index serves them, and some fail in the database.
     """

@@ -1,4 +1,4 @@
-"""Pages that return to the page from which they were opened. The address is in the query parameter `next`."""
+"""Pages that return to the page from which they were opened. The URL is in the query parameter `next`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _NEXT = "next"
 
 
 def place_to_return_to(request: HttpRequest) -> str:
-    """Return the address in the query; empty if there is none, or if it leads to another site."""
+    """Return the URL in the query; empty if there is none, or if it leads to another site."""
     asked = request.GET.get(_NEXT, "")
     is_own = asked.startswith("/") and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
     return asked if is_own else ""
 
 
 def returning(request: HttpRequest, url: str) -> str:
-    """Return `url` with the address of the page of this request, to which it returns."""
+    """Return `url` with the URL of this request's page, to which the opened page returns."""
     query = request.GET.urlencode()
     return f"{url}?{urlencode({_NEXT: f'{request.path}?{query}' if query else request.path})}"

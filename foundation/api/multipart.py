@@ -19,7 +19,7 @@ from foundation.api.refusals import Refusal, invalid_body
 
 
 class MultipartBody(BaseParser):
-    """Parts in any order. A part with a file name is a file, with any name and type; the others are text."""
+    """Accepts parts in any order. A part with a file name is a file, with any name and type; the others are text."""
 
     media_type = "multipart/form-data"
 

@@ -31,7 +31,7 @@ class Place:
     is_newer: bool = False
 
     def written(self) -> str:
-        """Return the place as URL text."""
+        """Return the place as text for a URL."""
         return f"{(self.moment - _EPOCH) // timedelta(microseconds=1)}.{self.key}"
 
 

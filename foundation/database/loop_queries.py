@@ -74,7 +74,7 @@ _open: list[_Open] = []
 
 
 class UtcLoader(BaseTzLoader):  # type: ignore[misc]  # untyped in the stubs
-    """Django's loader for times in UTC. Parses UTC output without psycopg's regular expression."""
+    """Django's loader for times in UTC. This loader parses UTC output without psycopg's regular expression."""
 
     timezone = UTC
 
@@ -125,7 +125,7 @@ class LoopSelect(Generic[Instance]):
 
 
 class GatheredSelect(Generic[Instance]):
-    """The same for many at once: calls during a running statement are combined into the next one.
+    """A row query for many callers at once: calls during a running statement are combined into the next statement.
 
     The query has at most one row for each combination of values, by text columns.
     """

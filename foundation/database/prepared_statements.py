@@ -18,7 +18,7 @@ from psycopg import pq
 from psycopg.adapt import Transformer
 from psycopg_pool import AsyncConnectionPool
 
-# Seconds; longer than any statement's own limit, so a connection without an answer by then is dead.
+# Maximum wait for an answer, in seconds. It is longer than any statement's own limit, so a connection without an answer by then is dead.
 _PATIENCE_SECONDS = 15.0
 # Connections reserved while idle: one for each reading tail, and one for everything else.
 _LINES_KEPT = 3
@@ -41,7 +41,7 @@ class Statement:
     is_text: bool = False
 
     async def prepare(self, handle: Handle) -> None:
-        """Make the server parse it, once per connection."""
+        """Make the server parse the statement, once per connection."""
         types = f" ({', '.join(self.types)})" if self.types else ""
         await handle.execute(f"PREPARE {self.name}{types} AS {self.query}".encode())
 
@@ -116,7 +116,7 @@ class Line:
         try:
             return loaders.load_rows(0, answer.ntuples, tuple)
         finally:
-            # Free the bytes of the answer before the next one.
+            # Free the bytes of this answer before the next answer arrives.
             loaders.set_pgresult(None, set_loaders=False)
 
     def _read(self) -> None:

@@ -56,8 +56,9 @@ def run_script(
 ) -> list[tuple[int, Row | None]]:
     """Run statements one after the other, in one message; return for each its row count and its first row.
 
-    Outside a transaction they form one. Each has a separate snapshot, as if sent one by one: psycopg's client-side cursor,
-    Django's default, sends the text in the simple protocol. With `is_repeatable` the commit does not wait for the disk: a crash
+    Outside a transaction, the statements form one transaction. Each has a separate
+    snapshot, as if sent one by one: psycopg's client-side cursor, Django's default, sends the text in the simple protocol.
+    With `is_repeatable` the commit does not wait for the disk: a crash
     of the database can undo the last commits.
     """
     with connection.cursor() as cursor:

@@ -1,6 +1,6 @@
 """Runs an act on many rows as a job. The rows are fixed at the start, each goes through its service, and the job can be cancelled.
 
-1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the address and the reason.
+1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the IP address and the reason.
 2. A step processes some rows and updates the job, in one transaction. If a worker dies, its step is done completely or not at all.
 3. Each step checks again that the account may do the act. A refused row is noted, and the job continues with the next row.
 """
@@ -55,7 +55,7 @@ class NobodyActs(NotSupported):
 def start_bulk_job(*, tenant_id: str, act: BulkAct, rows: models.QuerySet[Any]) -> Job:
     """Store the keys of the selected rows and return the pending job. Leaves out rows of other tenants.
 
-    The job continues with the actor, address and reason of the present act. Raises `NobodyActs` without a present act of staff, and
+    The job continues with the actor, IP address and reason of the present act. Raises `NobodyActs` without a present act of staff, and
     `NotSupported` for more than `MOST_ROWS` rows.
     """
     present = current_act()

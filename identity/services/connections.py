@@ -69,7 +69,7 @@ def update_connection(
     """Replace the named fields. Name and strategy never change.
 
     `options` replaces the whole object, but keeps sealed members that it does not name; None clears all members. `discovered` is the
-    metadata of the provider in the new options. Raises `Invalid`, also if an address changes that receives kept credentials.
+    metadata of the provider in the new options. Raises `Invalid`, also if a URL changes that receives kept credentials.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)
@@ -191,13 +191,13 @@ def _replace_options(connection: Connection, options: dict[str, Any] | None, dis
     else:
         _set_options(connection, {METADATA_OPTION: known, **without_endpoints(options, stored=connection.options)})
         if METADATA_OPTION not in options and discovery_address(connection.strategy, connection.options) != address:
-            # The metadata is of the former provider.
+            # The stored metadata belongs to the former provider.
             connection.options.pop(METADATA_OPTION, None)
     _keep_discovered(connection, discovered)
 
 
 def _keep_discovered(connection: Connection, discovered: Mapping[str, Any] | None) -> None:
-    """Store the metadata of the provider. The service found it, so it does not count as an address that the caller changed."""
+    """Store the metadata of the provider. The service found it, so it does not count as a URL that the caller changed."""
     if discovered:
         connection.options = {**connection.options, METADATA_OPTION: dict(discovered)}
 

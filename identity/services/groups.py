@@ -88,7 +88,7 @@ def delete_group(*, tenant_id: str, group_id: str) -> Job | None:
 
 @unit_of_work
 def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] = (), nested_ids: Sequence[str] = ()) -> None:
-    """Add users and nested groups, all or none. Skips members that it already has. Raises `NotFound` if one is missing.
+    """Add users and nested groups, all or none. Skips members that the group already has. Raises `NotFound` if one is missing.
 
     Only groups of a connection can be nested; raises `NotSupported` for others.
     """
@@ -110,7 +110,7 @@ def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] 
 
 @unit_of_work
 def remove_group_members(*, tenant_id: str, group_id: str, member_ids: Sequence[str]) -> None:
-    """Remove users and nested groups by id. Skips those that are not members."""
+    """Remove users and nested groups by id. Skips ids that are not members."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     members = GroupMember.objects.of(tenant_id).filter(group=group)
     for member in [*members.filter(user__user_id__in=member_ids), *members.filter(nested_group_id__in=member_ids)]:
@@ -128,7 +128,7 @@ def assign_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]
 
 @unit_of_work
 def remove_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Remove roles from the group. Skips roles that it does not have."""
+    """Remove roles from the group. Skips roles that the group does not have."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     for row in GroupRole.objects.of(tenant_id).filter(group=group, role_id__in=role_ids).order_by("pk"):
         row.delete()

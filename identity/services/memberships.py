@@ -131,7 +131,7 @@ def remove_connection(*, tenant_id: str, organization_id: str, connection_id: st
 
 @unit_of_work
 def assign_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Assign roles in the organization to the members of a group, all or none. Skips roles that it already has. Raises `NotFound`."""
+    """Assign roles in the organization to the members of a group, all or none. Skips roles the group already has. Raises `NotFound`."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     group = _group(tenant_id, group_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids, organization_id=organization_id):
@@ -141,7 +141,7 @@ def assign_organization_group_roles(*, tenant_id: str, organization_id: str, gro
 
 @unit_of_work
 def remove_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Remove roles in the organization from a group. Skips roles that it does not have."""
+    """Remove roles in the organization from a group. Skips roles that the group does not have."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     group = _group(tenant_id, group_id)
     rows = OrganizationGroupRole.objects.of(tenant_id).filter(organization=organization, group=group, role_id__in=role_ids)

@@ -15,7 +15,7 @@ from identity.passwords import BREACHED, USED_BEFORE, PasswordProblem, password_
 from identity.services.failures import Invalid
 from identity.services.passwords import was_used_before
 
-# Strategies whose own login verifies the address.
+# Strategies whose own login verifies the phone number.
 _VERIFIED_ELSEWHERE = ("sms",)
 _PERSONAL = ("email", "username", "name", "nickname", "given_name", "family_name")
 
@@ -44,7 +44,7 @@ def check_profile_change(user: User, changes: Mapping[str, Any]) -> None:
 
 
 def personal_data(user: User) -> dict[str, str | None]:
-    """Return the names and addresses of a user, which the connection can forbid in passwords."""
+    """Return the names and email addresses of a user, which the connection can forbid in passwords."""
     return {field: getattr(user, field) for field in _PERSONAL}
 
 

@@ -16,7 +16,7 @@ from identity.staff_roles import ADMINISTRATOR, ROLES
 def create_staff(*, tenant_id: str | None, email: str, password: str, role: str = ADMINISTRATOR) -> Staff:
     """Create an account of the tenant, or of the platform if `tenant` is None.
 
-    Raises `Invalid` for an invalid email address, password or role, and `AlreadyExists` for a taken address.
+    Raises `Invalid` for an invalid email address, password or role, and `AlreadyExists` for a taken email address.
     """
     staff = Staff(email=canonical_email(email), tenant_id=tenant_id, role=role)
     if Staff.objects.filter(email=staff.email).exists():

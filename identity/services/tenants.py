@@ -23,7 +23,7 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
     """Create a tenant with `host` as its canonical domain. Raises `Invalid` or `AlreadyExists`."""
     if Tenant.objects.filter(pk=tenant_id).exists():
         raise Invalid({"id": ["A tenant with this id already exists."]})
-    # Checked after the tenant: a purge replaces one by the other in one transaction.
+    # The purged ids are checked after the tenants: a purge replaces a tenant by its purged id in one transaction.
     if FormerTenant.objects.filter(pk=tenant_id).exists():
         raise Invalid({"id": ["A deleted tenant had this id, and events that consumers keep still name it."]})
     tenant = Tenant(pk=tenant_id, name=name)

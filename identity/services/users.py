@@ -104,7 +104,7 @@ def delete_user(*, tenant_id: str, user_id: str) -> None:
 
 @unit_of_work
 def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> int:
-    """Delete the users of the connection whose primary identity has this address; letter case is ignored. Returns their number.
+    """Delete the users of the connection whose primary identity has this email address; letter case is ignored. Returns their number.
 
     Each is deleted like by `delete_user`. An identity that is linked to a user of another connection stays with that user.
     """
@@ -114,7 +114,7 @@ def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> 
 
 
 def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
-    """Lock a user, check that it still has the address, and delete it. The address may have changed before the lock."""
+    """Lock a user, check that the user still has the email address, and delete it. The email address may have changed before the lock."""
     lock_rows(User, [key])
     user = User.objects.of(tenant_id).filter(pk=key).annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email))).first()
     if user is None:

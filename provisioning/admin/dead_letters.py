@@ -113,7 +113,7 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[DeadLetter], term: str) -> models.QuerySet[DeadLetter] | None:
-        """Search by index: event ids have their own; fingerprints and entities have one per tenant; streams have none."""
+        """Search by index: event ids have an index of their own; fingerprints and entities have an index per tenant; streams have none."""
         is_event = EVENT_ID_PATTERN.fullmatch(term) is not None
         is_served = is_event or (self.is_bound(request) and STREAM_ID_PATTERN.fullmatch(term) is None)
         return searched(rows, term) if is_served else None

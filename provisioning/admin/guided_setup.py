@@ -195,7 +195,7 @@ class ConnectPage(TenantPage):
 
     @method_decorator(needs_proof)
     def new(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Create a setup from name, address and token of a server."""
+        """Create a setup from the name, the base URL and the token of a server."""
         token = kept_token.kept(request, tenant_id=tenant_id, setup=_NEW)
         form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="", kept_token=token)
         if request.method == "POST" and form.is_valid():
@@ -215,7 +215,7 @@ class ConnectPage(TenantPage):
         return self._shown(request, STEPS[0], None, form)
 
     def _keep_token(self, request: HttpRequest, form: ServerForm, *, tenant_id: str, setup: str) -> None:
-        """Keep the token of a form with errors elsewhere, so that it need not be entered again."""
+        """Keep the token of a form with errors elsewhere, so that staff need not enter the token again."""
         if request.method == "POST" and form.usable_token:
             kept_token.keep(request, form.usable_token, tenant_id=tenant_id, setup=setup)
             form.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."

@@ -1,6 +1,6 @@
 """Keeps an entered token, sealed, in the session of the staff account while other fields of the form have errors.
 
-It is never shown, never used for another account, tenant or setup, and forgotten once it is stored or too old.
+The token is never shown, never used for another account, tenant or setup, and forgotten once it is stored or too old.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def keep(request: HttpRequest, token: str, *, tenant_id: str, setup: str) -> Non
 
 
 def kept(request: HttpRequest, *, tenant_id: str, setup: str) -> str:
-    """Return the kept token of this account and setup; empty if there is none or if it is too old."""
+    """Return the kept token of this account and setup; empty if no token is kept or if the token is too old."""
     found = request.session.get(_NAME)
     place = _place(request, tenant_id, setup)
     if not isinstance(found, dict) or found.get("place") != place or time.time() - found["at"] > KEPT_SECONDS:

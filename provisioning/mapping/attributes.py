@@ -11,7 +11,7 @@ from typing import Literal
 
 from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 
-# RFC 7643, 2.3. Writable attributes of these two schemas use only these types of that section.
+# The types of RFC 7643, 2.3, that writable attributes of these two schemas use.
 Kind = Literal["string", "boolean", "reference", "binary", "complex"]
 
 

@@ -60,7 +60,7 @@ class Action(TenantOwned):
 class ActionSecret(models.Model):
     """One secret of an action, sealed for its tenant, action and name. Its value is never shown.
 
-    It has no tenant column: it is reached through its action only.
+    The row has no tenant column, because it is only read through its action.
     """
 
     NAME_VALIDATOR: ClassVar[RegexValidator] = RegexValidator(r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", "Letters, digits and underscores.")
@@ -160,7 +160,7 @@ class Trial(models.Model):
 
 
 class Pace(models.Model):
-    """The token bucket of an action, stored as two times: when it is full again, and until when turns are reserved."""
+    """The token bucket of an action, stored as two times: when it is full again, and the end of the reserved turns."""
 
     action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
     full_at = models.DateTimeField(help_text="When the bucket is full again if no token is taken.")

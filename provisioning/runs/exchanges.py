@@ -15,7 +15,7 @@ _MAX_HEADER_CHARACTERS = 1024
 
 @dataclass
 class Exchange:
-    """One request and its answer, unmasked; `failure` is the reason for a missing answer. Never expose it directly."""
+    """One request and its answer, unmasked; `failure` is the reason for a missing answer. Never show an exchange directly."""
 
     verb: str
     path: str

@@ -32,7 +32,7 @@ class ActionError(Exception):
         self.scim_type = scim_type
         self.detail = detail
         self.retry_after = retry_after
-        # Whether the server may have processed the failed request or an earlier try of it.
+        # Whether the server may have processed the failed request or an earlier try of that request.
         self.is_uncertain = False
         # Set by the runner: exchanges and log lines of this attempt, and new facts about account links.
         self.exchanges: list[dict[str, Any]] = []
@@ -58,7 +58,7 @@ class TransientFailure(ActionError):
 
 
 class ConfigurationFailure(ActionError):
-    """The destination refuses every request: address, credentials or permissions are wrong."""
+    """The destination refuses every request: URL, credentials or permissions are wrong."""
 
     kind = "configuration"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 # Seconds between repeated signals: code that catches the exception once must not continue.
 _AGAIN_SECONDS = 0.25
-# A timer of 0 would be disabled.
+# A timer of 0 seconds would be disabled.
 _SOONEST_SECONDS = 0.001
 
 

@@ -20,7 +20,7 @@ class Mask:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets if secret for form in _forms(secret)}
-        # Longest first: one form may be a prefix of another.
+        # The longest form is replaced first, because one form may be a prefix of another.
         self._forms = sorted(forms, key=len, reverse=True)
 
     def __repr__(self) -> str:

@@ -43,7 +43,7 @@ class Claim:
     started_at: datetime
     # `body` has the profile of the user at the time of the redelivery instead of the recorded one.
     is_rebuilt: bool = False
-    # The event's position in the tenant's log, or for a rebuilt body the head of the log at that time.
+    # The event's position in the tenant's log, or for a rebuilt body the head of the log when it was rebuilt.
     position: int = 0
 
     @property

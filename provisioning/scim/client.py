@@ -68,7 +68,7 @@ class ScimClient(AccountLookup):
         try:
             answer = self._transport.send(_creation(resource), before_uncertain_repeat=lambda: self._stop_when_there(person))
         except _AlreadyThere as there:
-            # An earlier try of this request created it.
+            # An earlier try of this request created the account.
             return Created(there.match.id)
         except Conflict as conflict:
             owner = self._owner_of_conflict(person, conflict, is_doubtful=was_in_doubt)
@@ -92,7 +92,7 @@ class ScimClient(AccountLookup):
         return Created(str(made["id"]))
 
     def replace(self, match: Match, resource: dict[str, Any], person: Person) -> Resource:
-        """PUT the user and return the resource from the answer, empty if it has none; raise `ResourceGone` if it does not exist."""
+        """PUT the user and return the resource from the answer, empty if the answer has none; raise `ResourceGone` if it does not exist."""
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:

@@ -16,7 +16,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Stored if a server returns a different creation time for the same, verified account: its times do not distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
-# Origins of a confirmed link. The second one arises if a run overwrites the origin during the confirmation.
+# Origins of a confirmed link. The second origin arises if a run overwrites the origin during the confirmation.
 _CONFIRMED = ("adopted", "by name")
 # Longer ids are not stored, because they cannot be requested; see `user_path`.
 LONGEST_ID = 512

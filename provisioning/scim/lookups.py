@@ -156,7 +156,7 @@ class AccountLookup:
         return found
 
     def _linked(self, person: Person, link: Link, *, was_missed: bool = False) -> Match | None:
-        """Return the linked account if its witnesses agree; None if the server reports it as missing."""
+        """Return the linked account if its witnesses agree; None if the server reports the account as missing."""
         if self.links.is_just_gone:
             return None
         try:

@@ -11,12 +11,12 @@ from provisioning.mapping.table import Person
 from provisioning.scim.links import same_name
 from provisioning.scim.options import ScimOptions
 
-# Strategies of connections with addresses verified by this service. The name of the database strategy is a setting.
+# Strategies of connections whose identifiers this service verifies. The name of the database strategy is a setting.
 _PASSWORDLESS_STRATEGIES = frozenset({"email", "sms"})
 
 
 def trusted_strategies() -> frozenset[str]:
-    """Return the strategies of connections whose verified addresses prove the owner of an account (docs/adr/0072)."""
+    """Return the strategies of connections whose verified email addresses prove the owner of an account (docs/adr/0072)."""
     return _PASSWORDLESS_STRATEGIES | {settings.DATABASE_STRATEGY}
 
 
@@ -26,7 +26,7 @@ def proves_name(
     """Tell whether the account with the mapped `userName` counts as this user's.
 
     `verified` has three conditions: the user name is the email address, the address is verified, and `strategy` is trusted.
-    An unverified address proves nothing: an attacker can sign up with any address.
+    An unverified email address proves nothing: an attacker can sign up with any email address.
     """
     if options.user_name_proof != "verified":
         return options.user_name_proof == "always"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Attributes written by the server: a PUT without them does not change them.
+# Attributes written by the server: a PUT without these attributes does not change them.
 _SERVERS_OWN = frozenset({"id", "meta", "schemas", "groups"})
 
 

@@ -151,7 +151,7 @@ class ScimTransport:
         return _Try(TransientFailure(text), is_repeatable=True, may_have_arrived=error.may_have_arrived)
 
     def _pause(self, repeat: int, failure: ActionError) -> bool:
-        """Wait before a repeat and return True, or return False if the budget is too small for the pause and a try."""
+        """Wait before a repeat and return True. Return False if the budget is too small for the pause and another try."""
         longest = longest_pause_ms(repeat) / 1000
         # Jitter: workers affected by the same outage must not retry simultaneously.
         seconds = failure.retry_after or random.uniform(longest / 2, longest)  # noqa: S311  (no secret)

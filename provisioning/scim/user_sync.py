@@ -158,7 +158,7 @@ class UserSync:
         if reason != "created" or self._client.links.is_linked_before:
             return self._update(created.existing, document)
         if is_repetition:
-            # Not a skip: redeliveries of older events must see that this event was written.
+            # This is not a skip, because redeliveries of older events must see that this event was written.
             return delivered("created by an earlier attempt", user_id=person.external_id, scim_id=created.id)
         return skipped("duplicate delivery", user_id=person.external_id, scim_id=created.id)
 
@@ -174,7 +174,7 @@ class UserSync:
         if not self._options.adopt_on_conflict:
             raise conflict
         if not person.proves_name:
-            # An unverified address proves nothing: never take over an existing account because of it.
+            # An unverified email address proves nothing: never take over an existing account because of it.
             self._log("warning", "not adopted: the userName is not proven to be the user's", user_id=person.external_id)
             raise conflict
         found = self._holder_of_name(person, conflict)

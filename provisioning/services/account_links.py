@@ -12,7 +12,7 @@ from provisioning.models.account_links import UNCONFIRMED, AccountLink
 
 
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
-    """Confirm unconfirmed links of the tenant, all or none, so that they authorize writes; return the number of confirmed links.
+    """Confirm unconfirmed links of the tenant, all or none, so that the links authorize writes; return the number of confirmed links.
 
     Raises `Conflict` if another user or tenant is linked to one of the accounts, including by a link of the same call.
     """

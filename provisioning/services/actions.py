@@ -171,7 +171,7 @@ def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> Non
 
 
 def mapping_problems(refused: MappingRefused) -> dict[str, list[str]]:
-    """Return the problems of a mapping table by place, such as `mapping[2].source`; places count from 0."""
+    """Return the problems of a mapping table by position, such as `mapping[2].source`; positions start at 0."""
     found: dict[str, list[str]] = {}
     for problem in refused.problems:
         row = "" if problem.index is None else f"[{problem.index}]"

@@ -25,7 +25,7 @@ from provisioning.models import Sweeper
 # Problems of one kind that are listed one by one; the full list has the rest.
 _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
-# Longer than for our own credentials, because another company has to act.
+# This warning comes earlier than the one for our own credentials, because another company has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
 # The scheduler rotates keys once a day.

@@ -20,7 +20,7 @@ from provisioning.engine.stream_flow import HOUR_NUMBER, MEASURES, Flow, flow_of
 NEWEST = 5_000
 STREAMS_SHOWN = 200
 KINDS_SHOWN = 5
-# Waiting deliveries of one stream that are counted.
+# Maximum number of waiting deliveries of one stream that are counted.
 MOST_WAITING = 1_000
 
 # Positions are dense, so the number of events between two moments is the difference of their positions. Each is one index probe.

@@ -38,6 +38,6 @@ class Viewer:
 
 
 def list_of(model: str, **query: str) -> str:
-    """Return the address of a model's list, named as `app_model`, with the given search."""
+    """Return the URL of a model's list, named as `app_model`, with the given search."""
     asked = {name: value for name, value in query.items() if value}
     return reverse(f"admin:{model}_changelist") + (f"?{urlencode(asked)}" if asked else "")

@@ -31,7 +31,7 @@ _FEW_CODES = 3
 
 
 class AccountPages(SitePages):
-    """Pages for the account's own factors only: no address contains an account."""
+    """These pages show only the account's own factors, so no URL contains an account."""
 
     def urls(self) -> list[URLPattern]:
         return [

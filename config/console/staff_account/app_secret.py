@@ -20,7 +20,7 @@ def kept(request: HttpRequest, staff: Staff) -> str:
         try:
             return vault.unseal(sealed, place=_place(staff))
         except vault.SecretUnreadable:
-            # Sealed for another account, or with a key that no longer exists.
+            # The secret was sealed for another account, or with a key that no longer exists.
             forget(request)
     secret = totp.new_secret()
     request.session[_KEY] = vault.seal(secret, place=_place(staff))

@@ -1,4 +1,4 @@
-"""Browsers in which staff have logged in before. A flood of wrong passwords from elsewhere does not lock them out.
+"""Browsers in which staff have logged in before. A flood of wrong passwords from other browsers does not lock them out.
 
 The cookie is signed and grants no access: it only selects the counter of failed logins.
 """

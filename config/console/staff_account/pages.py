@@ -1,4 +1,4 @@
-"""The base of the pages in this package: their addresses, their frame, and the page that follows."""
+"""The base of the pages in this package: their URLs, their frame, and the page that follows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SitePages:
         self.site = site
 
     def urls(self) -> list[URLPattern]:
-        """Return the addresses of the pages."""
+        """Return the URLs of the pages."""
         raise NotImplementedError
 
     def address(self, name: str, *args: Any) -> str:
@@ -39,6 +39,6 @@ class SitePages:
 
 
 def address_of(request: HttpRequest, trusted_proxies: list[str]) -> str:
-    """Return the client's address. Forwarded addresses count only from trusted proxies."""
+    """Return the client's IP address. A forwarded IP address is used only if a trusted proxy sent it."""
     sent = request.META
     return client_address(sent.get("REMOTE_ADDR") or "", sent.get("HTTP_X_FORWARDED_FOR", ""), trusted_proxies)

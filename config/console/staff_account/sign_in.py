@@ -71,7 +71,7 @@ def entered(request: HttpRequest, staff: Staff, by: Proof, following: str) -> Ht
 def waiting_staff(request: HttpRequest) -> tuple[Staff, str] | None:
     """Return the account that has entered its password and not yet its second factor, and the page that follows.
 
-    Valid for ten minutes. Ends when the password or the factors of the account change.
+    This state is valid for ten minutes. It ends when the password or the factors of the account change.
     """
     waiting = request.session.get(_WAITING)
     if not waiting or not 0 <= time.time() - waiting["at"] < _WAITING_SECONDS:

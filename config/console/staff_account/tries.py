@@ -14,5 +14,8 @@ TOO_MANY = "Too many attempts. Wait ten minutes and try again."
 
 
 def may_try(staff: Staff) -> bool:
-    """Count one attempt of the account; return False if there were too many. Counted before the check, so that a burst gains nothing."""
+    """Count one attempt of the account; return False if there were too many.
+
+    The attempt is counted before the check, so that a burst gains nothing.
+    """
     return TRIES.takes(staff.email)

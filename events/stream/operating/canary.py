@@ -1,6 +1,6 @@
 """Canaries: test events that a client requests, sent to its own open streams to measure latency.
 
-From the hint on, a canary takes the path of a real event: every process gets it, and a stream writes it after all earlier
+A canary takes the path of a real event, beginning with the hint: every process gets the canary, and a stream writes it after all earlier
 events. No log contains it, so it has no position: it carries the stream's present offset and no `id`.
 """
 

@@ -43,7 +43,7 @@ class OpenConnection:
 
 @dataclass(frozen=True, slots=True)
 class OpenConnections:
-    """The connections, oldest first. Connections of `silent_processes` are missing."""
+    """The tenant's connections, oldest first. Connections of `silent_processes` are missing."""
 
     connections: list[OpenConnection]
     silent_processes: int
@@ -65,7 +65,9 @@ def disconnect(tenant_id: str, connection_id: str) -> bool:
 
 
 def forget_frames(tenant_id: str) -> tuple[int, int]:
-    """Make every process drop its cached entries of the tenant's log; return how many did, and how many did not answer in time.
+    """Make every process drop its cached entries of the tenant's log.
+
+    Return how many processes dropped them, and how many did not answer in time.
 
     Streams continue, and read missing entries from the log. Called after stored events were rewritten.
     """

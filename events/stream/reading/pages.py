@@ -91,10 +91,10 @@ class SharedPages:
         self._log = log
         self._limit = limit
         self._turn = asyncio.Semaphore(REPLAYS_AT_ONCE)
-        # In the order of their last request.
+        # The cached pages, in the order of their last request.
         self._kept: OrderedDict[tuple[str, Cursor], _Kept] = OrderedDict()
         self._size = 0
-        # By tenant and cursor.
+        # The keys are a tenant and a cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
         # Reads that began before the log was rewritten.
         self._forgotten: set[tuple[str, Cursor]] = set()

@@ -1,7 +1,7 @@
 """Tails: one reader per watched tenant, which appends new frames to the tenant's ring and wakes its streams.
 
-A hint or the poll only raises the position that a tail must reach; a tail reads until it has reached that position, so no order
-of hint, read and wake-up can lose one.
+A hint or the poll only raises the position that a tail must reach; a tail reads until it has reached that position, so no event is lost,
+in any order of hint, read and wake-up.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Tails:
                 async with asyncio.timeout(pause if self._tails else None):
                     await self._poll_now.wait()
             except TimeoutError:
-                pass  # The poll was not requested: the pause is over.
+                pass  # The pause ended without a request to poll at once.
             self._poll_now.clear()
             try:
                 found = await self._look()
