@@ -55,7 +55,7 @@ def test_a_canary_arrives_as_a_test_event_with_its_latency(target: Target) -> No
         times = [datetime.fromisoformat(told[name]) for name in ("requested_at", "heard_at", "written_at")]
         assert times == sorted(times)
         assert 0 < told["elapsed_ms"] < 5000
-        # The position of the client stays the same, for every way of storing it.
+        # The client's position does not change, whether the client stores the SSE `id` or the `offset` of the message.
         assert block.id is None
         assert block.message["offset"] == start
 
@@ -89,7 +89,7 @@ def test_a_canary_reaches_every_stream_of_its_client_and_no_stream_of_another(ta
         _, sent = _send(target, {})
         for stream in (one, two):
             _canary(stream, sent["id"])
-        # An event after the canary arrives at the other client without the canary.
+        # The other client receives the next event but not the canary.
         expected = target.write("user.created")
         assert [block.message["event"]["id"] for block in foreign.events(1)] == expected
 

@@ -62,8 +62,8 @@ def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
         User.objects.first()
 
 
-def test_raw_sql_update_becomes_an_update_with_the_image_before(tenant: Tenant, user: User) -> None:
-    # Marks of other tenants from earlier tests.
+def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Tenant, user: User) -> None:
+    # Remove marks that earlier tests left for other tenants.
     tripwire.sweep()
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_user SET family_name = 'King' WHERE id = %s", user.pk)

@@ -1,4 +1,7 @@
-"""A server that behaves like social providers: tables list the requirements and responses of each, and one server serves them all."""
+"""A test server that behaves like one of the known social providers.
+
+Tables hold the required parameters and the responses of each provider.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ OPTIONS: Mapping[str, dict[str, Any]] = {
     "apple": {"client_id": CLIENT_ID, "team_id": TEAM_ID, "kid": KEY_ID, "app_secret": APPLE_KEY.as_pem(private=True).decode()},
     "waad": {"client_id": CLIENT_ID, "client_secret": SECRET, "tenant_domain": DIRECTORY},
 }
-# Ada's claims in the id token or the profile, by the name of the address that returns them.
+# Claims of the test user Ada, by strategy, and by the document that contains them: the ID token or the response of an endpoint.
 ADA: Mapping[str, dict[str, Any]] = {
     "google-oauth2": {
         "id_token": {"sub": "1122", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "hd": "people.example.test"}
@@ -69,7 +72,7 @@ ADA: Mapping[str, dict[str, Any]] = {
     },
     "linkedin": {"id_token": {"sub": "782bbtaQ", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "nonce": None}},
 }
-# Required parameters of each request, by the name of its address. Without them, the server answers with an error.
+# Names of the checks (see CHECKS) that a request must pass, by strategy and endpoint. If a check fails, the server returns an error.
 INSISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "google-oauth2": {"token_endpoint": ("basic", "verifier")},
     "github": {
@@ -104,10 +107,10 @@ def query_of(request: Received) -> dict[str, str]:
 
 @dataclass
 class SocialProvider(Provider):
-    """One of the providers of the table, on a free port."""
+    """One of the providers in `KNOWN`, served on a free port."""
 
     strategy: str = "github"
-    # The last parameters from the browser.
+    # Parameters of the last authorization request.
     asked: dict[str, str] = field(default_factory=dict)
     ada: dict[str, Any] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -122,13 +125,13 @@ class SocialProvider(Provider):
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Every address of the table, with its path at this server."""
+        """Every endpoint of the provider, with the host replaced by this server."""
         row = KNOWN[self.strategy]
         named = {**row.addresses, **({"issuer": row.issuer} if row.issuer else {})}
         return {name: self.base + urlsplit(address).path for name, address in named.items()}
 
     def role_of(self, path: str) -> str:
-        """Return the name of the address that a path belongs to."""
+        """Return the name of the endpoint with this path; empty if there is none."""
         for name, address in self.addresses.items():
             pattern = re.sub(r"\\\{[a-z_]+\\\}", "[^/]+", re.escape(urlsplit(address).path))
             if name != "issuer" and re.fullmatch(pattern, path):
@@ -194,7 +197,7 @@ def _no_verifier(provider: SocialProvider, request: Received) -> bool:
 
 
 def _signed_secret(provider: SocialProvider, request: Received) -> bool:
-    """Check as Apple does: the key of the team, the audience, and at most six months."""
+    """Check as Apple does: key, team, client, audience, and a lifetime of at most six months."""
     try:
         token = jwt.decode(form_of(request).get("client_secret", ""), APPLE_KEY, algorithms=["ES256"])
     except (JoseError, ValueError):
@@ -217,7 +220,7 @@ CHECKS: Mapping[str, Callable[[SocialProvider, Received], bool]] = {
     "no_verifier": _no_verifier,
     "signed_secret": _signed_secret,
     "secret_proof": _secret_proof,
-    # GitHub answers with a form otherwise.
+    # Without this header, GitHub returns a form-encoded body.
     "accepts_json": lambda _, request: request.headers.get("accept") == "application/json",
     "bearer": lambda _, request: request.headers.get("authorization") == f"Bearer {ACCESS_TOKEN}",
     "user_agent": lambda _, request: bool(request.headers.get("user-agent")),
@@ -229,7 +232,7 @@ CHECKS: Mapping[str, Callable[[SocialProvider, Received], bool]] = {
 
 @contextmanager
 def social_provider(strategy: str) -> Iterator[SocialProvider]:
-    """Serve a provider of the table on a free port."""
+    """Serve one of the providers in `KNOWN` on a free port."""
     made: list[SocialProvider] = []
     with misbehaving_server(lambda request: made[0].answer(request)) as server:
         made.append(_provider(server, strategy))
@@ -242,7 +245,7 @@ def _provider(server: MisbehavingServer, strategy: str) -> SocialProvider:
 
 @dataclass
 class SocialLogin(Login):
-    """A browser at a client whose users log in at one of these providers."""
+    """A browser that logs in to a client through one of these providers."""
 
     provider: SocialProvider
 
@@ -252,7 +255,7 @@ class SocialLogin(Login):
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "", **changes: str | None) -> Any:
-        """Return the response as the provider does: as a form post if the request asked for it, which our page posts again."""
+        """Send the browser back as the provider does, and follow the redirect that answers a form post."""
         is_form = sent.get("response_mode") == "form_post"
         answer = super().come_back(sent, method=method or ("POST" if is_form else "GET"), **changes)
         if is_form and answer.status_code == 303 and answer["Location"].startswith("/login/callback?"):
@@ -261,7 +264,7 @@ class SocialLogin(Login):
 
 
 def social_login(tenant: Tenant, provider: SocialProvider, *, name: str = "corp", **options: Any) -> SocialLogin:
-    """Create a client whose only connection leads to the provider."""
+    """Create a client whose only connection uses this provider."""
     client, _ = web_client(tenant)
     connection = create_connection(
         tenant_id=tenant.pk,
@@ -274,5 +277,5 @@ def social_login(tenant: Tenant, provider: SocialProvider, *, name: str = "corp"
 
 
 def form_body(**members: str) -> bytes:
-    """Return a response in GitHub's form for clients that do not ask for JSON."""
+    """Return a form-encoded response, as GitHub sends to clients that do not accept JSON."""
     return reply(200, raw=urlencode(members).encode())

@@ -26,7 +26,7 @@ def is_settled(stream: EventStream) -> bool:
 
 
 def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
-    """I9: each event of the log was accepted by the destination, or has a state with its reason, once."""
+    """I9: the destination accepted each event of the log, or the delivery has one final state with a reason."""
     deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM events_logentry WHERE tenant_id = %s", [stream.tenant_id])
@@ -45,7 +45,7 @@ def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
 
 
 def assert_in_order(stream: EventStream, directory: Path) -> None:
-    """I10: per document, attempts begin in the order of the log; the destination ends with the newest event it accepted."""
+    """I10: the attempts for each document begin in the order of the log."""
     positions = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "position"))
     redelivered = set(Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).values_list("event_id", flat=True))
     begun: dict[str, int] = {}
@@ -72,7 +72,7 @@ def assert_books_agree(stream: EventStream) -> None:
 
 
 def assert_sound(stream: EventStream, directory: Path, *, crashes: int) -> None:
-    """Assert all of these."""
+    """Assert every invariant of this module."""
     assert is_settled(stream)
     assert_nothing_lost(stream, directory)
     assert_in_order(stream, directory)

@@ -1,4 +1,4 @@
-"""Proofs and assertions are accepted once while Redis hangs, dies and returns under two web processes."""
+"""Two web processes accept each proof and assertion at most once while Redis hangs, is killed or loses its data."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_no_proof_is_accepted_twice_during_redis_failures(
     before = taken(pair[0], tenant, registered)
     assert errors(pair, tenant, registered, before) == {"invalid_dpop_proof"}
     breaks[fault]()
-    # The memory of Redis is lost: nonces from before are refused.
+    # Redis may have lost its data. The replay is then refused because its nonce is unknown.
     assert errors(pair, tenant, registered, before) <= REFUSALS
     during = [taken(web, tenant, registered) for web in pair]
     for proof in during:

@@ -46,7 +46,7 @@ def drive(tenant: Tenant, command: list[str]) -> Any:
     """Run a driver against a real server that serves `tenant`; return its results."""
     token = access_token(tenant, global_client(tenant))
     action = make_deployed_action(tenant)
-    # Clients use their own name for the strategy of databases.
+    # The client libraries expect "auth0" as the strategy of database connections.
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, str(action.pk)]
         driven = subprocess.run([*command, *arguments], cwd=PLACE, capture_output=True, text=True, timeout=90, check=False)

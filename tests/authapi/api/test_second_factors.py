@@ -1,4 +1,4 @@
-"""Second factors over the management interface: required scopes, values that are never shown, and what ends with a factor."""
+"""Second factors over the management interface: required scopes, values that are never shown, and removed factors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_factors_of_another_tenant_and_of_another_user_are_not_found(
         for call in (api.get, api.delete):
             assert call(at(ada, f"{factor.kind}|{factor.device}")).status == 404
         assert api.patch(at(ada, f"{factor.kind}|{factor.device}"), {"name": "mine"}).status == 404
-    # The type is part of the id.
+    # The id includes the type, so the same device with another type is not found.
     assert api.get(at(bob, f"phone|{other.device}" if other.kind != "phone" else f"totp|{other.device}")).status == 404
     assert api.get(f"guardian/enrollments/{foreign.device}").status == 404
     assert api.delete(f"guardian/enrollments/{foreign.device}").status == 404
@@ -102,7 +102,7 @@ def test_a_secret_is_shown_once_and_a_phone_number_is_never_shown_in_full(api: M
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET.lower(), "name": "Phone app"})
     phone = api.post(at(ada), {"type": "phone", "phone_number": "0049 171 2345678"})
     assert (made.status, made.json["totp_secret"], phone.json["phone_number"]) == (201, SECRET, NUMBER)
-    # There is no channel that could show a recovery code to the user.
+    # No recovery code is created: this interface cannot show one to the user.
     assert {row.kind for row in EnrolledFactor.objects.of(ada.tenant_id)} == {"totp", "phone"}
     assert api.post(at(ada), {"type": "phone", "phone_number": NUMBER}).status == 409
     shown = api.get(at(ada)).body + api.get(at(ada, made.json["id"])).body + api.get(f"users/{quote(ada.user_id)}/enrollments").body
@@ -145,7 +145,7 @@ def test_removing_a_factor_ends_remembered_browsers_and_removing_a_phone_ends_se
     assert not Session.objects.of(ada.tenant_id).exists()
 
 
-def test_a_set_of_methods_replaces_the_other_methods_and_keeps_keys(api: Management, ada: User) -> None:
+def test_putting_methods_replaces_all_methods_except_security_keys(api: Management, ada: User) -> None:
     phone = api.post(at(ada), {"type": "phone", "phone_number": NUMBER}).json["id"]
     api.post(at(ada), {"type": "totp"})
     key = EnrolledFactorFactory.create(user=ada, kind="webauthn-roaming", credential_id="AAAA")
@@ -157,7 +157,7 @@ def test_a_set_of_methods_replaces_the_other_methods_and_keeps_keys(api: Managem
     assert [factor.pk for factor in factors_of(ada)] == [key.pk]
 
 
-def test_older_paths_remove_factors_of_a_user(api: Management, ada: User) -> None:
+def test_the_older_endpoints_remove_factors_of_a_user(api: Management, ada: User) -> None:
     id = quote(ada.user_id, safe="")
     assert api.post(f"users/{id}/recovery-code-regeneration").status == 409
     api.post(at(ada), {"type": "totp"})
@@ -180,7 +180,7 @@ def test_a_tenant_sets_its_factors_and_policies(api: Management, tenant: Tenant)
     assert api.put("guardian/factors/sms", {"enabled": True}).status == 400
     assert api.put("guardian/factors/duo", {"enabled": True}).status == 400
     assert api.put("guardian/factors/pigeon", {"enabled": True}).status == 400
-    # Deployment tools write back the values that they have read.
+    # Writing back unchanged values must succeed, because deployment tools do this.
     for row in api.get("guardian/factors").json:
         name = row.pop("name")
         assert api.put(f"guardian/factors/{name}", row).json == {"enabled": False}
@@ -192,7 +192,7 @@ def test_a_tenant_sets_its_factors_and_policies(api: Management, tenant: Tenant)
     assert api.put("guardian/policies", []).json == []
     changed = api.patch("second-factors", {"policy": "never", "remembered_days": 7}).json
     assert (changed["policy"], changed["remembered_days"], changed["factors"]) == ("never", 7, ["otp"])
-    # A policy that is laxer than both values of this interface stays unchanged.
+    # `guardian/policies` cannot express `never`, so writing an empty list keeps this policy.
     api.put("guardian/policies", [])
     assert api.get("second-factors").json["policy"] == "never"
     assert api.patch("second-factors", {"remembered_days": 400}).status == 400

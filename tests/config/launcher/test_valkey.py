@@ -1,4 +1,4 @@
-"""A private Valkey: durable over a restart, private, and stopped with its parent."""
+"""The launcher's Valkey keeps its data across a restart, is reachable by its owner only, and stops when its parent process stops."""
 
 from __future__ import annotations
 

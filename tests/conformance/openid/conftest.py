@@ -1,4 +1,4 @@
-"""One tenant for each file, and the variants of the plans for each module."""
+"""Fixtures: one tenant per test file. Each test runs one conformance module, in variants of the plans that contain the module."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.conformance.openid.relying_party import RelyingParty, new_party
 from tests.depth import IS_DEEP, sample
 
 _MODULES = {name_of_test(module): module for module in ids()}
-# Different modules run in different variants, so each variant runs many times.
+# Variants per module in a normal run. Modules run in different variants, so each variant runs with many modules.
 _USUAL = 1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the test of a module in variants of its plans: in one that depends on the module, or in all."""
+    """Run the test of a module in one variant of its plans, chosen by the name of the module. A deep run uses all variants."""
     if "variant" not in metafunc.fixturenames:
         return
     module = _MODULES[metafunc.function.__name__]

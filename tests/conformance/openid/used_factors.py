@@ -1,4 +1,4 @@
-"""Uses the second factors of the discovery document at the token endpoint: each grant continues a login that needs a second factor."""
+"""Uses, at the token endpoint, the grants for second factors and passkeys that the discovery document lists."""
 
 from __future__ import annotations
 

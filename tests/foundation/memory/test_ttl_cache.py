@@ -1,4 +1,4 @@
-"""The cache: maximum age, maximum size, and no answer from before the call."""
+"""The TTL cache: maximum age, maximum size, and an age that is counted from the start of the load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foundation.memory.ttl_cache import Cold, Remembered
 
 
 class Source:
-    """Answers with the number of its calls, at a time that the test sets."""
+    """A cached function that returns how often it was called. The test sets the clock."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -29,7 +29,7 @@ def test_an_answer_is_cached_for_its_time_and_then_loaded_again() -> None:
     assert source.memory.get("a") == 2
 
 
-def test_a_younger_answer_can_be_demanded() -> None:
+def test_max_age_loads_an_older_answer_again() -> None:
     source = Source()
     source.memory.get("a")
     source.now = 0.5
@@ -96,7 +96,7 @@ def test_expired_answers_are_dropped_with_the_next_load() -> None:
     source.now = 0.6
     source.memory.get("b")
     source.now = 1.2
-    # Loaded again, the answer is new again and is not evicted.
+    # Loading the answer again makes it the newest entry, so it is not evicted.
     source.memory.get("a")
     source.memory.get("c")
     assert [source.memory.warm("a"), source.memory.warm("c")] == [3, 4]
@@ -105,7 +105,7 @@ def test_expired_answers_are_dropped_with_the_next_load() -> None:
     assert source.memory.size == 1
 
 
-def test_a_cached_answer_equals_a_load_at_that_time() -> None:
+def test_cached_answers_equal_loaded_answers() -> None:
     now, said = 0.0, {"a": 1, "b": 2}
     memory: Remembered[str, int] = Remembered(lambda key: said[key], seconds=1.0, clock=lambda: now)
     assert [memory.get(key) for key in "abab"] == [said[key] for key in "abab"]

@@ -37,7 +37,7 @@ def test_account_from_an_unconfirmed_creation_is_created_once_and_then_updated(
     side.redeliver_all(force=False)
     assert len(strangers.others()) == 1
     if server.name == "canaille":
-        # The server stores no key and finds no name: an administrator confirms the account.
+        # This server does not store the key and does not find accounts by name, so an administrator must confirm the account.
         assert side.outcomes()[-1].is_dead
         return
     assert side.outcomes()[-1].state == "delivered"

@@ -1,4 +1,4 @@
-"""Streams and deliveries that keep events in the log beyond their retention, and those that do not."""
+"""Tests which streams and deliveries keep events in the log after the retention period."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_retries(settings: object) -> None:
 
 
 def _old_events(tenant: Tenant, *, keys: str = "abcd") -> list[Event]:
-    """Append events, all recorded before the retention; a position is its place in `keys`."""
+    """Append events older than the retention period, one for each key."""
     events = append_events(tenant, [f"user:{key}" for key in keys])
     with connection.cursor() as cursor:
         cursor.execute(
@@ -82,7 +82,9 @@ def test_the_event_of_a_waiting_delivery_stays_until_it_is_delivered(tenant: Ten
     assert (_pruned(tenant).count, remaining(tenant.pk)) == (2, (EVERYTHING, EVERYTHING, [], 0))
 
 
-def test_pruning_reports_held_positions_and_their_followers(tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture) -> None:
+def test_pruning_reports_the_positions_that_it_keeps_and_the_streams_that_need_them(
+    tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture
+) -> None:
     _old_events(tenant)
     out = StringIO()
     with caplog.at_level(logging.WARNING, logger="events.log.retention"):
@@ -121,7 +123,7 @@ def test_a_waiting_redelivery_has_a_copy_and_does_not_delay_pruning(tenant: Tena
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_held_stream_keeps_its_waiting_deliveries_until_the_end_of_the_longest_hold(
+def test_a_held_stream_keeps_its_waiting_deliveries_until_the_maximum_hold_time(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     _old_events(tenant)
@@ -159,7 +161,7 @@ def test_a_disabled_stream_does_not_delay_pruning_and_its_waiting_deliveries_bec
     assert sorted(recorder.event_ids) == sorted(bodies)
 
 
-def test_newer_deliveries_of_a_disabled_stream_keep_waiting(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_deliveries_of_a_disabled_stream_within_the_retention_keep_waiting(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _old_events(tenant, keys="ab")
     append_events(tenant, ["user:c"])
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
@@ -183,7 +185,7 @@ def test_a_running_attempt_in_a_disabled_stream_keeps_its_event(tenant: Tenant, 
     assert (_pruned(tenant).count, Delivery.objects.get(pk=claim.delivery_id).state) == (1, Delivery.State.DELIVERED)
 
 
-def test_pruning_skips_a_disabled_stream_without_deliveries_which_later_starts_at_the_head(
+def test_a_disabled_stream_without_deliveries_does_not_delay_pruning_and_later_starts_at_the_head(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
@@ -211,7 +213,7 @@ def test_after_a_restore_deliveries_continue_from_the_position_of_the_stream(
 def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_no_new_event(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
-    """Only the log was restored: the stream and its deliveries are newer, with positions and row ids that are assigned again."""
+    """Only the log was restored. The stream and its deliveries are newer, and refer to positions and row ids that new events get again."""
     append_events(tenant, ["user:a", "user:b", "user:c"])
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="b")
@@ -234,7 +236,7 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_no_new_eve
     assert list(Delivery.objects.filter(stream_id=stream.pk).values_list("key", flat=True)) == ["user:a"]
     assert list(Lane.objects.filter(stream_id=stream.pk).values_list("key", flat=True)) == ["user:a"]
     [_, again] = append_events(tenant, ["user:x", "user:c"])
-    # The row id of a lost event is assigned again, as by a restored sequence.
+    # Give the row id of a lost event to a new event, as a restored sequence would.
     with connection.cursor() as cursor:
         cursor.execute("UPDATE events_event SET id = %s WHERE id = %s", [lost.pk, again.pk])
         cursor.execute("UPDATE events_logentry SET event_id = %s WHERE event_id = %s", [lost.pk, again.pk])

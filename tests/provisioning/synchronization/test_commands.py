@@ -1,4 +1,4 @@
-"""`manage.py provision synchronize` and `compare` at a terminal."""
+"""Tests `manage.py provision synchronize` and `compare` as a user runs them in a terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the typed answer."""
+    """Replace `input`; return the list of answers that it takes."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
@@ -82,7 +82,7 @@ def test_the_exit_status_of_a_comparison_reports_drift(database_connection: Conn
     assert user.user_id not in said
 
 
-def test_the_former_names_of_the_commands_still_work(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
+def test_the_old_command_names_still_work(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
     make_user(connection=database_connection, email="anna@example.test")
     comparison, synchronization = ["reconcile", stream.pk], ["backfill", stream.pk, "--yes"]
     assert [provision(*command)[0] for command in (comparison, synchronization, comparison)] == [1, 0, 0]
@@ -134,7 +134,7 @@ def test_ctrl_c_prints_how_to_resume_and_resuming_completes_the_job(
     assert f"manage.py provision synchronize {stream.pk} --resume {job.pk}" in said
     done: dict[str, Any] = job.summary
     assert 20 <= done["done"] < 120
-    # At once: an interrupted command releases the job.
+    # The job can be resumed immediately, because an interrupted command releases it.
     job.parameters["plan"]["rate"] = 1000
     job.save()
     assert provision("synchronize", stream.pk, "--resume", job.pk)[0] == 0

@@ -248,12 +248,12 @@ def test_only_users_of_allowed_connections_are_sent(
     server.add(userName="boss@example.test", externalId=other.user_id)
     stream = stream_to(tenant, server.base_url, SCIM_CONNECTION_ALLOWLIST="people")
     job = work_on(service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, deletes_missing=True), actor="a test"))
-    # Users of other connections exist as well, so their accounts are not accounts without a user.
+    # The users of other connections still exist, so their accounts are not reported as extra.
     assert outcomes_of(job) == {"created": 1}
     assert {account["externalId"] for account in server.users()} == {allowed, other.user_id}
 
 
-def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
+def test_the_log_is_kept_from_the_position_of_a_job_that_will_enable_its_stream(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 3)
@@ -274,7 +274,7 @@ def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
     assert streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk).status == "enabled"
 
 
-def test_a_log_that_started_again_prevents_the_job_from_enabling_the_stream(
+def test_a_new_log_epoch_prevents_the_job_from_enabling_the_stream(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -333,7 +333,7 @@ def test_a_killed_synchronization_continues_and_creates_no_duplicates(
     job = Job.objects.of(tenant.pk).get(type="stream_synchronization")
     done = job.rows_done
     assert 20 <= done < 60
-    # Move time past the minute after which another process may take the job.
+    # End the hold of the killed process, so that this process may take the job.
     job.parameters["held_until"] = timezone.now().isoformat()
     job.save()
     assert (work_on(job).status, job.rows_done) == ("completed", 60)

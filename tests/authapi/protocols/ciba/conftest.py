@@ -88,7 +88,7 @@ class CallCenter:
         return answer.status, answer.json()["error"]
 
     def wait(self, seconds: float) -> None:
-        """Make the last poll of the application older."""
+        """Move the time of the application's last poll into the past."""
         row = self.row
         assert row.last_checked is not None
         self.change(last_checked=row.last_checked - timedelta(seconds=seconds))
@@ -100,7 +100,7 @@ class CallCenter:
         CibaRequest.objects.of(self.tenant.pk).filter(pk=self.row.pk).update(**columns)
 
     def open(self, link: str, browser: Browser | None = None, *, email: str = "ada@example.test") -> Page:
-        """Open the link and log in where required; return the approval page, or the page in its place."""
+        """Open the link and log in where required; return the approval page, or the page that the service shows instead."""
         browser = browser or self.browser
         page = browser.get(link)
         if page.headers.get("location", "").startswith("/u/login"):
