@@ -1,6 +1,6 @@
-"""A login or logout never redirects the browser to an address that only resembles a registered one.
+"""A login or logout never redirects the browser to a URL that only resembles a registered one.
 
-Registered is `https://app.example.test/callback`. Each entry is an address that other software has compared, parsed or joined wrongly.
+The registered URL is `https://app.example.test/callback`. Each entry is a URL that other software has compared, parsed or joined wrongly.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def browser(tenant: Tenant, settings: Any) -> Browser:
 
 def test_a_login_never_redirects_to_an_address_that_is_not_exactly_registered(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid"}
-    # With a prompt that fails at once, and with an invalid parameter: past vulnerabilities redirected errors before they checked the
-    # address.
+    # Also try a prompt that fails at once, and an invalid parameter: vulnerable servers have redirected such errors before they
+    # checked the URL.
     for more in ({}, {"prompt": "none"}, {"response_type": "nonsense"}, {"prompt": "none login"}):
         for address in ELSEWHERE:
             answer = browser.get("/authorize", {**asked, "redirect_uri": address, **more})
@@ -122,7 +122,7 @@ def test_a_login_redirects_to_the_registered_address(client: Client, browser: Br
     assert answer["Location"].startswith(f"{CALLBACK}?error=login_required")
 
 
-# A logout ignores the query and the fragment (contract, 2.8) and the case of the host, so a logout treats these as the registered address.
+# A logout ignores the query and the fragment (contract, 2.8) and the case of the host, so a logout accepts these URLs.
 SAME_AT_LOGOUT = {
     "https://APP.example.test/callback",
     "https://app.example.test/callback?",

@@ -55,7 +55,7 @@ def test_a_canary_arrives_as_a_test_event_with_its_latency(target: Target) -> No
         times = [datetime.fromisoformat(told[name]) for name in ("requested_at", "heard_at", "written_at")]
         assert times == sorted(times)
         assert 0 < told["elapsed_ms"] < 5000
-        # The client's position does not change, whether it stores the SSE `id` or the `offset` of the message.
+        # The client's position does not change, whether the client stores the SSE `id` or the `offset` of the message.
         assert block.id is None
         assert block.message["offset"] == start
 

@@ -1,4 +1,4 @@
-"""Runs the conformance suite in a subprocess against a URL: a good service passes, and a non-conforming service fails."""
+"""Runs the conformance suite in a subprocess against a URL: a conforming service passes, and a non-conforming service fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conformance.remote import is_remote
 from tests.conformance.web_process import ROOT, web_process
 from tests.factories.authapi import global_client
 
-pytestmark = pytest.mark.skipif(is_remote(), reason="the test in this module has started this run")
+pytestmark = pytest.mark.skipif(is_remote(), reason="this run is the subprocess that a test of this module started")
 
 
 def _judged(url: str, client_id: str, secret: str) -> subprocess.CompletedProcess[str]:
@@ -28,7 +28,7 @@ def _judged(url: str, client_id: str, secret: str) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=ROOT, env=kept | credentials, capture_output=True, text=True, timeout=100, check=False)
 
 
-def test_a_service_is_tested_with_only_its_address_and_credentials(tenant: Tenant) -> None:
+def test_the_suite_needs_only_the_url_and_credentials_of_a_service(tenant: Tenant) -> None:
     client = global_client(tenant)
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
         done = _judged(f"http://127.0.0.1:{web.address[1]}/api/v2", client.client_id, client.secret)

@@ -62,7 +62,7 @@ def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
         User.objects.first()
 
 
-def test_raw_sql_update_becomes_an_update_with_the_image_before(tenant: Tenant, user: User) -> None:
+def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Tenant, user: User) -> None:
     # Remove marks that earlier tests left for other tenants.
     tripwire.sweep()
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)

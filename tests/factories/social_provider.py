@@ -1,4 +1,7 @@
-"""A server that behaves like social providers: tables list the requirements and responses of each, and one server serves them all."""
+"""A test server that behaves like one of the known social providers.
+
+Tables hold the required parameters and the responses of each provider.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ ADA: Mapping[str, dict[str, Any]] = {
     },
     "linkedin": {"id_token": {"sub": "782bbtaQ", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "nonce": None}},
 }
-# Names of the checks (CHECKS) that a request must pass, by strategy and endpoint. If one fails, the server answers 400.
+# Names of the checks (see CHECKS) that a request must pass, by strategy and endpoint. If a check fails, the server returns an error.
 INSISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "google-oauth2": {"token_endpoint": ("basic", "verifier")},
     "github": {
@@ -194,7 +197,7 @@ def _no_verifier(provider: SocialProvider, request: Received) -> bool:
 
 
 def _signed_secret(provider: SocialProvider, request: Received) -> bool:
-    """Check like Apple: key and team, client, audience, and a lifetime of at most six months."""
+    """Check as Apple does: key, team, client, audience, and a lifetime of at most six months."""
     try:
         token = jwt.decode(form_of(request).get("client_secret", ""), APPLE_KEY, algorithms=["ES256"])
     except (JoseError, ValueError):
@@ -217,7 +220,7 @@ CHECKS: Mapping[str, Callable[[SocialProvider, Received], bool]] = {
     "no_verifier": _no_verifier,
     "signed_secret": _signed_secret,
     "secret_proof": _secret_proof,
-    # Without this header, GitHub answers with a form-encoded body.
+    # Without this header, GitHub returns a form-encoded body.
     "accepts_json": lambda _, request: request.headers.get("accept") == "application/json",
     "bearer": lambda _, request: request.headers.get("authorization") == f"Bearer {ACCESS_TOKEN}",
     "user_agent": lambda _, request: bool(request.headers.get("user-agent")),
@@ -229,7 +232,7 @@ CHECKS: Mapping[str, Callable[[SocialProvider, Received], bool]] = {
 
 @contextmanager
 def social_provider(strategy: str) -> Iterator[SocialProvider]:
-    """Serve a provider of the table on a free port."""
+    """Serve one of the providers in `KNOWN` on a free port."""
     made: list[SocialProvider] = []
     with misbehaving_server(lambda request: made[0].answer(request)) as server:
         made.append(_provider(server, strategy))
@@ -252,7 +255,7 @@ class SocialLogin(Login):
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "", **changes: str | None) -> Any:
-        """Return the response as the provider does: as a form post if the request asked for it, which our page posts again."""
+        """Send the browser back as the provider does, and follow the redirect that answers a form post."""
         is_form = sent.get("response_mode") == "form_post"
         answer = super().come_back(sent, method=method or ("POST" if is_form else "GET"), **changes)
         if is_form and answer.status_code == 303 and answer["Location"].startswith("/login/callback?"):

@@ -45,7 +45,7 @@ def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
 
 
 def assert_in_order(stream: EventStream, directory: Path) -> None:
-    """I10: per document, attempts begin in the order of the log; the destination ends with the newest event it accepted."""
+    """I10: the attempts for each document begin in the order of the log."""
     positions = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "position"))
     redelivered = set(Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).values_list("event_id", flat=True))
     begun: dict[str, int] = {}

@@ -43,7 +43,7 @@ def named(*wished: str, header: str = "", enabled: tuple[str, ...] = ENABLED) ->
         (["d", "-", "", "--de", "../de", "de\x00"], "", ""),
     ],
 )
-def test_the_first_requested_language_that_is_enabled_counts_then_the_header(wished: list[str], header: str, found: str) -> None:
+def test_the_first_enabled_requested_language_takes_precedence_over_the_header(wished: list[str], header: str, found: str) -> None:
     assert named(*wished, header=header) == found
 
 
@@ -120,7 +120,7 @@ def test_a_nested_block_restores_the_outer_language() -> None:
         assert (get_language(), asked_language()) == ("de", "de")
 
 
-def test_no_language_stays_active_in_a_thread() -> None:
+def test_speak_raises_outside_of_a_speaking_block() -> None:
     with pytest.raises(RuntimeError):
         speak("de")
     with asked_in("de"), pytest.raises(RuntimeError):

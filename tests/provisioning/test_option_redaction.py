@@ -29,7 +29,10 @@ from tests.factories.option_secrets import hidden_text
 
 @dataclass
 class Published:
-    """A tenant with an SMS connection whose secrets an earlier version stored and published; `hidden` has the secrets by path."""
+    """A tenant with an SMS connection whose secrets an earlier version stored and published.
+
+    `hidden` contains the secrets by path.
+    """
 
     tenant: Tenant
     connection: Connection
@@ -59,7 +62,7 @@ def published(tenant: Tenant) -> Published:
     _note(left)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(left.options), row.pk])
-        # Write the secrets into the row, delete the mark of that write, and change the row again: the new mark then contains the secrets.
+        # Delete the mark of that write, and change the row again: the new mark then contains the secrets.
         cursor.execute("DELETE FROM events_mark WHERE row_key = %s", [row.pk])
         cursor.execute("UPDATE identity_connection SET is_domain_connection = true WHERE id = %s", [row.pk])
     return left
@@ -239,7 +242,7 @@ def test_a_truncated_request_body_is_removed_and_a_complete_one_keeps_other_memb
     assert whole["response_body"] == "refused ***"
 
 
-def test_events_after_the_run_still_lead_to_the_state_of_the_tables(here: Published) -> None:
+def test_replaying_the_redacted_events_yields_the_rows_of_the_tables(here: Published) -> None:
     command("--apply", "--tenant", here.tenant.pk)
     update_connection(tenant_id=here.tenant.pk, connection_id=here.connection.pk, changes={"display_name": "Later"})
     assert folded(numbered(here.tenant.pk)) == tables(here.tenant.pk)

@@ -1,4 +1,4 @@
-"""Second factors over the management interface: required scopes, values that are never shown, and what ends with a factor."""
+"""Second factors over the management interface: required scopes, values that are never shown, and removed factors."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_removing_a_factor_ends_remembered_browsers_and_removing_a_phone_ends_se
     assert not Session.objects.of(ada.tenant_id).exists()
 
 
-def test_a_set_of_methods_replaces_the_other_methods_and_keeps_keys(api: Management, ada: User) -> None:
+def test_putting_methods_replaces_all_methods_except_security_keys(api: Management, ada: User) -> None:
     phone = api.post(at(ada), {"type": "phone", "phone_number": NUMBER}).json["id"]
     api.post(at(ada), {"type": "totp"})
     key = EnrolledFactorFactory.create(user=ada, kind="webauthn-roaming", credential_id="AAAA")
@@ -157,7 +157,7 @@ def test_a_set_of_methods_replaces_the_other_methods_and_keeps_keys(api: Managem
     assert [factor.pk for factor in factors_of(ada)] == [key.pk]
 
 
-def test_older_paths_remove_factors_of_a_user(api: Management, ada: User) -> None:
+def test_the_older_endpoints_remove_factors_of_a_user(api: Management, ada: User) -> None:
     id = quote(ada.user_id, safe="")
     assert api.post(f"users/{id}/recovery-code-regeneration").status == 409
     api.post(at(ada), {"type": "totp"})
@@ -192,7 +192,7 @@ def test_a_tenant_sets_its_factors_and_policies(api: Management, tenant: Tenant)
     assert api.put("guardian/policies", []).json == []
     changed = api.patch("second-factors", {"policy": "never", "remembered_days": 7}).json
     assert (changed["policy"], changed["remembered_days"], changed["factors"]) == ("never", 7, ["otp"])
-    # `guardian/policies` can express only "always" and "new device", so writing an empty list there keeps the laxer policy `never`.
+    # `guardian/policies` cannot express `never`, so writing an empty list keeps this policy.
     api.put("guardian/policies", [])
     assert api.get("second-factors").json["policy"] == "never"
     assert api.patch("second-factors", {"remembered_days": 400}).status == 400

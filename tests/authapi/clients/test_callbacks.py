@@ -1,4 +1,4 @@
-"""Tests which addresses match the registered callbacks. Addresses of an attacker must not match."""
+"""Tests which URLs match the registered callbacks. URLs of an attacker must not match."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_wildcard_matches_nothing_else(address: str) -> None:
         "com.app:/*",
     ],
 )
-def test_a_wildcard_elsewhere_is_refused_and_matches_nothing(pattern: str) -> None:
+def test_an_unsafe_wildcard_is_refused_and_matches_no_address(pattern: str) -> None:
     assert wildcard_problem(pattern)
     for address in (pattern, pattern.replace("*", "evil"), pattern.replace("*.", "")):
         assert not matches_wildcard(address, pattern)

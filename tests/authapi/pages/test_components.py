@@ -103,7 +103,10 @@ def ticket_pages(visit: Login, purpose: AccountTicket.Purpose, path: str, **sent
 
 
 def handed_password(visit: Login) -> list[Page]:
-    """Return the pages of a link for a password that the application has chosen, also for a password that the rules now refuse."""
+    """Return the pages of a link that sets a password chosen by the application.
+
+    The rules change after the links were created, and refuse one of the two passwords.
+    """
     kept, refused = (
         address_parts(create_password_ticket(user=visit.user, way_back=WayBack(), marks_verified=False, password=chosen))
         for chosen in (f"{PASSWORD}-3", PASSWORD)
@@ -166,7 +169,10 @@ def passwordless(visit: Login) -> Visit:
 
 
 def code_pages(visit: Login) -> list[Page]:
-    """Return the page of a code: by mail, wrong, second code too soon, second code sent, for existing accounts only, by text message."""
+    """Return the page that asks for a code, in seven states.
+
+    Code sent by mail, wrong code, no code, new code requested too soon, new code sent, sign-up disabled, code sent by text message.
+    """
     person = passwordless(visit)
     asked = person.enter_address(person.ask(connection="email"))
     wrong, empty = person.enter_code(asked, "000000"), person.enter_code(asked, "")
@@ -190,7 +196,7 @@ def address_pages(visit: Login) -> list[Page]:
 
 
 def link_pages(visit: Login) -> list[Page]:
-    """Return the pages of a mailed link: waiting for it, opened elsewhere with and without a session there, used, and incomplete."""
+    """Return the pages of a mailed link: waiting for the link, opened in another browser, used, incomplete, and the confirmation."""
     person = passwordless(visit)
     sent = person.enter_address(person.ask(connection="email"), send="link", email=ADA)
     path = "/u/passwordless/link?ticket=" + last_contents(visit.tenant.pk).link.partition("ticket=")[2]
@@ -216,7 +222,7 @@ def device_pages(visit: Login) -> list[Page]:
 
 
 def approval_pages(visit: Login) -> list[Page]:
-    """Return the pages of an approval elsewhere in their states: asking, approved, denied, answered before, and for an unknown request."""
+    """Return the pages of a CIBA approval: waiting for an answer, approved, denied, already answered, and unknown request."""
     grants = [CIBA_GRANT]
     client, secret = web_client(visit.tenant, grant_types=grants, token_endpoint_auth_method="client_secret_post", redirect_uris="")
     update_connection(tenant_id=visit.tenant.pk, connection_id=visit.connection.pk, changes={"enabled_clients": [client.client_id]})
@@ -336,7 +342,7 @@ def test_every_page_has_a_test_here() -> None:
     assert {file.name for file in TEMPLATES.glob("*.html")} - seen == set()
 
 
-def test_the_check_finds_a_flaw() -> None:
+def test_the_check_finds_each_kind_of_flaw() -> None:
     page = '<html><h1>a</h1><h1>b</h1><input name="c" style="color: red" aria-invalid="true"><a href="#d">e</a><script>f()</script></html>'
     found = " ".join(flaws(page, {"content-security-policy": "script-src 'unsafe-inline'"}))
     wanted = ("language", "2 first", "title", "style", "inline", "unsafe", "no label", "no autocomplete", "not tied", "leads to no field")
@@ -351,13 +357,13 @@ def test_only_pages_with_a_secret_load_the_script_that_reveals_it(login: Login) 
     assert "; script-src 'self'" in asked.headers["content-security-policy"]
     assert "<script" not in request.text
     assert "script-src" not in request.headers["content-security-policy"]
-    # The button is hidden until the script runs, because it works only with the script.
+    # The button is hidden until the script runs, because the button works only with the script.
     button = next(one for one in Document(asked.body.decode()).all("button") if one.attributes.get("class") == "reveal")
     assert button.attributes.keys() >= {"hidden", "aria-pressed", "aria-label"}
     assert button.attributes["type"] == "button"
 
 
-def test_required_fields_are_marked_except_a_single_field(login: Login) -> None:
+def test_required_fields_are_marked_unless_the_page_has_only_one_field(login: Login) -> None:
     asked, request = login.browser.follow(login.ask()), opened(login, "reset-password/request")
     assert asked.body.count(b'<span class="mark" aria-hidden="true"> *</span>') == 2
     assert "Required" in asked.text
@@ -383,13 +389,13 @@ def test_the_style_sheet_uses_no_physical_sides() -> None:
         assert query in css
 
 
-def test_a_page_reads_from_the_right_in_languages_that_do(login: Login) -> None:
+def test_a_page_in_a_right_to_left_language_has_the_direction_rtl(login: Login) -> None:
     with translation.override("ar"):
         body = render_to_string("hosted/logout.html", {"is_done": True})
     assert '<html lang="ar" dir="rtl">' in body
 
 
-def test_the_account_cookie_does_not_affect_the_name_on_a_page(login: Login) -> None:
+def test_a_page_does_not_contain_the_value_of_the_account_cookie(login: Login) -> None:
     login.begin_session()
     assert REMEMBERED in login.browser.cookies
     assert login.browser.cookies[REMEMBERED] not in login.browser.follow(login.ask(prompt="login")).text

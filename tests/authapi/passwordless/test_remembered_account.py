@@ -84,14 +84,14 @@ def test_the_hint_of_an_application_has_precedence_over_the_account(visit: Visit
     assert 'value="eve@example.test"' in page.text
 
 
-def test_the_page_asks_again_for_an_address_that_is_invalid(visit: Visit) -> None:
+def test_the_page_asks_for_the_email_address_again_if_it_is_invalid(visit: Visit) -> None:
     log_in(visit)
     page = visit.ask(prompt="login")
     wrong = visit.browser.submit(page, send="code", email="ada@")
     assert (wrong.status, typed_fields(wrong)) == (400, ["email"])
 
 
-def test_a_link_is_remembered_only_in_the_requesting_browser(visit: Visit) -> None:
+def test_a_login_by_link_remembers_the_account_only_in_the_requesting_browser(visit: Visit) -> None:
     path = asked_by_page(visit)
     elsewhere = Browser(visit.door.tenant, address="203.0.113.50")
     assert "code" in confirmed(elsewhere, open_link(elsewhere, path)).answer
@@ -125,7 +125,7 @@ def test_the_address_is_not_filled_in_for_another_account(with_password: Visit) 
     assert (typed_fields(asked), ADA in asked.text) == (["email"], False)
 
 
-def test_a_login_with_a_code_replaces_the_account_with_a_password(with_password: Visit) -> None:
+def test_a_login_with_a_code_replaces_the_remembered_password_account(with_password: Visit) -> None:
     page = with_password.ask(prompt="login", connection="email")
     sent = with_password.enter_address(page, email="eve@example.test")
     assert "code" in with_password.enter_code(sent, last_code(with_password.door.tenant.pk)).answer

@@ -50,14 +50,14 @@ FORGED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_an_unusual_proof_is_never_verified_here(name: str) -> None:
+def test_the_fast_check_rejects_a_forged_or_malformed_proof(name: str) -> None:
     prover = Prover()
     text = prover.proof("POST", ADDRESS)
     assert not is_verified(FORGED[name](text), header_of(text), prover.key.public_key())
 
 
 @pytest.mark.parametrize("further", [{"kid": "a"}, {"alg": "ES384"}, {"crit": ["b64"]}])
-def test_another_header_is_left_to_the_library(further: dict[str, Any]) -> None:
+def test_the_fast_check_leaves_a_proof_with_an_unusual_header_to_the_library(further: dict[str, Any]) -> None:
     prover = Prover()
     text = prover.proof("POST", ADDRESS)
     assert not is_verified(text, header_of(text) | further, prover.key.public_key())

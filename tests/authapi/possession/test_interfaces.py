@@ -58,7 +58,7 @@ def test_a_bound_token_is_accepted_with_a_proof(tenant: Tenant, token: str, prov
     assert read(tenant, token, prover.proof("GET", at(tenant), token=token)).status == 200
 
 
-def test_the_path_is_compared_as_it_was_sent(tenant: Tenant, token: str, prover: Prover) -> None:
+def test_a_proof_must_name_the_path_in_its_percent_encoded_form(tenant: Tenant, token: str, prover: Prover) -> None:
     path = "/api/v2/users/database%7Cnobody"
     assert read(tenant, token, prover.proof("GET", at(tenant, path), token=token), path=path).status == 404
     assert read(tenant, token, prover.proof("GET", at(tenant), token=token), path=path).status == 401
@@ -126,6 +126,6 @@ def test_a_token_that_is_bound_to_a_certificate_is_accepted_with_the_certificate
     assert ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES))).status == 400
 
 
-def test_a_certificate_binds_a_management_token_only_on_request(tenant: Tenant) -> None:
+def test_a_certificate_binds_a_management_token_only_if_the_api_requires_it(tenant: Tenant) -> None:
     token = bound_to_certificate(tenant, edge_key(tenant), certificate())
     assert read(tenant, token, scheme="Bearer").status == 200

@@ -1,4 +1,4 @@
-"""Fixtures: one tenant per test file. Each test runs one conformance module, in variants of the plans that contain it."""
+"""Fixtures: one tenant per test file. Each test runs one conformance module, in variants of the plans that contain the module."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.conformance.openid.relying_party import RelyingParty, new_party
 from tests.depth import IS_DEEP, sample
 
 _MODULES = {name_of_test(module): module for module in ids()}
-# Variants per module in a normal run. The modules sample different variants, so that each variant runs with many modules.
+# Variants per module in a normal run. Modules run in different variants, so each variant runs with many modules.
 _USUAL = 1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the test of a module in one variant of its plans, chosen by the module's name. A deep run uses all variants."""
+    """Run the test of a module in one variant of its plans, chosen by the name of the module. A deep run uses all variants."""
     if "variant" not in metafunc.fixturenames:
         return
     module = _MODULES[metafunc.function.__name__]

@@ -19,7 +19,7 @@ SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 
 
 class FakeLog:
-    """An in-memory log that a test can make slow, stale or broken on purpose."""
+    """A log in memory that a test can make slow, stale or broken on purpose."""
 
     def __init__(self) -> None:
         self.head = 0
@@ -82,9 +82,9 @@ class OpenStream:
     ) -> None:
         self.log = log
         self.connection = Connection()
-        # Together with another stream it follows the same tail.
-        self.tails: Tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
-        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
+        # Share the tail of the stream `beside`, if there is one.
+        self.tails: Tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # FakeLog has what a tail calls
+        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # FakeLog has the method that pages call
         self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
         start = Cursor(log.epoch, 0)
         self.subscription = Subscription("acme", "client", 1, "jti", time.time() + 3600, start, log.bounds(), types, None)
@@ -115,7 +115,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def run_story(story: Callable[[], Awaitable[None]]) -> None:
-    """Run a test in a loop of its own, for ten seconds at most."""
+    """Run a coroutine in a new event loop, with a timeout of ten seconds."""
 
     async def told() -> None:
         async with asyncio.timeout(10):

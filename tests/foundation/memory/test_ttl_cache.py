@@ -29,7 +29,7 @@ def test_an_answer_is_cached_for_its_time_and_then_loaded_again() -> None:
     assert source.memory.get("a") == 2
 
 
-def test_a_younger_answer_can_be_demanded() -> None:
+def test_max_age_loads_an_older_answer_again() -> None:
     source = Source()
     source.memory.get("a")
     source.now = 0.5
@@ -105,7 +105,7 @@ def test_expired_answers_are_dropped_with_the_next_load() -> None:
     assert source.memory.size == 1
 
 
-def test_a_cached_answer_equals_a_load_at_that_time() -> None:
+def test_cached_answers_equal_loaded_answers() -> None:
     now, said = 0.0, {"a": 1, "b": 2}
     memory: Remembered[str, int] = Remembered(lambda key: said[key], seconds=1.0, clock=lambda: now)
     assert [memory.get(key) for key in "abab"] == [said[key] for key in "abab"]

@@ -19,8 +19,8 @@ from tests.provisioning.engine.logs import append_events
 WAITING = 800
 KEYS = 400
 OTHERS = 2000
-# Blocks. About ten rows in five tables with their indexes take 20 to 70. Each additional lane or delivery costs one or two more: all
-# lanes 400 to 800, all deliveries 800 to 1,600.
+# Maximum number of blocks that a statement may touch. About ten rows of five tables and their indexes take 20 to 70 blocks. Each further
+# row costs one or two blocks: reading all lanes would take 400 to 800 blocks, all deliveries 800 to 1,600.
 MOST_BLOCKS = 200
 PLANS = ("force_generic_plan", "force_custom_plan")
 TABLES = (
@@ -145,12 +145,12 @@ def unkept(committed_db: None) -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    # ANALYZE again: the table sizes in `pg_class` are not rolled back.
+    # Analyze again: the table sizes in `pg_class` are not rolled back.
     execute(f"ANALYZE {', '.join(TABLES)}")
 
 
 def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
-    """Create `WAITING` events in `keys` lanes, settle one and return the claim of the next."""
+    """Create `WAITING` events in `keys` lanes, settle one, and return the claim of the next."""
     append_events(tenant, [f"user:{number % keys}" for number in range(WAITING)])
     dispatch.dispatch_tenant(tenant.pk)
     first = lanes.claim_oldest(stream.pk)
@@ -161,12 +161,12 @@ def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
 
 
 def large_reads(claim: Claim) -> dict[str, int]:
-    """Return the statements of a claim that touch too many blocks, by the kind of plan and their name."""
+    """Return the number of blocks of each statement that touches too many, by the kind of plan and the name of the statement."""
     return {name: blocks for name, blocks in blocks_read(claim).items() if blocks >= MOST_BLOCKS}
 
 
 def blocks_read(claim: Claim) -> dict[str, int]:
-    """Run the statements of a claim and return how many blocks each of them touches."""
+    """Run the statements of a claim, and return how many blocks each of them touches."""
     success = Success(is_skipped=False, is_written=True, duration_ms=1.0)
     values = {**delivery_rows.success_values(claim, success), "lease": 45.0, "most": 7, "probe": False}
     read = {}

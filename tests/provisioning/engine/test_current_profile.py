@@ -27,7 +27,7 @@ ACTOR = "ada@example.test"
 
 
 class Destination:
-    """A fake destination: stores the object of each event and refuses selected event types."""
+    """A fake destination: stores the object of each event, and refuses selected event types."""
 
     def __init__(self) -> None:
         self.refused: set[str] = set()

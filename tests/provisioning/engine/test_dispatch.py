@@ -51,7 +51,7 @@ def test_several_pages_are_dispatched_without_gaps_or_duplicates(
     assert _positions(stream) == list(range(1, 36))
 
 
-def test_dispatching_a_page_again_after_a_lost_position_creates_no_second_delivery(tenant: Tenant, stream: EventStream) -> None:
+def test_dispatching_a_page_again_after_its_position_was_not_saved_creates_no_second_delivery(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a", "user:b"])
     dispatch.dispatch_tenant(tenant.pk)
     stream.refresh_from_db()
@@ -90,7 +90,7 @@ def test_a_stream_that_another_process_dispatches_is_skipped(tenant: Tenant, str
     assert dispatch.dispatch_stream(stream.pk).deliveries == 1
 
 
-def test_a_new_event_keeps_the_pause_of_a_failing_lane(tenant: Tenant, stream: EventStream) -> None:
+def test_a_new_event_does_not_shorten_the_pause_of_a_failing_lane(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     with connection.cursor() as cursor:

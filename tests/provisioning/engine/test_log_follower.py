@@ -34,7 +34,7 @@ def no_retries(settings: object) -> None:
 
 
 def _old_events(tenant: Tenant, *, keys: str = "abcd") -> list[Event]:
-    """Append events older than the retention period. The position of an event is the index of its key in `keys`, from 1."""
+    """Append events older than the retention period, one for each key."""
     events = append_events(tenant, [f"user:{key}" for key in keys])
     with connection.cursor() as cursor:
         cursor.execute(
@@ -82,7 +82,9 @@ def test_the_event_of_a_waiting_delivery_stays_until_it_is_delivered(tenant: Ten
     assert (_pruned(tenant).count, remaining(tenant.pk)) == (2, (EVERYTHING, EVERYTHING, [], 0))
 
 
-def test_pruning_reports_held_positions_and_their_followers(tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture) -> None:
+def test_pruning_reports_the_positions_that_it_keeps_and_the_streams_that_need_them(
+    tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture
+) -> None:
     _old_events(tenant)
     out = StringIO()
     with caplog.at_level(logging.WARNING, logger="events.log.retention"):
@@ -121,7 +123,7 @@ def test_a_waiting_redelivery_has_a_copy_and_does_not_delay_pruning(tenant: Tena
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_held_stream_keeps_its_waiting_deliveries_until_the_end_of_the_longest_hold(
+def test_a_held_stream_keeps_its_waiting_deliveries_until_the_maximum_hold_time(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     _old_events(tenant)
@@ -159,7 +161,7 @@ def test_a_disabled_stream_does_not_delay_pruning_and_its_waiting_deliveries_bec
     assert sorted(recorder.event_ids) == sorted(bodies)
 
 
-def test_newer_deliveries_of_a_disabled_stream_keep_waiting(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_deliveries_of_a_disabled_stream_within_the_retention_keep_waiting(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _old_events(tenant, keys="ab")
     append_events(tenant, ["user:c"])
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
@@ -183,7 +185,7 @@ def test_a_running_attempt_in_a_disabled_stream_keeps_its_event(tenant: Tenant, 
     assert (_pruned(tenant).count, Delivery.objects.get(pk=claim.delivery_id).state) == (1, Delivery.State.DELIVERED)
 
 
-def test_pruning_skips_a_disabled_stream_without_deliveries_which_later_starts_at_the_head(
+def test_a_disabled_stream_without_deliveries_does_not_delay_pruning_and_later_starts_at_the_head(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)

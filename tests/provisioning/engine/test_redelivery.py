@@ -59,7 +59,7 @@ def test_a_redelivered_event_gets_a_new_series_of_attempts(tenant: Tenant, strea
     assert list(tries) == [("failed", "scheduled"), ("delivered", "manual")]
 
 
-def test_a_failed_redelivery_opens_the_same_letter_again(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_failed_redelivery_reopens_the_same_dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
     recorder.answers["user:a"] = [DataFailure("still too long", status=400)]
 
@@ -133,7 +133,9 @@ def test_a_skipped_deletion_of_a_relation_supersedes_nothing(tenant: Tenant, str
     assert recorder.event_ids == [updated.event_id]
 
 
-def test_a_redelivered_event_precedes_waiting_events_of_its_user(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_redelivered_event_is_delivered_before_waiting_events_of_its_user(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     old = _dead_letter(tenant, stream, recorder)
     (new,) = append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)

@@ -128,7 +128,7 @@ def test_a_canceled_job_stops_and_does_not_undo_deliveries(tenant: Tenant, strea
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exclude(state="resolved").exists()
 
 
-def test_only_jobs_that_allow_it_are_canceled_and_only_by_their_tenant(
+def test_a_tenant_can_cancel_only_its_own_cancelable_jobs(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     bury(tenant, stream, recorder, "user:a")

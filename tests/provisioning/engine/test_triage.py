@@ -80,7 +80,9 @@ def test_a_decision_is_stored_with_actor_time_and_reason_and_applied_once(tenant
     assert (letter.resolution, letter.resolved_at) == ("", None)
 
 
-def test_letters_being_redelivered_or_delivered_do_not_change(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_decisions_do_not_change_letters_in_redelivery_or_delivered_letters(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order(ACTOR))
     assert decide(letter, "ignored") == 0
@@ -100,7 +102,7 @@ def test_a_decided_letter_can_still_be_redelivered(state: str, tenant: Tenant, s
     assert (letter.state, letter.resolution) == ("resolved", "delivered")
 
 
-def test_new_letters_of_an_ignored_kind_start_ignored_until_it_expires(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_new_letters_of_a_kind_are_ignored_until_the_decision_expires(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     first, other = bury(tenant, stream, recorder, "user:a"), bury(tenant, stream, recorder, "user:b", "another")
     assert ignore(first) == 1
     second = bury(tenant, stream, recorder, "user:c")

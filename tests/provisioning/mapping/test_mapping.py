@@ -84,7 +84,7 @@ def test_missing_attributes_are_omitted() -> None:
 
 
 @pytest.mark.parametrize(("blocked", "active"), [(True, False), (False, True), (None, True), ("true", True), (1, True)])
-def test_only_a_block_that_is_exactly_true_makes_a_user_inactive(blocked: Any, active: bool) -> None:
+def test_a_user_is_inactive_only_if_blocked_is_exactly_true(blocked: Any, active: bool) -> None:
     assert mapped({**ANNA, "blocked": blocked})["active"] is active
 
 
@@ -92,7 +92,7 @@ def test_active_is_true_when_blocked_is_absent() -> None:
     assert mapped({"user_id": "x"})["active"] is True
 
 
-def test_the_enterprise_urn_enters_schemas_only_with_a_value() -> None:
+def test_schemas_contains_the_enterprise_urn_only_if_the_extension_has_a_value() -> None:
     table = parse_table(None, enterprise=True)
     assert mapped(ANNA, table)["schemas"] == [USER]
     with_values = mapped({**ANNA, "app_metadata": {"department": "Tours", "manager_id": "7", "cost_center": ""}}, table)
@@ -100,7 +100,7 @@ def test_the_enterprise_urn_enters_schemas_only_with_a_value() -> None:
     assert with_values[ENTERPRISE_USER] == {"department": "Tours", "manager": {"value": "7"}}
 
 
-def test_without_the_option_the_extension_is_never_sent() -> None:
+def test_the_enterprise_extension_is_sent_only_if_it_is_enabled() -> None:
     assert ENTERPRISE_USER not in mapped({**ANNA, "app_metadata": {"department": "Tours"}})
 
 
@@ -115,7 +115,7 @@ def test_a_number_is_sent_as_a_text() -> None:
     assert mapped({**ANNA, "user_metadata": {"phone": 4712345678}})["phoneNumbers"][0]["value"] == "4712345678"
 
 
-def test_a_row_may_be_for_creates_or_updates_only() -> None:
+def test_a_row_can_apply_to_creates_only_or_to_updates_only() -> None:
     table = parse_table(
         [*REQUIRED, {"path": "title", "source": "'new'", "when": "create"}, {"path": "locale", "source": "'nb'", "when": "update"}]
     )
@@ -123,7 +123,7 @@ def test_a_row_may_be_for_creates_or_updates_only() -> None:
     assert {"title", "locale"} & map_user(ANNA, table, "update").resource.keys() == {"locale"}
 
 
-def test_an_empty_row_may_remove_or_fail() -> None:
+def test_a_row_without_a_value_removes_the_attribute_or_fails_as_configured() -> None:
     removing = parse_table([*REQUIRED, {"path": "nickName", "source": "nickname", "if_empty": "remove"}])
     assert map_user({**ANNA, "nickname": None}, removing, "update").removed == ("nickName",)
     failing = parse_table([*REQUIRED, {"path": "nickName", "source": "nickname", "if_empty": "error"}])
@@ -182,7 +182,7 @@ def test_the_key_of_a_user_is_mapped_even_if_other_rows_would_fail() -> None:
         ([*REQUIRED, *({"path": f"x{number}", "source": "a"} for number in range(100))], "100"),
     ],
 )
-def test_an_invalid_table_is_refused_with_a_sentence(rows: Any, about: str) -> None:
+def test_an_invalid_table_is_refused_with_a_message_that_names_the_problem(rows: Any, about: str) -> None:
     with pytest.raises(MappingRefused, match=about):
         parse_table(rows)
 

@@ -36,14 +36,14 @@ def test_a_value_without_a_schema_keeps_its_json_type(value: Any) -> None:
     assert type(resource[CUSTOM]["thing"]) is type(value)
 
 
-def test_null_and_empty_members_of_an_undescribed_value_are_not_sent() -> None:
+def test_null_and_empty_members_of_a_value_without_a_schema_are_not_sent() -> None:
     value = {"a": None, "b": [None, "", "c"], "d": {}, "e": {"f": None}, "g": 0}
     resource = mapped({**ANNA, "app_metadata": {"thing": value}}, table_of((f"{CUSTOM}:thing", "app_metadata.thing")))
     assert resource[CUSTOM] == {"thing": {"b": ["c"], "g": 0}}
 
 
 @pytest.mark.parametrize("value", [None, "", " ", [], {}, [None], {"a": None}], ids=repr)
-def test_an_empty_undescribed_value_sends_no_extension(value: Any) -> None:
+def test_an_empty_value_without_a_schema_sends_no_extension(value: Any) -> None:
     resource = mapped({**ANNA, "app_metadata": {"thing": value}}, table_of((f"{CUSTOM}:thing", "app_metadata.thing")))
     assert CUSTOM not in resource
     assert resource["schemas"] == [USER]
@@ -58,7 +58,7 @@ def test_a_value_with_unlimited_nesting_is_omitted() -> None:
     assert result.left_out == (f"{CUSTOM}:thing: the value is nested more than 16 deep.",)
 
 
-def test_a_list_without_a_type_is_a_list() -> None:
+def test_a_path_without_a_type_filter_sends_a_list_of_elements() -> None:
     assert mapped(ANNA, table_of(("emails.value", "email")))["emails"] == [{"value": "anna@example.test"}]
     several = table_of(
         ("emails.value", "[email, user_metadata.phone]"), ("emails.display", "['first', `null`]"), ("emails.primary", "`true`")
@@ -86,7 +86,7 @@ def test_a_whole_list_becomes_elements_of_the_schema(value: Any, elements: Any) 
     assert mapped({**ANNA, "app_metadata": {"roles": value}}, table_of(("roles", "app_metadata.roles"))).get("roles") == elements
 
 
-def test_a_whole_object_is_sent_by_its_parts() -> None:
+def test_each_part_of_an_object_is_checked_against_the_schema() -> None:
     result = map_user(
         ANNA, table_of(("name", "{givenName: given_name, age: `7`, formatted: user_metadata, familyName: blocked}")), "create"
     )
@@ -138,7 +138,7 @@ def test_the_core_urn_is_an_optional_prefix_of_an_attribute() -> None:
             table_of((f"{USER}:{name}", "email"))
 
 
-def test_an_unusable_value_removes_nothing_and_fails_a_row_with_error() -> None:
+def test_an_unusable_value_never_removes_the_attribute_and_fails_if_empty_is_error() -> None:
     document = {**ANNA, "nickname": ["a"]}
     assert map_user(document, table_of(("nickName", "nickname"), if_empty="remove"), "update").removed == ()
     with pytest.raises(MappingFailed, match="a text is expected, not a list"):
@@ -153,7 +153,7 @@ def test_a_list_is_removed_as_a_whole_and_only_if_none_of_its_elements_is_sent()
 
 
 @pytest.mark.parametrize("if_empty", ["omit", "remove"])
-def test_a_replaced_element_of_a_sent_list_is_a_difference_and_a_list_that_is_not_sent_is_not(if_empty: str) -> None:
+def test_differences_include_elements_missing_from_a_sent_list_and_from_a_removed_list(if_empty: str) -> None:
     rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
     table = table_of(*rows, if_empty=if_empty)
     there = {"userName": ANNA["email"], "externalId": ANNA["user_id"], "emails": [{"type": "home", "value": "old"}]}
@@ -190,14 +190,14 @@ def test_an_update_per_attribute_sends_each_part_of_an_extension_by_its_path() -
         (f"{USER}:userName", "email", "Row 3: Each attribute"),
     ],
 )
-def test_an_impossible_row_is_refused_on_saving_but_an_older_table_still_runs(path: str, source: str, about: str) -> None:
+def test_saving_refuses_a_row_that_cannot_be_sent_but_a_stored_table_still_runs(path: str, source: str, about: str) -> None:
     table = table_of((path, source))
     map_user(ANNA, table, "create")
     with pytest.raises(MappingRefused, match=about):
         check_sendable(table)
 
 
-def test_the_default_table_can_be_sent_whole() -> None:
+def test_every_row_of_the_default_table_can_be_sent() -> None:
     check_sendable(DEFAULT_TABLE)
     assert undescribed(parse_table(None, enterprise=True)) == []
 

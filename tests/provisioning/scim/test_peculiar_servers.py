@@ -1,6 +1,6 @@
-"""Runs one user's life against small servers. Each has one deviation from SCIM that a real server has. The other users must not change.
+"""Creates, changes and deletes one user on small servers, each with one deviation from SCIM that a real server has.
 
-The real servers are tested in `tests/peers`.
+The other users must not change. The tests in `tests/peers` use real servers.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class FindsNothing(PeculiarServer):
 
 
 class NamesAreIds(PeculiarServer):
-    """scimgateway: the id is the first user name of the account. Deleting an account twice returns an error of its own format."""
+    """scimgateway: the id is the first user name of the account. Deleting an account twice returns an error with status 500."""
 
     def id_of(self, resource: dict[str, Any]) -> str:
         return str(resource["userName"])
@@ -180,9 +180,9 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
     [
         (PeculiarServer, ["created", "updated", "deleted"]),
         (ReadsPatterns, ["created", "updated", "deleted"]),
-        # The server does not store our key (`externalId`), but the linked account has the user name that the service sent.
+        # The server does not store the key (`externalId`), but the linked account has the user name that the service sent.
         (IgnoresFilters, ["created", "updated", "deleted"]),
-        # The lookup by key finds another account whose name is our key, or none; the link identifies the right account.
+        # The lookup by `externalId` finds no account, or one whose user name equals our key. The link identifies the right account.
         (ComparesAnother, ["created", "updated", "deleted"]),
         (FindsNothing, ["created", "updated", "deleted"]),
         (NamesAreIds, ["created", "updated", "deleted"]),
@@ -212,14 +212,14 @@ def test_a_conflict_without_a_type_is_resolved_if_the_account_with_the_name_has_
     assert sum(item["userName"] == ANNA["email"] for item in server.users.values()) == 1
 
 
-def test_a_conflict_with_an_account_that_has_another_key_is_raised() -> None:
+def test_a_conflict_is_reported_if_the_account_has_another_external_id() -> None:
     server = FindsNothing()
     server.users["9"] = {"id": "9", "userName": ANNA["email"], "externalId": "hr|9"}
     with misbehaving_server(server) as running:
         assert (run_event(running.base_url).failed.class_name, server.users["9"]["externalId"]) == ("Conflict", "hr|9")
 
 
-def test_user_names_are_compared_without_case_on_our_side() -> None:
+def test_the_service_ignores_case_when_it_compares_user_names() -> None:
     class WithoutCase(IgnoresFilters):
         matching = staticmethod(by_user_name_without_case)
 

@@ -51,7 +51,7 @@ def test_any_filter_value_is_one_json_string(value: str) -> None:
         ("0001-01-01T00:00:00+02:00", "0001-01-01T00:00:00Z", False),
     ],
 )
-def test_two_times_are_equal_at_the_coarser_precision_of_the_two(one: str, other: str, is_same: bool) -> None:
+def test_times_are_compared_at_the_coarser_precision(one: str, other: str, is_same: bool) -> None:
     assert same_instant(one, other) is same_instant(other, one) is is_same
 
 
@@ -79,7 +79,9 @@ def test_a_patch_without_a_path_replaces_the_whole_user(resource: dict[str, Any]
 
 
 @given(RESOURCES, st.dictionaries(st.from_regex(r"[a-z]{1,10}", fullmatch=True), TEXTS), st.lists(TEXTS))
-def test_the_patch_per_attribute_has_one_operation_each(resource: dict[str, Any], extension: dict[str, str], removed: list[str]) -> None:
+def test_the_patch_per_attribute_has_one_operation_for_each_attribute(
+    resource: dict[str, Any], extension: dict[str, str], removed: list[str]
+) -> None:
     message = patch.per_attribute({"schemas": [USER], **resource, ENTERPRISE_USER: extension}, removed)
     replaced = {operation["path"]: operation["value"] for operation in message["Operations"] if operation["op"] == "replace"}
     expected = {name: value for name, value in resource.items() if name != "schemas"}
@@ -163,7 +165,7 @@ def test_a_token_that_cannot_be_in_a_header_is_refused_without_repeating_it(toke
     assert token not in str(refused.value)
 
 
-def test_the_defaults_are_those_of_the_specification_and_an_empty_value_means_unset() -> None:
+def test_missing_and_empty_settings_get_the_specified_defaults() -> None:
     for extra in ({}, {"SCIM_TIMEOUT_MS": "", "SCIM_MAX_RETRIES": " ", "SCIM_CONNECTION_ALLOWLIST": " , ,"}):
         parsed = parse_settings({**NEEDED, **extra}, allow_http=False)
         assert (parsed.base_url, parsed.timeout_ms, parsed.max_retries) == ("https://scim.example.test/v2", 1500, 1)
@@ -188,7 +190,7 @@ def test_the_token_is_not_in_the_repr_of_the_settings() -> None:
     assert "token" not in repr(parse_settings(NEEDED, allow_http=False)).replace("bearer_token", "")
 
 
-def test_a_worst_case_over_the_budget_causes_a_warning_with_its_sum() -> None:
+def test_the_budget_warning_shows_the_worst_case_duration() -> None:
     assert budget_warning(1500, 1) == ""
     warning = budget_warning(1500, 2)
     assert "3 x (3 x 1500 ms + 750 ms of pauses) = 15750 ms" in warning

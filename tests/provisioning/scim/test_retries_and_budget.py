@@ -34,14 +34,14 @@ ANNA_THERE = listing(user("1", externalId="database|anna"))
 
 
 @pytest.mark.parametrize("first", [scim_error(429), scim_error(500), scim_error(503), HANG_UP])
-def test_one_repeat_is_the_default(first: Wire) -> None:
+def test_a_request_is_retried_once_by_default(first: Wire) -> None:
     with misbehaving_server(by_verb(POST=sequence(first, CREATED), GET=listing())) as server:
         assert run_event(server.base_url).reason == "created"
         assert server.lines.count("POST /Users") == 2
 
 
 @pytest.mark.parametrize(("retries", "tries"), [("0", 1), ("1", 2), ("3", 4), ("", 2)])
-def test_the_secret_sets_the_number_of_repeats(retries: str, tries: int) -> None:
+def test_scim_max_retries_sets_the_number_of_retries(retries: str, tries: int) -> None:
     with misbehaving_server(sequence(scim_error(503))) as server:
         ran = run_event(server.base_url, "user.updated", secrets={"SCIM_MAX_RETRIES": retries})
         assert ran.failed.kind == "transient"
@@ -74,7 +74,7 @@ def test_a_create_whose_response_was_lost_is_found_and_not_repeated() -> None:
     ],
     ids=["unauthorized", "server failure", "no route", "ambiguous", "unverifiable"],
 )
-def test_the_doubt_about_a_lost_create_stays_when_the_lookup_after_it_fails(lookup: Wire) -> None:
+def test_a_create_without_a_response_stays_uncertain_if_the_lookup_fails(lookup: Wire) -> None:
     answers, links = [lookup], MemoryLinks()
     with misbehaving_server(by_verb(POST=HANG_UP, GET=lambda request: answers[-1])) as server:
         assert run_event(server.base_url, links=links).failed.is_uncertain
@@ -98,7 +98,7 @@ def test_a_second_attempt_posts_if_only_an_unlinked_account_has_the_name() -> No
         assert server.lines == [*lookup_and_probe, "POST /Users", *lookup_and_probe]
 
 
-def test_a_refusal_without_side_effects_is_repeated_without_a_lookup() -> None:
+def test_a_refused_request_without_side_effects_is_retried_without_a_lookup() -> None:
     with misbehaving_server(sequence(scim_error(503), CREATED)) as server:
         assert run_event(server.base_url).reason == "created"
         assert server.lines == ["POST /Users", "POST /Users"]
@@ -118,7 +118,7 @@ def test_a_delete_whose_response_was_lost_counts_as_deleted() -> None:
     ],
     ids=["seconds", "huge", "date"],
 )
-def test_a_long_retry_after_is_left_to_the_delivery(value: Callable[[], str], asked: float) -> None:
+def test_a_long_retry_after_ends_the_run_and_delays_the_next_attempt(value: Callable[[], str], asked: float) -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value()}))) as server:
         ran = run_event(server.base_url)
         assert ran.failed.kind == "transient"
@@ -127,7 +127,7 @@ def test_a_long_retry_after_is_left_to_the_delivery(value: Callable[[], str], as
         assert ran.own_seconds < 2
 
 
-def test_the_run_waits_for_a_short_retry_after() -> None:
+def test_the_run_waits_as_long_as_a_short_retry_after_header_demands() -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": "1"}), CREATED)) as server:
         ran = run_event(server.base_url)
     assert ran.reason == "created"
@@ -169,7 +169,7 @@ def test_the_timeout_covers_head_and_body_of_the_response(act: Callable[[socket.
     assert ran.own_seconds < 1.5
 
 
-def test_the_budget_of_the_run_ends_requests_repeats_and_pauses() -> None:
+def test_requests_retries_and_pauses_end_at_the_deadline_of_the_run() -> None:
     with misbehaving_server(sequence(Misbehaviour(silence))) as server:
         ran = run_event(
             server.base_url, "user.updated", secrets={"SCIM_TIMEOUT_MS": "5000", "SCIM_MAX_RETRIES": "10"}, deadline_seconds=0.8

@@ -135,7 +135,7 @@ def test_a_delete_is_answered_by_200_202_or_204(status: int) -> None:
         (599, "transient", 2),
     ],
 )
-def test_the_status_of_a_create_decides_class_and_repeats(status: int, kind: str, tries: int) -> None:
+def test_the_status_of_a_create_decides_the_failure_class_and_retries(status: int, kind: str, tries: int) -> None:
     handler = by_verb(POST=scim_error(status, "tooMany", Location="http://127.0.0.1:9/elsewhere"), GET=NOTHING)
     with misbehaving_server(handler) as server:
         ran = run_event(server.base_url)
@@ -156,7 +156,7 @@ def test_the_status_of_a_create_decides_class_and_repeats(status: int, kind: str
         (reply(307, headers={"Location": "/scim/v2/elsewhere"}), "configuration"),
     ],
 )
-def test_a_missing_route_or_a_redirect_counts_neither_as_deleted_nor_as_written(verb: str, answer: bytes, kind: str) -> None:
+def test_a_missing_route_or_a_redirect_is_a_configuration_failure(verb: str, answer: bytes, kind: str) -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, **{verb: answer})) as server:
         ran = run_event(server.base_url, "user.updated" if verb == "PUT" else "user.deleted", options={"upsert": True})
         assert ran.failed.kind == kind
@@ -178,7 +178,7 @@ def test_a_failing_delete_succeeds_when_a_lookup_shows_that_the_user_is_gone() -
         assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users", "GET /Users/1"]
 
 
-def test_a_failing_delete_is_raised_when_only_the_filter_no_longer_finds_the_user() -> None:
+def test_a_failed_delete_raises_if_the_id_still_finds_the_user() -> None:
     there = reply(200, user("1", externalId="database|anna"))
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, there), DELETE=scim_error(500))) as server:
         assert run_event(server.base_url, "user.deleted").failed.status == 500
@@ -204,14 +204,14 @@ def test_a_409_without_a_scim_type_is_a_conflict_too() -> None:
     assert (ran.failed.class_name, ran.failed.kind, ran.failed.scim_type) == ("Conflict", "data", "")
 
 
-def test_a_failing_lookup_after_a_409_leaves_the_409_with_the_lookup_as_its_cause() -> None:
+def test_a_409_is_raised_even_if_the_lookup_after_it_fails() -> None:
     with misbehaving_server(by_verb(POST=scim_error(409, "uniqueness"), GET=scim_error(503))) as server:
         ran = run_event(server.base_url)
     assert ran.failed.status == 409
     assert getattr(ran.failed.__cause__, "status", None) == 503
 
 
-def test_an_old_style_error_gives_its_description_as_detail() -> None:
+def test_the_description_of_a_scim_1_error_becomes_the_detail() -> None:
     with misbehaving_server(sequence(reply(400, {"Errors": [{"description": "no such attribute", "code": "400"}]}))) as server:
         assert run_event(server.base_url).failed.detail == "no such attribute"
 

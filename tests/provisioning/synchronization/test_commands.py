@@ -1,4 +1,4 @@
-"""`manage.py provision synchronize` and `compare` at a terminal."""
+"""Tests `manage.py provision synchronize` and `compare` as a user runs them in a terminal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_exit_status_of_a_comparison_reports_drift(database_connection: Conn
     assert user.user_id not in said
 
 
-def test_the_former_names_of_the_commands_still_work(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
+def test_the_old_command_names_still_work(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
     make_user(connection=database_connection, email="anna@example.test")
     comparison, synchronization = ["reconcile", stream.pk], ["backfill", stream.pk, "--yes"]
     assert [provision(*command)[0] for command in (comparison, synchronization, comparison)] == [1, 0, 0]

@@ -253,7 +253,7 @@ def test_only_users_of_allowed_connections_are_sent(
     assert {account["externalId"] for account in server.users()} == {allowed, other.user_id}
 
 
-def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
+def test_the_log_is_kept_from_the_position_of_a_job_that_will_enable_its_stream(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 3)
@@ -274,7 +274,7 @@ def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
     assert streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk).status == "enabled"
 
 
-def test_a_log_that_started_again_prevents_the_job_from_enabling_the_stream(
+def test_a_new_log_epoch_prevents_the_job_from_enabling_the_stream(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)

@@ -75,7 +75,7 @@ def test_a_second_run_writes_nothing(database_connection: Connection, server: Re
     before = server.users()
     job = synchronize()
     assert outcomes_of(job) == {"unchanged": 3}
-    # The server stamps every write.
+    # The server changes `meta` at every write, so unchanged accounts prove that nothing was written.
     assert server.users() == before
 
 
@@ -138,7 +138,7 @@ def test_the_operator_can_choose_an_attribute_that_links_accounts(
     assert server.user(twin.user_id) is None
 
 
-def test_accounts_without_a_user_are_reported_and_deleted_on_request_only(
+def test_accounts_without_a_user_are_reported_and_deleted_only_if_requested(
     tenant: Tenant, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     user = make_user(connection=database_connection, email="here@example.test")
@@ -246,7 +246,7 @@ def test_waiting_deliveries_of_the_stream_do_not_overwrite_profiles(
     assert [account["userName"] for account in server.users()] == ["new@example.test"]
 
 
-def test_the_mapping_decides_the_final_account_of_users_of_every_kind(
+def test_each_kind_of_user_ends_with_the_account_that_the_mapping_defines(
     tenant: Tenant, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     count = sized(100, deep=500)

@@ -1,4 +1,4 @@
-"""The grant at the token endpoint: pending and ended requests, one exchange, and the contents of tokens (CIBA 10.1 and 11)."""
+"""The grant at the token endpoint: pending and ended requests, a single exchange of each, and the tokens (CIBA 10.1 and 11)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_end_of_a_request_is_reported_and_its_row_is_deleted_later(center: C
     assert center.error() == (400, "invalid_grant")
 
 
-def test_another_client_or_tenant_gets_no_tokens_for_an_id(center: CallCenter) -> None:
+def test_the_auth_req_id_is_refused_for_another_client_or_tenant(center: CallCenter) -> None:
     center.approve()
     fields: dict[str, Any] = {"grant_types": [GRANT], "token_endpoint_auth_method": "client_secret_post"}
     thief, secret = web_client(center.tenant, **fields)
@@ -125,7 +125,7 @@ def test_the_secret_of_the_link_is_not_the_id_of_the_request(center: CallCenter)
     assert center.browser.get(f"/approve?ticket={center.begun['auth_req_id']}").status == 404
 
 
-def test_a_client_that_lost_the_grant_or_became_public_gets_no_tokens(center: CallCenter) -> None:
+def test_a_client_without_the_grant_type_or_without_a_secret_gets_no_tokens(center: CallCenter) -> None:
     center.approve()
     changed = {"tenant_id": center.tenant.pk, "client_id": center.client.client_id}
     update_client(**changed, changes={"grant_types": ["refresh_token"]})
@@ -145,7 +145,7 @@ def test_the_requests_of_a_deleted_client_are_deleted(center: CallCenter) -> Non
 
 
 @pytest.mark.parametrize("change", [{"blocked": True}, {"password": "Another-Horse-8-Battery"}], ids=["a block", "a new password"])
-def test_an_approved_request_ends_with(center: CallCenter, change: dict[str, Any]) -> None:
+def test_an_approved_request_ends_if_the_user_is_blocked_or_changes_the_password(center: CallCenter, change: dict[str, Any]) -> None:
     center.approve()
     update_user(tenant_id=center.tenant.pk, user_id=center.user.user_id, changes=change)
     assert center.error() == (400, "access_denied")
@@ -159,7 +159,7 @@ def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(center: CallCen
     assert center.row.used_at is None
 
 
-def test_only_a_valid_session_of_the_right_user_answers_and_the_first_answer_counts(center: CallCenter) -> None:
+def test_only_the_requested_user_with_a_valid_session_can_answer_and_only_once(center: CallCenter) -> None:
     center.begin()
     tenant_id, key = center.tenant.pk, center.row.pk
     eve = person(center.connection, email="eve@example.test")

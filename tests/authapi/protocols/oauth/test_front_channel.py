@@ -25,7 +25,7 @@ ACCESS = {"access_token", "token_type", "expires_in", "scope"}
 
 
 def half_hash(value: str) -> str:
-    """Return the left half of the digest, implemented independently of the code (OpenID Connect Core 1.0, 3.3.2.11)."""
+    """Return the left half of the digest, independently of the code under test (OpenID Connect Core 1.0, 3.3.2.11)."""
     return base64.urlsafe_b64encode(hashlib.sha256(value.encode("ascii")).digest()[:16]).decode().rstrip("=")
 
 
@@ -60,12 +60,12 @@ def test_each_set_of_response_types_returns_its_own_parameters(
         assert {name: claims[name] for name in claims if name.endswith("_hash")} == {name: half_hash(values[name]) for name in hashes}
         assert (claims["nonce"], claims["aud"]) == ("n-1", registered.client_id)
     if "token" in types:
-        # Contract, 4.2: a token that travels through a browser is valid for two hours.
+        # A token that travels through a browser is valid for two hours.
         assert (response["token_type"], response["expires_in"]) == ("Bearer", 7200)
         assert read_profile(tenant, response["access_token"]).status == 200
 
 
-def test_an_address_in_the_browser_never_contains_a_refresh_token(tenant: Tenant) -> None:
+def test_a_response_through_the_browser_never_contains_a_refresh_token(tenant: Tenant) -> None:
     _, response = respond(tenant, "code", "token", "id_token", scope="openid offline_access")
     assert "refresh_token" not in response
     assert not RefreshToken.objects.of(tenant.pk).exists()
@@ -78,7 +78,7 @@ def test_the_api_sets_the_lifetime_of_tokens_that_travel_through_the_browser(ten
     assert (response["expires_in"], claims["exp"] - claims["iat"]) == (99, 99)
 
 
-def test_a_code_can_be_exchanged_and_its_replay_ends_the_tokens_that_were_sent_with_it(tenant: Tenant) -> None:
+def test_replaying_a_code_revokes_the_access_token_of_the_same_response(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered, response = respond(tenant, "code", "token", audience=API)
     form = code_form(registered, response["code"])
@@ -89,14 +89,14 @@ def test_a_code_can_be_exchanged_and_its_replay_ends_the_tokens_that_were_sent_w
     assert read_profile(tenant, response["access_token"]).status == 401
 
 
-def test_building_an_answer_with_a_code_but_without_its_parameters_is_an_error_of_the_caller(tenant: Tenant) -> None:
+def test_a_code_without_code_parameters_raises_value_error(tenant: Tenant) -> None:
     issue = login_of(tenant, web_client(tenant), some_user(tenant))
     with pytest.raises(ValueError, match="parameters"):
         front_channel(issue, response_types=frozenset({"code"}), code_parameters=None, state=None)
     assert not AuthorizationCode.objects.of(tenant.pk).exists()
 
 
-def test_without_a_state_there_is_no_hash_of_it(tenant: Tenant) -> None:
+def test_an_id_token_has_no_s_hash_without_a_state(tenant: Tenant) -> None:
     issue = replace(login_of(tenant, web_client(tenant), some_user(tenant)), nonce="n-1")
     response = front_channel(issue, response_types=frozenset({"code", "id_token"}), code_parameters=PARAMETERS, state=None)
     assert "s_hash" not in decoded(response["id_token"])[1]

@@ -55,7 +55,7 @@ def test_the_token_is_unknown_at_another_tenant(door: Door) -> None:
     assert Door(other, answer=door.answer).manage("GET").status == 401
 
 
-def test_a_replacement_is_complete_and_changes_the_token(door: Door) -> None:
+def test_a_put_replaces_the_whole_registration_and_renews_the_token(door: Door) -> None:
     made = door.register(logo_uri="https://app.example.test/logo.png", grant_types=["authorization_code", "refresh_token"])
     changed = door.replace(client_name="Movies", redirect_uris=["https://app.example.test/new"])
     assert changed.status == 200, changed.body
@@ -91,7 +91,7 @@ def test_a_refused_replacement_changes_nothing(door: Door, changes: dict[str, An
     assert door.manage("GET").json()["client_name"] == "Films"
 
 
-def test_the_current_secret_may_be_sent_along(door: Door) -> None:
+def test_a_replacement_may_contain_the_current_secret(door: Door) -> None:
     assert door.replace(client_secret=door.register()["client_secret"]).status == 200
 
 
@@ -103,14 +103,14 @@ def test_a_client_that_becomes_confidential_gets_a_secret(door: Door) -> None:
     assert ask_token(door.tenant, form).json()["error"] == "invalid_grant"
 
 
-def test_a_client_that_wants_id_tokens_signed_with_its_secret_gets_one_that_is_stored(door: Door) -> None:
+def test_a_client_with_hs256_id_tokens_gets_a_new_secret_that_the_service_can_read_back(door: Door) -> None:
     made = door.register()
     answer = door.replace(id_token_signed_response_alg="HS256").json()
     assert answer["client_secret"] != made["client_secret"]
     assert stored(door).client_secret == answer["client_secret"]
 
 
-def test_keys_are_replaced_and_keeping_a_key_ends_no_token(door: Door) -> None:
+def test_tokens_stay_valid_if_a_replacement_of_keys_keeps_the_current_key(door: Door) -> None:
     method: Any = {"token_endpoint_auth_method": "private_key_jwt"}
     door.register(**method, jwks=key_set("one"))
     before = stored(door).auth_version
@@ -125,7 +125,7 @@ def test_keys_are_replaced_and_keeping_a_key_ends_no_token(door: Door) -> None:
     assert not ClientCredential.objects.of(door.tenant.pk).exists()
 
 
-def test_settings_of_administrators_stay(door: Door) -> None:
+def test_a_replacement_keeps_settings_made_by_an_administrator(door: Door) -> None:
     door.register()
     settings = {"description": "Checked", "compliance_level": "none"}
     update_client(tenant_id=door.tenant.pk, client_id=door.answer["client_id"], changes={"settings": settings})
@@ -134,7 +134,7 @@ def test_settings_of_administrators_stay(door: Door) -> None:
 
 
 @pytest.mark.parametrize("how", ["made first party", "revoked", "cut off from its registration"])
-def test_a_client_can_no_longer_manage_itself_after_it_was(door: Door, how: str) -> None:
+def test_a_revoked_or_first_party_client_can_no_longer_manage_itself(door: Door, how: str) -> None:
     named = {"tenant_id": door.tenant.pk, "client_id": door.register()["client_id"]}
     match how:
         case "made first party":
