@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path, register_converter
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -131,6 +132,7 @@ class ApiBrowser(SpectacularSwaggerSplitView):
         response["Content-Security-Policy"] = _BROWSER_POLICY
         return response
 
+    @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Add the command that gets a token, with the address of the tenant that answers beside this page, if there is one."""
         response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]

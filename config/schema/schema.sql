@@ -1,4 +1,4 @@
--- sources: 892bf7881334ceb5d5f36d23253fcc1757aa708ec478c334610f28cacb5c0ff3
+-- sources: 791474853ca0a53e4fdf6b0982f7672a056aaa67af767b808a832d09ff25f254
 -- server: 18
 --
 -- PostgreSQL database dump
