@@ -74,7 +74,7 @@ def test_failures_of_one_address_lead_to_429_and_valid_clients_at_the_address_ar
     assert other.status == 401
 
 
-def test_the_debt_of_an_address_ends_with_its_minute(tenant: Tenant, settings: Any) -> None:
+def test_failed_authentications_of_an_ip_address_are_counted_per_minute(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 1
     registered = granted_client(tenant)
     wrong = form_of(tenant, registered, client_secret="wrong")

@@ -46,7 +46,7 @@ def test_both_discovery_documents_are_the_same(tenant: Tenant, path: str) -> Non
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_every_address_in_it_answers(tenant: Tenant, path: str) -> None:
+def test_every_url_in_the_discovery_document_exists(tenant: Tenant, path: str) -> None:
     document = get(tenant, path).json()
     addresses = [value.replace(document["issuer"], "/") for name, value in document.items() if name.endswith(("_endpoint", "_uri"))]
     assert addresses

@@ -56,13 +56,13 @@ def api_client(tenant: Tenant, identifier: str) -> Registered:
 # --- The setting, and allowed clients --------------------------------------------------------------------------------------------
 
 
-def test_it_is_off_and_not_in_discovery_until_a_tenant_switches_it_on(tenant: Tenant) -> None:
+def test_introspection_is_disabled_and_not_in_discovery_until_a_tenant_enables_it(tenant: Tenant) -> None:
     answer = ask(tenant, web_client(tenant), "x")
     assert (answer.status, answer.json()["error"]) == (404, "endpoint_disabled")
     assert not [name for name in get(tenant, "/.well-known/openid-configuration").json() if "introspection" in name]
 
 
-def test_discovery_lists_it_with_its_authentication_methods(open_tenant: Tenant) -> None:
+def test_discovery_lists_introspection_with_its_authentication_methods(open_tenant: Tenant) -> None:
     document = get(open_tenant, "/.well-known/openid-configuration").json()
     assert document["introspection_endpoint"] == f"{document['issuer']}oauth/introspect"
     assert document["introspection_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post", "private_key_jwt"]

@@ -144,7 +144,7 @@ def test_the_subscription_is_described_as_a_stream(document: Schema) -> None:
     assert parameters["event_type"]["explode"] is True
 
 
-def test_the_document_needs_no_token_and_counts_as_a_request(tenant: Tenant) -> None:
+def test_the_document_needs_no_token_and_is_rate_limited(tenant: Tenant) -> None:
     answer = request("GET", "/api/v2/openapi.json", "", {"host": f"{tenant.pk}.example.test"}, b"")
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json; charset=utf-8"

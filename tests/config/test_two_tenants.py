@@ -64,7 +64,7 @@ def last_of(call: Call) -> str:
     return call.parameters[-1][0]
 
 
-def test_this_test_knows_every_parameter_and_every_body() -> None:
+def test_every_parameter_and_every_body_is_listed_in_this_file() -> None:
     for call in CALLS:
         fixed = sum(f"{{{name}}}" in call.path for name in FIXED)
         assert len(call.parameters) + fixed == call.path.count("{") or "identities" in call.path, named(call)
@@ -88,7 +88,7 @@ def test_every_address_of_the_resolver_is_an_operation_of_the_document() -> None
     assert others == {"admin/", "api/v2/openapi.json", "^api/v2(?:/.*)?$", "api/docs", "api/docs/openapi.json"} | pages
 
 
-def test_this_test_knows_the_endpoints_outside_django() -> None:
+def test_every_endpoint_outside_django_is_listed_in_this_file() -> None:
     found = {str(route.pattern) for route in routes("all").routes}
     # A file needs a sealed link (`identity/api/test_jobs.py`); the live stream needs a session of staff (`test_admin_two_tenants.py`).
     naming = {"exports/<str:name>", "admin/events/live/<str:tenant>/stream"}

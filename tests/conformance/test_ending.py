@@ -192,7 +192,7 @@ def test_a_full_process_answers_503_with_retry_after(short_lived: WebProcess, te
             stream.close()
 
 
-def test_a_log_that_went_back_in_time_ends_every_open_stream(target: Target) -> None:
+def test_a_new_epoch_of_the_log_ends_every_open_stream(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         Head.objects.filter(pk=target.tenant.pk).update(epoch=2)

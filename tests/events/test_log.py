@@ -58,7 +58,7 @@ def _positions(page: Page) -> list[int]:
     return [event.position for event in page.events]
 
 
-def test_a_page_follows_the_cursor_and_knows_the_bounds(tenant: Tenant) -> None:
+def test_a_page_starts_after_the_cursor_and_contains_the_bounds_of_the_log(tenant: Tenant) -> None:
     _filled(tenant, 5)
     page = _page(tenant, 2)
     assert _positions(page) == [3, 4, 5]

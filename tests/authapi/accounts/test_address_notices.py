@@ -36,7 +36,7 @@ def test_the_former_address_gets_a_mail_that_does_not_name_the_new_one(tenant: T
     assert "eve@" not in str(message.body)
 
 
-def test_an_address_that_stays_that_comes_or_that_another_provider_keeps_tells_nothing(tenant: Tenant) -> None:
+def test_an_unchanged_a_first_and_an_externally_managed_address_cause_no_notice(tenant: Tenant) -> None:
     ada = person(people(tenant), email="ada@example.test")
     changed(ada, email="ADA@example.test", given_name="Ada")
     changed(ada, blocked=True)

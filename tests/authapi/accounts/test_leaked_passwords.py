@@ -131,7 +131,7 @@ def test_a_user_without_an_address_gets_no_mail(connection: Connection) -> None:
     assert not Job.objects.of(nameless.tenant_id).exists()
 
 
-def test_administrators_get_one_mail_a_period_however_many_logins_there_are(ada: User, connection: Connection) -> None:
+def test_administrators_get_one_mail_per_period_for_any_number_of_logins(ada: User, connection: Connection) -> None:
     admin = new_staff(ada.tenant)
     detect(ada.tenant_id, "admin_notification", admin_notification_frequency=["weekly", "daily"])
     with time_machine.travel(BEGIN, tick=False) as clock:

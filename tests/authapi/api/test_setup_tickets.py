@@ -64,7 +64,7 @@ def test_a_link_leads_to_the_page_and_its_id_opens_nothing(api: Management, tena
     assert all(secret not in str(vars(line)) for line in lines)
 
 
-def test_a_link_is_refused_that_would_set_up_nothing(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_without_a_factor_that_the_user_can_set_up_is_refused(api: Management, tenant: Tenant, grace: User) -> None:
     assert refusal(asked(api, grace, factor="phone")) == (
         409,
         "The user cannot set up this factor: it is off, its codes have no sender, or the user has it already.",
@@ -144,7 +144,7 @@ def test_no_inbox_is_flooded(api: Management, tenant: Tenant, grace: User) -> No
     assert len(mails_of(tenant)) == 10
 
 
-def test_the_template_of_the_tenant_counts_with_its_lifetime(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_mail_uses_the_template_of_the_tenant_and_the_lifetime_of_the_template(api: Management, tenant: Tenant, grace: User) -> None:
     template = {"template": "enrollment_email", "from": "", "subject": "Protect {{ friendly_name }}", "body": "<a href='{{ url }}'>go</a>"}
     made = api.post("email-templates", {**template, "syntax": "liquid", "enabled": True, "urlLifetimeInSeconds": 3600})
     assert made.status == 201, made.json

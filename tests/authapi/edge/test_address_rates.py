@@ -47,7 +47,7 @@ def counted(rates: AddressRates, keys: tuple[AddressKey, ...], times: int) -> Ra
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_address_is_refused_after_it_has_used_up_its_figure(name: str) -> None:
+def test_an_ip_address_is_refused_after_it_has_reached_its_limit(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     assert (counted(rates, keys, LIMIT).remaining, rates.is_over(keys)) == (0, True)
     assert counted(rates, keys, 1).is_exceeded
@@ -98,7 +98,7 @@ def test_concurrent_requests_are_reported_to_redis_once(name: str) -> None:
 
 
 @pytest.mark.usefixtures("minute")
-def test_redis_is_not_told_about_addresses_below_an_eighth_of_the_figure(name: str) -> None:
+def test_counts_below_an_eighth_of_the_limit_are_not_stored_in_redis(name: str) -> None:
     rates = process(name)
     for number in range(50):
         counted(rates, keys_of(f"192.0.2.{number}"), LIMIT // 8)

@@ -195,7 +195,9 @@ ENDS: dict[str, Callable[[User], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_link_ends_when(tenant: Tenant, ada: User, end: str) -> None:
+def test_a_setup_link_becomes_invalid_after_a_change_of_the_user_or_the_factors_and_when_it_expires(
+    tenant: Tenant, ada: User, end: str
+) -> None:
     secret, browser = secret_for(ada, kind="totp"), Browser(tenant)
     key = secret_on(chosen(browser, secret, "totp"))
     ENDS[end](ada)
@@ -220,7 +222,7 @@ def test_a_link_of_another_tenant_and_another_purpose_opens_nothing(tenant: Tena
     assert EnrolledFactor.all_tenants.filter(tenant_id__in=[tenant.pk, other.pk]).count() == 0
 
 
-def test_what_one_browser_begins_another_one_with_the_same_link_does_not_confirm(tenant: Tenant, ada: User) -> None:
+def test_a_browser_cannot_confirm_a_setup_that_another_browser_began_with_the_same_link(tenant: Tenant, ada: User) -> None:
     mine, thief, secret = Browser(tenant), Browser(tenant, address="192.0.2.99"), secret_for(ada)
     key = secret_on(chosen(mine, secret, "totp"))
     assert 'class="key"' not in opened(thief, secret, at="totp").text
@@ -254,7 +256,7 @@ def test_wrong_codes_are_counted_for_the_user(tenant: Tenant, ada: User) -> None
 # --- A user who has a factor --------------------------------------------------------------------------------------------------
 
 
-def test_beside_a_factor_that_is_there_a_link_sets_up_another_one_after_its_proof(tenant: Tenant, ada: User) -> None:
+def test_a_user_with_a_factor_must_use_it_before_a_link_sets_up_another_factor(tenant: Tenant, ada: User) -> None:
     key, _ = give_app(ada)
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     assert "Confirm that it is you" in opened(browser, secret).text
@@ -309,7 +311,7 @@ def test_a_recovery_code_proves_nothing_here(tenant: Tenant, ada: User) -> None:
     assert "Confirm that it is you" in opened(browser, secret).text
 
 
-def test_a_user_whose_factors_cannot_be_asked_for_sets_up_nothing(tenant: Tenant, ada: User) -> None:
+def test_a_user_whose_factors_cannot_be_verified_cannot_set_up_a_factor(tenant: Tenant, ada: User) -> None:
     give_app(ada)
     secret = secret_for(ada, adds=True)
     set_factors(tenant, "sms")

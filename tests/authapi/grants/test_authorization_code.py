@@ -152,7 +152,7 @@ def test_a_confidential_client_must_authenticate_in_addition_to_the_code(tenant:
     assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_a_client_that_may_not_exchange_codes_gets_an_error_that_says_so(tenant: Tenant) -> None:
+def test_a_client_without_the_code_grant_gets_an_error_that_names_the_cause(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"grant_types": ["client_credentials"]})

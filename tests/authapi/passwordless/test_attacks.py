@@ -293,7 +293,7 @@ def test_a_start_sends_the_same_statements_whether_there_is_an_account(door: Doo
 
 
 @pytest.mark.parametrize("most", [codes._MOST_FAILURES])
-def test_a_code_allows_more_wrong_guesses_than_one_place_has(most: int) -> None:
+def test_a_code_allows_more_wrong_guesses_than_one_ip_address_has(most: int) -> None:
     assert most > CODE_GUESSES_FROM_PLACE.size
     assert CODE_GUESSES_FROM_PLACE.seconds > CODE_GUESSES.seconds
     assert CODES_FROM_PLACE.seconds > CODES.seconds

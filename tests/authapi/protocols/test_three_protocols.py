@@ -81,13 +81,13 @@ def world(tenant: Tenant) -> World:
     return World(application, oidc, wsfed, answer.name, answer.session_index)
 
 
-def test_a_logout_at_the_oauth_application_ends_all(world: World) -> None:
+def test_a_logout_at_the_oauth_application_ends_every_login(world: World) -> None:
     page = world.browser.get("/v2/logout", {"client_id": world.oidc.client_id, "returnTo": RETURN_TO})
     assert world.is_over
     assert world.saml_answers(world.cleaned_up(page)).location == RETURN_TO
 
 
-def test_a_logout_at_the_saml_application_ends_all(world: World) -> None:
+def test_a_logout_at_the_saml_application_ends_every_login(world: World) -> None:
     request = posted_fields(REQUEST, logout_message(world.name, world.index), "theirs", SIGNER)
     page = world.browser.post(f"{world.saml.path}/logout", request)
     assert world.is_over
@@ -97,7 +97,7 @@ def test_a_logout_at_the_saml_application_ends_all(world: World) -> None:
     assert SUCCESS.encode() in from_base64(last.fields()[RESPONSE])
 
 
-def test_a_logout_at_the_ws_federation_application_ends_all(world: World) -> None:
+def test_a_logout_at_the_ws_federation_application_ends_every_login(world: World) -> None:
     page = world.browser.get(f"/wsfed/{world.wsfed.client_id}", {"wa": "wsignout1.0", "wreply": REPLY})
     assert world.is_over
     assert world.saml_answers(world.cleaned_up(page)).location == REPLY

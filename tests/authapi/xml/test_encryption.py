@@ -45,7 +45,7 @@ def test_encrypted_data_can_be_decrypted_with_the_key_of_the_certificate(algorit
     assert serialized(decrypted(made, [key("second"), key()])) == serialized(assertion())
 
 
-def test_it_cannot_be_decrypted_with_another_key() -> None:
+def test_an_assertion_cannot_be_decrypted_with_another_key() -> None:
     with pytest.raises(DecryptionFailed):
         decrypted(holding(encrypted(assertion(), certificate=trusted())), [key("second")])
 

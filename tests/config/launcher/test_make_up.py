@@ -142,7 +142,7 @@ def test_the_printed_lines_work_when_pasted(checkout: Checkout, block: str) -> N
     until(lambda: "ada@example.com" in subprocess.run(["sh", "-c", find], capture_output=True, text=True, check=True).stdout)
 
 
-def test_a_second_start_is_refused_with_one_sentence(checkout: Checkout, block: str) -> None:
+def test_a_second_start_is_refused_with_one_message(checkout: Checkout, block: str) -> None:
     for variables in ({}, {"DETACH": "1"}):
         done = checkout.run("up", **variables)
         assert done.returncode == 1

@@ -58,7 +58,7 @@ async def _until(stream: Stream, tail: Tail, position: int) -> None:
         await stream.woken.wait()
 
 
-def test_a_hint_brings_frames_and_wakes_the_streams() -> None:
+def test_a_hint_loads_frames_and_wakes_the_streams() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)

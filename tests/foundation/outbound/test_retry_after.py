@@ -36,5 +36,5 @@ def test_callers_may_set_the_limits() -> None:
     assert retry_after({"Retry-After": "Fri, 01 May 2026 11:00:00 GMT"}, NOW, shortest=0.0, longest=600.0) == 0.0
 
 
-def test_a_response_without_the_header_asks_for_no_wait() -> None:
+def test_a_response_without_the_header_has_no_retry_time() -> None:
     assert retry_after({}, NOW) is None

@@ -76,7 +76,7 @@ def test_a_term_names_a_field_and_its_value(text: str, path: tuple[str, ...], ma
     assert parsed_search(text) == Term(path, matcher)  # type: ignore[arg-type]
 
 
-def test_a_group_applies_its_field_to_every_term_in_it() -> None:
+def test_the_field_of_a_group_applies_to_every_term_without_a_field() -> None:
     assert parsed_search("f:(a OR b)") == AnyOf((Term(("f",), Exact("a")), Term(("f",), Exact("b"))))
     assert parsed_search("f:(a g:b)") == AnyOf((Term(("f",), Exact("a")), Term(("g",), Exact("b"))))
 

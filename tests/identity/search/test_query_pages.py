@@ -133,7 +133,7 @@ def test_a_total_beyond_the_limit_is_the_limit_plus_one_and_at_least_the_shown_r
     assert api.get("users", query).json["total"] == 12
 
 
-def test_every_way_to_a_page_gives_the_same_pages(api: Management, staff: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_search_plan_returns_the_same_pages(api: Management, staff: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
     for walk in (1, 2, 4, reading.WALK):
         monkeypatch.setattr(reading, "WALK", walk)
         for sort, wanted in {

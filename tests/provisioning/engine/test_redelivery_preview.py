@@ -81,7 +81,7 @@ def test_an_update_shows_the_request_and_the_difference_and_sends_nothing(person
     assert Delivery.objects.get(pk=letter.delivery_id).state == "dead"
 
 
-def test_with_the_current_profile_it_shows_the_current_user(person: User) -> None:
+def test_the_preview_with_the_current_profile_shows_the_current_user(person: User) -> None:
     with misbehaving_server(by_verb(GET=listing(), POST=scim_error(400))) as server:
         letter = buried(server, person, "user.updated", upsert=True)
         update_user(tenant_id=person.tenant_id, user_id=person.user_id, changes={"given_name": "Augusta"})

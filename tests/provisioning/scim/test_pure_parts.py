@@ -147,7 +147,7 @@ def test_trailing_slashes_are_removed_and_http_needs_the_setting() -> None:
 
 @pytest.mark.parametrize("name", ["SCIM_TIMEOUT_MS", "SCIM_MAX_RETRIES"])
 @pytest.mark.parametrize("value", ["-1", "1.5", "abc", "1e3", "1_000", "٣", "99999999999", "0x10", "+5"])
-def test_an_invalid_number_is_refused_with_a_sentence(name: str, value: str) -> None:
+def test_an_invalid_number_is_refused_with_a_message(name: str, value: str) -> None:
     with pytest.raises(SecretRefused, match=f"{name} must be a whole number from"):
         check_secret(name, value, allow_http=False)
 

@@ -99,7 +99,7 @@ def test_the_output_explains_how_to_allow_deletions_over_the_limit(tenant: Tenan
     assert server.users() == []
 
 
-def test_invalid_arguments_are_reported_in_a_sentence(stream: EventStream) -> None:
+def test_invalid_arguments_are_reported_in_one_message(stream: EventStream) -> None:
     for arguments, text in (
         (["est_nobody"], "There is no event stream est_nobody"),
         ([stream.pk, "--yes", "--match", "employeeNumber"], "needs the expression"),

@@ -105,7 +105,7 @@ def kinds_in(account: Account) -> list[str]:
     return sorted(EnrolledFactor.objects.of(account.tenant.pk).filter(is_confirmed=True).values_list("kind", flat=True))
 
 
-def test_a_setup_of_another_session_of_the_user_cannot_be_confirmed_here(open_account: Account) -> None:
+def test_a_setup_cannot_be_confirmed_in_another_session_of_the_user(open_account: Account) -> None:
     mine, thief = open_account.browser, elsewhere(open_account)
     secret = secret_on(begun(mine, "totp"))
     assert thief.get(f"/account/{ADD}/totp").location == f"/account/{ADD}?failed=setup-over"

@@ -183,7 +183,7 @@ def test_an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_
     assert (Job.objects.of(account.tenant.pk).count(), EmailTicket.objects.of(account.tenant.pk).count()) == (jobs, 0)
 
 
-def test_of_two_users_who_want_one_address_the_first_to_confirm_gets_it(account: Account) -> None:
+def test_an_address_that_another_user_has_by_now_cannot_be_confirmed(account: Account) -> None:
     ticket = ask(account)
     person(account.connection, email="new@example.test")
     assert confirm(account, ticket).status == 410

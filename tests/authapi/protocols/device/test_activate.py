@@ -170,7 +170,7 @@ def test_the_code_of_another_tenant_is_unknown(tv: Television) -> None:
 
 
 @pytest.mark.parametrize("few", ["USER_CODES_OF_PLACE", "USER_CODES_OF_BROWSER", "USER_CODES_OF_STRANGERS"])
-def test_wrong_codes_are_limited_by(tv: Television, monkeypatch: pytest.MonkeyPatch, few: str) -> None:
+def test_wrong_codes_are_limited_per_ip_address_per_browser_and_in_total(tv: Television, monkeypatch: pytest.MonkeyPatch, few: str) -> None:
     monkeypatch.setattr(f"authapi.protocols.device.guesses.{few}", Bucket(f"few_{few}_{tv.tenant.pk}", 2, 3600.0))
     code = tv.begin()
     assert [tv.enter("BBBB-BBBB").status for _ in range(3)] == [400, 400, 429]

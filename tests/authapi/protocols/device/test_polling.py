@@ -118,7 +118,7 @@ def test_a_device_that_was_allowed_but_polled_too_late_gets_no_tokens(tv: Televi
     assert tv.error() == (403, "expired_token")
 
 
-def test_a_device_that_a_user_refused_gets_an_error_that_says_so(tv: Television) -> None:
+def test_a_device_that_a_user_refused_gets_access_denied(tv: Television) -> None:
     tv.begin()
     assert tv.browser.submit(tv.ask(), answer="deny").location.endswith("/activate/denied")
     assert tv.error() == (403, "access_denied")
@@ -155,7 +155,7 @@ def test_a_client_that_lost_the_grant_gets_no_tokens(tv: Television) -> None:
 
 
 @pytest.mark.parametrize("change", [{"blocked": True}, {"password": "Another-Horse-8-Battery"}], ids=["a block", "a new password"])
-def test_an_allowed_code_ends_with(tv: Television, change: dict[str, Any]) -> None:
+def test_an_allowed_code_becomes_invalid_if_the_user_is_blocked_or_changes_the_password(tv: Television, change: dict[str, Any]) -> None:
     allowed(tv)
     update_user(tenant_id=tv.tenant.pk, user_id=tv.user.user_id, changes=change)
     assert tv.error() == (403, "access_denied")
@@ -163,7 +163,7 @@ def test_an_allowed_code_ends_with(tv: Television, change: dict[str, Any]) -> No
 
 def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(tv: Television) -> None:
     allowed(tv)
-    # The update bypasses the other effects of a block.
+    # Set only the column: `update_user` would also end the request.
     QuerySet.update(User.objects.of(tv.tenant.pk).filter(pk=tv.user.pk), blocked=True)
     assert tv.error() == (403, "unauthorized")
     assert tv.row.used_at is None
@@ -247,7 +247,7 @@ def test_a_client_whose_tokens_must_be_bound_keeps_its_code_until_it_sends_a_pro
     assert tv.row.used_at is None
 
 
-def test_of_two_users_who_answer_at_the_same_time_the_first_one_decides(tv: Television) -> None:
+def test_a_second_answer_is_refused(tv: Television) -> None:
     allowed(tv)
     session, _ = session_of(person(tv.connection, email="eve@example.test"))
     late = Approval(session, "", ("openid",), None, "")

@@ -339,7 +339,7 @@ def test_a_grant_without_a_page_refuses_details_instead_of_ignoring_them(bank: B
     assert refused(answer) == "This grant does not accept authorization_details."
 
 
-def test_another_tenant_does_not_know_the_types(bank: Bank, tenant: Tenant) -> None:
+def test_the_types_of_a_tenant_are_invalid_in_another_tenant(bank: Bank, tenant: Tenant) -> None:
     from identity.services.tenants import create_tenant
 
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
