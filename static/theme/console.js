@@ -18,13 +18,15 @@
     document.addEventListener('click', (event) => {
         document.querySelectorAll('.menu[open]').forEach((menu) => { menu.open = menu.contains(event.target); });
     });
-    document.querySelectorAll('button[data-copy]').forEach((button) => {
-        if (!navigator.clipboard) return;
-        button.hidden = false;
-        button.addEventListener('click', async () => {
+    if (navigator.clipboard) {
+        document.documentElement.classList.add('has-clipboard');
+        // One listener for all buttons: a page that refreshes itself gets new ones.
+        document.addEventListener('click', async (event) => {
+            const button = event.target.closest('button[data-copy]');
+            if (!button) return;
             await navigator.clipboard.writeText(button.dataset.copy);
             button.classList.add('copied');
             setTimeout(() => button.classList.remove('copied'), 1500);
         });
-    });
+    }
 }

@@ -5,13 +5,13 @@
     const pause = seconds(document);
 
     const refresh = async () => {
-        const shown = document.getElementById('content-main');
+        const shown = document.getElementById('content');
         if (document.hidden || shown.contains(document.activeElement) || !document.getSelection().isCollapsed) return true;
         const answer = await fetch(location.href, { credentials: 'same-origin', cache: 'no-store' });
         if (!answer.ok || answer.redirected) return true;
         const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-        const fresh = page.getElementById('content-main');
-        if (fresh) shown.replaceWith(document.adoptNode(fresh));
+        const fresh = page.getElementById('content');
+        if (fresh) shown.replaceChildren(...document.adoptNode(fresh).childNodes);
         return seconds(page) > 0;
     };
 
