@@ -156,7 +156,7 @@ class UnreadBodies:
         for key in body.keys:
             self._of_addresses[key.name] += size
             if self._of_addresses[key.name] <= 0:
-                del self._of_addresses[key.name]
+                self._of_addresses.pop(key.name, None)
 
 
 def _holder(body: Body) -> str | int:

@@ -17,7 +17,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Directory for files of the embedded servers and the demo."))
 
 # --- Secrets: four key lists, newest key first; old keys stay until no data refers to them -----------------------------
-SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions and the one-time links sent to users.")
+SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions and one-time links of people.")
 ENCRYPTION_KEYS = env.keys("ENCRYPTION_KEYS", "", "Keys that encrypt secrets at rest (AES-256-GCM).")
 DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the stored digests of client secrets.")
 CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; removing one invalidates its cursors.")
@@ -44,7 +44,7 @@ TRUSTED_PROXIES = env.networks(
 STAFF_SECOND_FACTOR = env.text(
     "STAFF_SECOND_FACTOR",
     "operators",
-    "Accounts that must have a second factor in the admin: none; platform operators; platform operators and administrators; all.",
+    "Accounts that must have a second factor in the admin: none, platform operators, these and administrators, or all.",
     choices=("off", "operators", "administrators", "all"),
 )
 STAFF_PROOF_MINUTES = env.integer(
@@ -55,7 +55,7 @@ STAFF_PROOF_MINUTES = env.integer(
     maximum=1440,
 )
 
-# --- Product names in events and identifiers --------------------------------------------------------------------------
+# --- Brand on the wire ------------------------------------------------------------------------------------------------
 EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
 EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")
 # Tests turn it off, because tests of several strategies share a database.
@@ -66,9 +66,7 @@ DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of 
 WEB_ROLE = env.text(
     "WEB_ROLE", "all", "Requests that a web process serves: all, all but /events, or only /events.", choices=("all", "app", "stream")
 )
-WEB_SYNC_LIMIT = env.integer(
-    "WEB_SYNC_LIMIT", 12, "Maximum synchronous requests that a web process runs at once; also the size of its database pool.", minimum=1
-)
+WEB_SYNC_LIMIT = env.integer("WEB_SYNC_LIMIT", 12, "Synchronous requests a web process runs at once; also its pool size.", minimum=1)
 DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
 REDIS_URL = env.secret("REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server; no event is lost when it fails.")
 REDIS_PREFIX = env.text("REDIS_PREFIX", "identity", "Prefix of every key and channel in Redis.")
@@ -84,25 +82,21 @@ DATABASES = {"default": database_settings(DATABASE_URL, pool_size=WEB_SYNC_LIMIT
 # --- Events and the stream --------------------------------------------------------------------------------------------
 EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; a larger change is refused with 413.", minimum=4096)
 EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effect="Run the numbering thread in this process.")
-EVENTS_SWEEPER_ENABLED = env.flag(
-    "EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker record changes whose events were not recorded yet."
-)
+EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker record leftover marks as events.")
 EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
 EVENTS_LIFETIME_SECONDS = env.number(
     "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; each ends after 80 to 100 % of it.", minimum=0.1
 )
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
-    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Seconds after which a blocked write closes the stream.", minimum=0.1
+    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1
 )
 EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field clients receive.", minimum=100)
-EVENTS_RING_BYTES = env.integer(
-    "EVENTS_RING_BYTES", 64 * 1024 * 1024, "Maximum bytes in which one process buffers recent events for its streams.", minimum=1024 * 1024
-)
+EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)
 EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer(
-    "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; further streams get 403.", minimum=1
+    "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; more get 403.", minimum=1
 )
 EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer(
-    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Maximum open streams per process; further streams get 503.", minimum=1
+    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Maximum open streams per process; more get 503.", minimum=1
 )
 EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Lifetime of a connection slot without renewal.", minimum=1)
 EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which open streams are closed at shutdown.")
@@ -131,11 +125,7 @@ AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Life
 SIGN_IN_LOG_DAYS = env.number(
     "SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log and of the administrative log are kept.", minimum=1 / 24
 )
-SIGNING_KEY_DAYS = env.integer(
-    "SIGNING_KEY_DAYS",
-    90,
-    "Days that a key signs before it is rotated; 0: keys are rotated only by hand (`manage.py rotate_signing_keys`).",
-)
+SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0: only the command rotates keys.")
 AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "Maximum duration of a login.", minimum=60)
 REGISTERED_CLIENTS_MAX = env.integer("REGISTERED_CLIENTS_MAX", 10_000, "Maximum self-registered clients per tenant.", minimum=1)
 DEVICE_CODE_SECONDS = env.integer("DEVICE_CODE_SECONDS", 900, "Lifetime of device and user codes.", minimum=60, maximum=3600)
@@ -147,17 +137,14 @@ RATE_LIMITS_ENABLED = env.flag(
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
 FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
-    "FAILED_AUTHENTICATIONS_PER_MINUTE",
-    60,
-    "Refused requests and tokens per IP address, tenant and minute; further requests get 429.",
-    minimum=1,
+    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests and tokens per address, tenant and minute; more get 429.", minimum=1
 )
-ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and IP address.", minimum=1)
-ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Burst of requests for pages and keys per IP address.", minimum=1)
+ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and address.", minimum=1)
+ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Burst of requests for pages and keys per address.", minimum=1)
 ANONYMOUS_RATE_PER_SECOND = env.integer(
     "ANONYMOUS_RATE_PER_SECOND",
     500,
-    "Requests for pages and keys per second and tenant that are allowed in total to IP addresses over their own limit.",
+    "Additional requests for pages and keys per second and tenant, for addresses above their own limit.",
     minimum=1,
 )
 
@@ -166,28 +153,23 @@ UNREAD_BODY_BYTES = env.integer(
     "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Maximum bytes of unfinished and unanswered bodies in a process.", minimum=1024 * 1024
 )
 UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
-    "UNREAD_BODY_BYTES_PER_ADDRESS",
-    4 * 1024 * 1024,
-    "Maximum bytes of unfinished and unanswered bodies from one IP address.",
-    minimum=1024 * 1024,
+    "UNREAD_BODY_BYTES_PER_ADDRESS", 4 * 1024 * 1024, "Maximum bytes of these bodies from one address.", minimum=1024 * 1024
 )
 
 # --- Management interface ---------------------------------------------------------------------------------------------
-OFFSET_LIMIT = env.integer(
-    "OFFSET_LIMIT", 0, "Number of rows that can be reached with `page`; a later page gets 400. 0: no limit.", minimum=0
-)
+OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows that a list pages through by number; beyond, 400. 0 is no limit.", minimum=0)
 USER_SEARCH_TIMEOUT_MS = env.integer(
     "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; then 503.", minimum=50
 )
 USER_SEARCH_COUNT_LIMIT = env.integer(
     "USER_SEARCH_COUNT_LIMIT",
     1_000,
-    "Maximum matches that a user search counts; if there are more, `total` is this number plus one. 0 counts all.",
+    "Maximum matches that a user search counts; more show as this number plus one in `total`. 0 counts all.",
     minimum=0,
 )
 
 IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Maximum size of a user import.", minimum=1024)
-IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Maximum imports of a tenant at once; a further import gets 429.", minimum=1)
+IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Concurrent imports of a tenant; more get 429.", minimum=1)
 IMPORT_ERRORS_KEPT = env.integer(
     "IMPORT_ERRORS_KEPT", 10_000, "Failed rows of an import that are stored; more are only counted.", minimum=1
 )
@@ -197,7 +179,7 @@ AUDIT_RETENTION_DAYS = env.number(
 )
 JOB_RETENTION_DAYS = env.number("JOB_RETENTION_DAYS", 7.0, "How long finished jobs, their errors and their files are kept.")
 EXPORT_LINK_SECONDS = env.integer("EXPORT_LINK_SECONDS", 60, "Lifetime of the link to an exported file.", minimum=1)
-EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Lifetime of a link that verifies an email address.", minimum=0.001)
+EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Lifetime of a link that verifies an e-mail address.", minimum=0.001)
 
 # --- Mail -------------------------------------------------------------------------------------------------------------
 EMAIL_URL = env.secret("EMAIL_URL", "", "Mail server: smtp://user:password@host:587, smtps://..., console:, file:/directory.")
@@ -213,21 +195,19 @@ SMS_URL = env.secret(
 )
 SMS_SENDER = sms_settings(SMS_URL)
 SMS_COUNTRIES = env.listing("SMS_COUNTRIES", "", "Allowed destination countries of text messages, such as DE,AT; empty: all.")
-TWILIO_BASE_URL = env.text("TWILIO_BASE_URL", "https://api.twilio.com", "URL of the Twilio API for accounts of tenants.")
+TWILIO_BASE_URL = env.text("TWILIO_BASE_URL", "https://api.twilio.com", "Address of the Twilio API for accounts of tenants.")
 
 # --- Breached passwords -----------------------------------------------------------------------------------------------
 BREACHED_PASSWORDS_FILE = env.text(
     "BREACHED_PASSWORDS_FILE",
     "",
-    "Path of the list of breached passwords, which `manage.py breached_passwords` creates. Empty: there is no list.",
+    "Path of the list of breached passwords, which manage.py breached_passwords makes. Empty: there is no list.",
 )
 BREACHED_PASSWORDS_URL = env.text(
-    "BREACHED_PASSWORDS_URL",
-    "https://api.pwnedpasswords.com/range/",
-    "URL of the range API from which `manage.py breached_passwords refresh` downloads the list.",
+    "BREACHED_PASSWORDS_URL", "https://api.pwnedpasswords.com/range/", "Range interface that manage.py breached_passwords refresh asks."
 )
 
-# --- Deletion of a tenant ---------------------------------------------------------------------------------------------
+# --- The end of a tenant ----------------------------------------------------------------------------------------------
 TENANT_DELETION_GRACE_DAYS = env.number("TENANT_DELETION_GRACE_DAYS", 0.0, "How long a tenant's deletion can be undone.")
 TENANT_DRAIN_SECONDS = env.number(
     "TENANT_DRAIN_SECONDS", 3600.0, "How long a deleted tenant's streams may take to deliver remaining events."
@@ -236,33 +216,20 @@ TENANT_DRAIN_SECONDS = env.number(
 # --- Provisioning -----------------------------------------------------------------------------------------------------
 DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")
 DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Random addition to a delay, as a share of it.")
-DELIVERY_LEASE_SECONDS = env.number(
-    "DELIVERY_LEASE_SECONDS",
-    45.0,
-    "Time after which another worker may take over the deliveries of a user if the first worker has stored no result.",
-    minimum=1,
-)
+DELIVERY_LEASE_SECONDS = env.number("DELIVERY_LEASE_SECONDS", 45.0, "How long one worker owns a lane without settling.", minimum=1)
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
-DELIVERY_SWEEP_SECONDS = env.number(
-    "DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two searches for due deliveries that no worker runs.", minimum=0.1
-)
-DELIVERY_NUDGE_SECONDS = env.number(
-    "DELIVERY_NUDGE_SECONDS", 30.0, "Time after which an unanswered worker notification counts as lost and is sent again.", minimum=0.1
-)
+DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
+DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which the message for a lane counts as lost.", minimum=0.1)
 DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Notify workers at once when there is work.")
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
-BREAKER_FAILURES = env.integer(
-    "BREAKER_FAILURES", 20, "Consecutive failures after which deliveries of a stream are paused (the stream is held); 0: never."
-)
-BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of different users among the failures of `BREAKER_FAILURES`.", minimum=1)
-BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 responses after which a stream is held; 0: never.")
+BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures that hold a stream; 0: never.")
+BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of users among these failures.", minimum=1)
+BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 responses that hold a stream; 0: never.")
 BREAKER_FORBIDDEN_USERS = env.integer(
-    "BREAKER_FORBIDDEN_USERS",
-    2,
-    "Consecutive users with a 403 response after which a stream is held. 0: never, and no test after a 403 that users can be read.",
+    "BREAKER_FORBIDDEN_USERS", 2, "Consecutive users with 403 responses that hold a stream; 0: never, and no check whether reading works."
 )
-BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two trial deliveries of a held stream.", minimum=0.1)
+BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
 DELETIONS_BY_NAME_PER_HOUR = env.integer(
     "DELETIONS_BY_NAME_PER_HOUR",
     5,
@@ -280,24 +247,20 @@ NOT_FOUND_ALERT_PERCENT = env.integer(
     20,
     "Alert when this percentage of a stream's events in a day concern users that its server does not find; 0: never.",
 )
-NOT_FOUND_ALERT_USERS = env.integer(
-    "NOT_FOUND_ALERT_USERS", 10, "Minimum number of such events before `NOT_FOUND_ALERT_PERCENT` raises an alert.", minimum=1
-)
+NOT_FOUND_ALERT_USERS = env.integer("NOT_FOUND_ALERT_USERS", 10, "Minimum number of these events for that alert.", minimum=1)
 DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
     "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "Period in which the same alert of a stream is sent only once.", minimum=60
 )
-ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL", "", "URL that receives the alerts of all tenants, in addition to mail; empty: none.")
-ALERT_WEBHOOK_SECRET = env.secret(
-    "ALERT_WEBHOOK_SECRET", "", "Key that signs requests to `ALERT_WEBHOOK_URL` (Standard Webhooks): whsec_ and base64."
-)
+ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL", "", "Address that alerts of all tenants are posted to besides mail; empty: none.")
+ALERT_WEBHOOK_SECRET = env.secret("ALERT_WEBHOOK_SECRET", "", "Key that signs these posts (Standard Webhooks): whsec_ and base64.")
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Private networks that outbound requests may reach.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
 PROVIDER_ADDRESSES = env.replacements(
     "PROVIDER_ADDRESSES",
-    "URLs to use instead of the standard ones of a social provider, as strategy.name=URL, such as for GitHub Enterprise.",
+    "Replaced addresses of social providers, as strategy.name=address: for GitHub Enterprise, or a moved provider.",
 )
-DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: the name servers of the machine.")
+DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: those of the machine.")
 DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the proof of a custom domain.", minimum=0.1)
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
@@ -306,9 +269,7 @@ vars().update(celery_settings(redis_url=REDIS_URL, prefix=REDIS_PREFIX, data_dir
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "Minimum severity of logged lines.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
-LOG_FORMAT = env.text(
-    "LOG_FORMAT", "console", "Format of a log line: plain text, or one JSON object per line.", choices=("console", "json")
-)
+LOG_FORMAT = env.text("LOG_FORMAT", "console", "Readable lines, or one JSON object each.", choices=("console", "json"))
 LOGGING = logging_settings(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 configure_structlog()
 

@@ -57,7 +57,7 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         ("Event", {"fields": ("event", "rebuilt_event"), "classes": _FOLDED}),
         ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution"), "classes": _FOLDED}),
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), "classes": _FOLDED}),
-        ("All fields", {"fields": ("about_user", *_IDS, *_FAILURE), "classes": _FOLDED}),
+        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": _FOLDED}),
     )
     readonly_fields = ("stream", "about_user", *_BODIES)
     actions = (redeliver_selected, decide_selected)

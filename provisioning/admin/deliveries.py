@@ -108,7 +108,7 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
     search_help_text = "An event id (evt_…) or a stream id (est_…)."
     fieldsets = (
         ("Times", {"fields": _TIMES, "classes": ("collapse",)}),
-        ("All fields", {"fields": ("about_user", *_IDS, *_FAILURE), "classes": ("collapse",)}),
+        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": ("collapse",)}),
     )
     readonly_fields = ("stream", "about_user", "next_attempt", "detail_text")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."

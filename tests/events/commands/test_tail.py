@@ -180,7 +180,7 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     token = target.token()
     done = run("tail", *reached(target), "--from", str(blocks[0].id), "--json", "--max", "2", EVENTS_TOKEN=token)
     assert done.returncode == 4
-    assert "are gone" in done.stderr
+    assert "no longer available" in done.stderr
     command = next(
         line.removeprefix("to read the remaining events: ")
         for line in done.stderr.splitlines()

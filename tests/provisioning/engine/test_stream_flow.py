@@ -29,7 +29,7 @@ def test_each_hour_has_its_success_rate_and_its_times(tenant: Tenant) -> None:
     deliver(tenant, 3, "dead", at=starts[-2], seconds=900)
     deliver(tenant, 4, "todo", at=starts[-1], seconds=0)
     deliver(tenant, 5, "delivered", at=starts[0] - HOUR, seconds=5)
-    deliver(tenant, 6, "delivered", at=starts[-2], seconds=5, stream="est_other")
+    deliver(tenant, 6, "delivered", at=starts[-2], seconds=5, stream=f"est_{tenant.pk}")
 
     flows = flow_by_hour(STREAM, since=starts[0])
 
