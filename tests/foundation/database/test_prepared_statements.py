@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -13,6 +14,7 @@ from psycopg import errors
 
 from events.log.reading import read_pool
 from foundation.database.prepared_statements import Line, LinePool, Statement
+from tests.deadlines import eventually
 
 Result = TypeVar("Result")
 Pool = LinePool
@@ -137,6 +139,15 @@ def _terminate(pid: int) -> None:
         # The statement is running by then, or is cut before it started.
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     connection.close()
+    # The server reports the end before the process has closed its socket. The process of a remote server is not in /proc.
+    eventually(lambda: not _is_alive(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return "postgres" in Path(f"/proc/{pid}/comm").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_server_that_stops_answering_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
