@@ -5,6 +5,9 @@ from __future__ import annotations
 from tests.peers.hosted.walk import Walk
 from tests.peers.hosted.world import PASSKEY_EMAIL
 
+_AUTHENTICATOR = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}
+_REPORT = "document.querySelector('[name=can_make_passkeys]')"
+
 
 def log_in(walk: Walk) -> None:
     walk.ask("with passkeys")
@@ -14,9 +17,15 @@ def log_in(walk: Walk) -> None:
 
 
 def offer(walk: Walk) -> None:
+    if walk.has_script:
+        # The script of the page asks the browser and reports the authenticator.
+        walk.page.send("WebAuthn.enable", enableUI=False)
+        walk.page.send("WebAuthn.addVirtualAuthenticator", options=_AUTHENTICATOR)
     walk.ask("with passkeys")
-    # A browser with an authenticator sends this value; its script sets it.
-    walk.page.evaluate("document.querySelector('[name=can_make_passkeys]').value = '1'")
+    if walk.has_script:
+        walk.page.until(f"{_REPORT}.value === '1'")
+    else:
+        walk.page.evaluate(f"{_REPORT}.value = '1'")
     walk.submit_login(PASSKEY_EMAIL)
     walk.look("Log in faster next time", "Create a passkey")
     walk.submit("button[value=later]")
