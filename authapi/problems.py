@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from authapi.failures.requests import TOO_MANY_REQUESTS
 from authapi.tokens.verifying import TokenRefused
+from foundation.database.engine.base import CommitInDoubt
 from identity.services.failures import AlreadyExists, BeingDeleted, Conflict, Invalid, NotFound, ServiceError
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,9 @@ def _problem(error: Exception) -> ApiProblem:
             return _service_refusal(error)
         case exceptions.APIException() | ModelInvalid() | Http404() | PermissionDenied():
             return _refusal(error)
+        case CommitInDoubt():
+            logger.error("The connection to the database failed during a commit.")
+            return ApiProblem(503, "The change may have been saved. Read it before you try again.", headers={"Retry-After": "2"})
         case OperationalError() | InterfaceError():
             logger.error("The database did not answer: %s", type(error).__name__)
             return ApiProblem(503, "The service cannot answer right now. Try again.", headers={"Retry-After": "2"})

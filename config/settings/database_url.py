@@ -7,12 +7,20 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+# A server that died without closing its connections is noticed in 15 to 25 seconds instead of in hours.
+_LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
+# Of several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
+_SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
+# A pool waits longer after each failed connection. After this many seconds it gives up, and the next request tries again at once.
+_POOL_RECONNECT_SECONDS = 5.0
+
 
 def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
-    """Return Django's database settings for `postgresql://user:password@host:port/name?host=/socket/dir`.
+    """Return Django's database settings for `postgresql://user:password@host:port,host:port/name?option=value`.
 
-    A `host` in the query takes precedence (a socket directory). `pool_size` 0 means one connection per thread, opened and closed
-    with each request. Raises `ImproperlyConfigured` for another scheme or a URL without a database name.
+    Several hosts, separated by commas, are the servers of one cluster, and the one that accepts writes is used. A `host` in the query
+    takes precedence (a socket directory); other options go to libpq. `pool_size` 0 means one connection per thread, opened and closed
+    with each request. Raises `ImproperlyConfigured` for another scheme, a URL without a database name, and an invalid port.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
@@ -20,25 +28,54 @@ def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
     name = unquote(parts.path.lstrip("/"))
     if not name:
         raise ImproperlyConfigured("DATABASE_URL names no database: postgresql://user@host:5432/<database>.")
+    account, _, servers = parts.netloc.rpartition("@")
+    user, _, password = account.partition(":")
     query = dict(parse_qsl(parts.query))
-    options: dict[str, Any] = {
-        # Identifies a backend in pg_stat_activity, and limits the resources of one web request.
-        "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
-    }
-    if pool_size:
-        options["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 2.0, "max_lifetime": 3600.0}
-    host = query.pop("host", "") or parts.hostname or ""
-    options.update(query)
+    hosts, ports = _hosts_and_ports(servers)
+    host, port = query.pop("host", "") or hosts, query.pop("port", "") or ports
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "foundation.database.engine",
         "NAME": name,
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
+        "USER": unquote(user),
+        "PASSWORD": unquote(password),
         "HOST": host,
-        "PORT": str(parts.port or ""),
+        "PORT": port,
         "CONN_MAX_AGE": 0,
         # A pooled connection that died with its server is replaced before a request uses it.
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
-        "OPTIONS": options,
+        "OPTIONS": _options(host, pool_size) | query,
     }
+
+
+def _options(host: str, pool_size: int) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        # Limits the resources of one web request.
+        "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
+    }
+    if pool_size:
+        options["pool"] = {
+            "min_size": 1,
+            "max_size": pool_size,
+            "timeout": 2.0,
+            "max_lifetime": 3600.0,
+            "reconnect_timeout": _POOL_RECONNECT_SECONDS,
+        }
+    if host and not host.startswith("/"):
+        options |= _LIVENESS
+    if "," in host:
+        options |= _SEVERAL_SERVERS
+    return options
+
+
+def _hosts_and_ports(servers: str) -> tuple[str, str]:
+    """Split `a:5432,b` into libpq's lists `a,b` and `5432,`, where an empty port means the default."""
+    hosts, ports = [], []
+    for server in servers.split(","):
+        place = urlsplit(f"//{server}")
+        try:
+            ports.append(str(place.port or ""))
+        except ValueError as error:
+            raise ImproperlyConfigured(f"DATABASE_URL has an invalid port: {error}. Several servers: host:5432,host:5432.") from error
+        hosts.append(place.hostname or "")
+    return ",".join(hosts), ",".join(ports) if any(ports) else ""

@@ -22,6 +22,8 @@ from psycopg_pool import AsyncConnectionPool
 _PATIENCE_SECONDS = 15.0
 # Connections reserved while idle: one for each reading tail, and one for everything else.
 _LINES_KEPT = 3
+# psycopg's pool waits longer after each failed connection. After this many seconds it gives up, and the next statement tries again.
+_RECONNECT_SECONDS = 5.0
 
 Value = str | int | datetime | None | list[str] | list[int]
 Row = tuple[Any, ...]
@@ -164,7 +166,7 @@ class LinePool(AsyncConnectionPool[Handle]):
     """psycopg's pool, with `kept` of its connections reserved for prepared statements."""
 
     def __init__(self, *, kept: int = _LINES_KEPT, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(reconnect_timeout=_RECONNECT_SECONDS, **options)
         self._kept = kept
         self._lines: list[Line] = []
 

@@ -1,0 +1,57 @@
+"""Django's PostgreSQL backend, aware of failover. Decision: docs/adr/0124.
+
+It differs in two errors. A write that a standby refuses (SQLSTATE 25006) means that the server was demoted: the connection is closed,
+so that the next one reaches the new primary. A connection that fails during COMMIT leaves open whether the transaction was saved.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import psycopg
+from django.db.backends.postgresql import base
+from django.db.utils import DatabaseErrorWrapper as DjangoErrorWrapper
+from django.db.utils import OperationalError
+from django.utils.functional import cached_property
+from psycopg.errors import ReadOnlySqlTransaction
+
+
+class NotThePrimary(OperationalError):
+    """The server accepts no writes: it was demoted, or is a standby. Nothing was saved."""
+
+
+class CommitInDoubt(OperationalError):
+    """The connection failed during COMMIT: the transaction is either saved as a whole or not at all."""
+
+
+class DatabaseErrorWrapper(DjangoErrorWrapper):
+    """Django's translation of psycopg's errors, with `NotThePrimary`."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, ReadOnlySqlTransaction):
+            self.wrapper.errors_occurred = True
+            # A pool discards a closed connection. In a transaction, Django drops it at the end of the outermost block.
+            if self.wrapper.connection is not None:
+                self.wrapper.connection.close()
+            if not self.wrapper.in_atomic_block:
+                self.wrapper.close()
+            raise NotThePrimary("the server accepts no writes") from error
+        super().__exit__(kind, error, trace)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection to the primary server."""
+
+    @cached_property
+    def wrap_database_errors(self) -> DatabaseErrorWrapper:
+        return DatabaseErrorWrapper(self)
+
+    def _commit(self) -> Any:
+        raw = self.connection
+        try:
+            return super()._commit()
+        except OperationalError as error:
+            if isinstance(error.__cause__, psycopg.OperationalError) and raw is not None and raw.closed:
+                raise CommitInDoubt("the connection failed during COMMIT") from error
+            raise

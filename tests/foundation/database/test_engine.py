@@ -1,0 +1,72 @@
+"""Errors of a server that loses its role: a refused write closes the connection, and a failed commit is reported as in doubt."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from authapi.problems import exception_handler
+from events.log.numbering import open_connection
+from events.models import Tally
+from foundation.database.engine.base import CommitInDoubt, NotThePrimary
+from tests.deadlines import eventually
+
+
+def kill_the_server_process(pid: int) -> None:
+    with open_connection() as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [pid])
+        eventually(lambda: other.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone() == (0,))
+
+
+def own_pid() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        pid: int = cursor.fetchone()[0]
+    return pid
+
+
+def test_a_write_that_a_standby_refuses_closes_the_connection(committed_db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+    before = own_pid()
+
+    with pytest.raises(NotThePrimary):
+        Tally.objects.create(name="refused")
+
+    assert own_pid() != before
+    Tally.objects.create(name="accepted")
+    Tally.objects.filter(name="accepted").delete()
+
+
+def test_a_refused_write_ends_its_transaction_and_the_next_transaction_works(committed_db: None) -> None:
+    with pytest.raises(NotThePrimary), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        Tally.objects.create(name="refused")
+
+    with transaction.atomic():
+        assert not Tally.objects.filter(name="refused").exists()
+
+
+def test_a_connection_that_fails_during_commit_leaves_the_transaction_in_doubt(committed_db: None) -> None:
+    with pytest.raises(CommitInDoubt), transaction.atomic():
+        Tally.objects.create(name="in doubt")
+        kill_the_server_process(own_pid())
+
+    assert not Tally.objects.filter(name="in doubt").exists()
+
+
+def test_a_connection_that_fails_before_commit_is_not_in_doubt(committed_db: None) -> None:
+    with pytest.raises(OperationalError) as failed, transaction.atomic():
+        kill_the_server_process(own_pid())
+        Tally.objects.create(name="lost")
+
+    assert not isinstance(failed.value, CommitInDoubt)
+
+
+def test_a_commit_in_doubt_tells_the_client_that_the_change_may_have_been_saved() -> None:
+    answer = exception_handler(CommitInDoubt(), {})
+
+    assert answer.status_code == 503
+    assert answer.data["message"] == "The change may have been saved. Read it before you try again."
+    assert answer.headers["Retry-After"] == "2"
