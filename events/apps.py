@@ -19,4 +19,4 @@ class EventsConfig(AppConfig):
         tripwire.connect()
         # Purge the head first, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.
         # Marks go last: a late change of a recorded row leaves one.
-        purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally"))
+        purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally", "Timeline"))

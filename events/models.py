@@ -79,6 +79,7 @@ class Head(models.Model):
     floor = models.BigIntegerField(default=0, help_text="The last position that was pruned.")
     floor_recorded_at = models.DateTimeField(null=True, help_text="When the last pruned event was recorded.")
     stream_id = models.CharField(max_length=26, unique=True, default=new_stream_id, help_text="The built-in stream of subscriptions.")
+    timeline = models.BigIntegerField(null=True, help_text="The timeline of PostgreSQL on which the log was last numbered.")
 
     def __str__(self) -> str:
         return f"{self.tenant_id}@{self.position}"
@@ -95,6 +96,21 @@ class DatabaseIdentity(models.Model):
     class Meta:
         verbose_name_plural = "database identities"
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="events_databaseidentity_single")]
+
+    def __str__(self) -> str:
+        return f"{self.system_identifier}/{self.timeline}"
+
+
+class Timeline(models.Model):
+    """A timeline of PostgreSQL on which logs were numbered; a promotion and a recovery to a point in time begin the next one."""
+
+    system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
+    timeline = models.BigIntegerField()
+    is_replicated = models.BooleanField(default=False, help_text="Every numbering on it waited for a synchronous standby.")
+    noted_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["system_identifier", "timeline"], name="events_timeline_unique")]
 
     def __str__(self) -> str:
         return f"{self.system_identifier}/{self.timeline}"

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
-from events.log import database_identity, restoring
+from events.log import database_identity, restoring, timelines
 from events.log.numbering import open_connection
 from events.log.restoring import LogState
 
@@ -98,7 +98,9 @@ def _confirmed() -> bool:
 def _note(stdout: OutputWrapper, stderr: OutputWrapper) -> int:
     try:
         with open_connection() as database:
-            stdout.write(f"Noted this database: {database_identity.note(database)}.")
+            identity = database_identity.note(database)
+            timelines.confirm(database, identity)
+            stdout.write(f"Noted this database: {identity}.")
     except psycopg.Error as error:
         stderr.write(f"The database server does not report its identity, so the check at start is skipped: {str(error).splitlines()[0]}")
     return 0

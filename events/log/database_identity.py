@@ -14,15 +14,11 @@ from typing import Any
 import psycopg
 
 from events.log.numbering import open_connection
+from events.log.server_identity import Identity, identity_of
 
 logger = logging.getLogger(__name__)
 
 _STATEMENT_TIMEOUT_MS = 3000
-# The timeline of present writes. `pg_control_checkpoint()` shows the timeline of the last checkpoint, which stays old for a while
-# after a promotion, exactly when processes restart.
-_NOW = """
-SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint FROM pg_control_system()
-"""
 _STORED = "SELECT system_identifier, timeline FROM events_databaseidentity"
 _NOTE_FIRST = """
 INSERT INTO events_databaseidentity (id, system_identifier, timeline) VALUES (1, %s, %s) ON CONFLICT (id) DO NOTHING
@@ -31,17 +27,6 @@ _NOTE = """
 INSERT INTO events_databaseidentity (id, system_identifier, timeline) VALUES (1, %s, %s)
 ON CONFLICT (id) DO UPDATE SET system_identifier = EXCLUDED.system_identifier, timeline = EXCLUDED.timeline, noted_at = clock_timestamp()
 """
-
-
-@dataclass(frozen=True)
-class Identity:
-    """A database, as its server identifies it."""
-
-    system_identifier: str
-    timeline: int
-
-    def __str__(self) -> str:
-        return f"system identifier {self.system_identifier}, timeline {self.timeline}"
 
 
 @dataclass(frozen=True)
@@ -84,14 +69,6 @@ def note(database: psycopg.Connection[Any]) -> Identity:
     now = identity_of(database)
     database.execute(_NOTE, [now.system_identifier, now.timeline])
     return now
-
-
-def identity_of(database: psycopg.Connection[Any]) -> Identity:
-    """Query the server. Raises `psycopg.Error` where it refuses, for example on a standby or for a role without the privilege."""
-    row = database.execute(_NOW).fetchone()
-    if row is None:
-        raise psycopg.DataError("the server did not name its database")
-    return Identity(*row)
 
 
 def compare_at_start() -> Difference | None:

@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import connection as django_connection
 
 from events.hints import publish_hint
+from events.log.timelines import DURABLE_COMMIT, IS_REPLICATED, fence_of, follow_replication, hold
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,9 @@ BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
 
-_LOCK_HEAD = "SELECT position, greatest(clock_timestamp(), recorded_at) FROM events_head WHERE tenant_id = %s FOR UPDATE"
+_LOCK_HEAD = f"""
+SELECT position, greatest(clock_timestamp(), recorded_at), timeline, {IS_REPLICATED} FROM events_head WHERE tenant_id = %s FOR UPDATE
+"""  # noqa: S608  (a constant)
 # A separate statement: its snapshot is taken after the lock was granted, so it sees every event that committed before.
 _NUMBER = """
 WITH ready AS (
@@ -58,22 +61,29 @@ class NumberedBatch:
 def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedBatch | None:
     """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; None when the tenant has no log.
 
-    Without a head row the tenant was deleted, and its waiting events are dropped. The transaction is READ COMMITTED: the second
-    statement must see events that committed while the first waited for the lock.
+    After a promotion that may have lost numbered events, the log first gets a new epoch (`events.log.timelines`). Without a head row
+    the tenant was deleted, and its waiting events are dropped. The transaction is READ COMMITTED: the second statement must see
+    events that committed while the first waited for the lock.
     """
     database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    fence = fence_of(database)
     with database.transaction(), database.cursor() as cursor:
-        cursor.execute("SET LOCAL synchronous_commit = on")
+        cursor.execute(DURABLE_COMMIT)
         head = cursor.execute(_LOCK_HEAD, [tenant_id]).fetchone()
         if head is None:
             cursor.execute(_DROP, {"tenant": tenant_id})
             return None
-        position, recorded_at = head
+        position, recorded_at, timeline, is_replicated = head
+        if fence is not None and timeline != fence.identity.timeline:
+            hold(cursor, fence, tenant_id, timeline)
         cursor.execute(_NUMBER, {"tenant": tenant_id, "batch": BATCH, "position": position, "recorded_at": recorded_at})
         count = cursor.rowcount
         if count:
             position += count
             cursor.execute(_MOVE_HEAD, {"tenant": tenant_id, "position": position, "recorded_at": recorded_at})
+    # Replication can end while a commit waits for it, so this is checked after the commit.
+    if fence is not None and (fence.is_replicated or is_replicated):
+        follow_replication(database, fence)
     return NumberedBatch(tenant_id, count, position, recorded_at)
 
 

@@ -28,14 +28,18 @@ class CommitInDoubt(OperationalError):
 class DatabaseErrorWrapper(DjangoErrorWrapper):
     """Django's translation of psycopg's errors, with `NotThePrimary`."""
 
+    def __init__(self, wrapper: base.DatabaseWrapper) -> None:
+        super().__init__(wrapper)
+        self._wrapper = wrapper
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, ReadOnlySqlTransaction):
-            self.wrapper.errors_occurred = True
+            self._wrapper.errors_occurred = True
             # A pool discards a closed connection. In a transaction, Django drops it at the end of the outermost block.
-            if self.wrapper.connection is not None:
-                self.wrapper.connection.close()
-            if not self.wrapper.in_atomic_block:
-                self.wrapper.close()
+            if self._wrapper.connection is not None:
+                self._wrapper.connection.close()
+            if not self._wrapper.in_atomic_block:
+                self._wrapper.close()
             raise NotThePrimary("the server accepts no writes") from error
         super().__exit__(kind, error, trace)
 
@@ -50,7 +54,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _commit(self) -> Any:
         raw = self.connection
         try:
-            return super()._commit()
+            return super()._commit()  # type: ignore[misc]  # missing in the stubs
         except OperationalError as error:
             if isinstance(error.__cause__, psycopg.OperationalError) and raw is not None and raw.closed:
                 raise CommitInDoubt("the connection failed during COMMIT") from error

@@ -192,6 +192,22 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        name="foundation-read-only-server",
+        at="foundation.database.engine.base:DatabaseErrorWrapper.__exit__",
+        old="if isinstance(error, ReadOnlySqlTransaction):",
+        new="if False:",
+        rule="A connection to a demoted primary is closed, so that the next one reaches the new primary.",
+        tests=("tests/foundation/database/test_engine.py",),
+    ),
+    Mutant(
+        name="foundation-commit-in-doubt",
+        at="foundation.database.engine.base:DatabaseWrapper._commit",
+        old="isinstance(error.__cause__, psycopg.OperationalError)",
+        new="False",
+        rule="A caller is told when it is unknown whether a transaction was saved.",
+        tests=("tests/foundation/database/test_engine.py",),
+    ),
+    Mutant(
         name="foundation-hidden-bytes",
         at="foundation.secrets.hidden_values:_plain",
         old="return HIDDEN\n    if isinstance(value, Mapping)",

@@ -1,0 +1,136 @@
+"""The fence of numbering: after a promotion that may have lost numbered events, a log gets a new epoch before its next position.
+
+Each log remembers the timeline of PostgreSQL's WAL on which it was last numbered. A promotion, and a recovery to a point in time, begin
+a new timeline. Nothing numbered was lost if every numbering on the timelines between waited for a synchronous standby: then cursors
+stay valid. Otherwise positions would be assigned a second time, and a client with an earlier cursor would miss the new events at
+these positions, so the epoch is raised and its cursor answers 410. Decision: docs/adr/0124.
+
+Another database cluster (a restored dump, an upgrade) has other timelines; `database_identity` reports it to the operator.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.errors import InsufficientPrivilege
+
+from events.log.epochs import NEXT_EPOCH
+from events.log.server_identity import Identity, identity_of
+
+logger = logging.getLogger(__name__)
+
+# A commit is on the disk of the server, and of its synchronous standby if there is one. A stronger setting of the operator stays.
+DURABLE_COMMIT = """
+SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
+"""
+# `remote_write` and weaker settings acknowledge a commit that no standby has on its disk.
+IS_REPLICATED = "(current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') IN ('on', 'remote_apply'))"
+# A recovery to a chosen point loses later commits, also if they had reached a standby.
+_IS_RECOVERED_TO_A_POINT = """EXISTS (
+    SELECT FROM pg_settings WHERE name LIKE 'recovery\\_target%%' AND setting <> ''
+    AND name NOT IN ('recovery_target_action', 'recovery_target_inclusive', 'recovery_target_timeline')
+)"""
+_NOTE = f"""
+INSERT INTO events_timeline (system_identifier, timeline, is_replicated)
+VALUES (%(system)s, %(timeline)s, {IS_REPLICATED})
+ON CONFLICT (system_identifier, timeline) DO UPDATE SET is_replicated = EXCLUDED.is_replicated
+WHERE events_timeline.is_replicated <> EXCLUDED.is_replicated
+"""  # noqa: S608  (constants)
+_STATE = f"""
+SELECT is_replicated, {_IS_RECOVERED_TO_A_POINT}
+FROM events_timeline WHERE system_identifier = %(system)s AND timeline = %(timeline)s
+"""  # noqa: S608  (constants)
+_LOST = """
+SELECT count(*) FILTER (WHERE is_replicated) < %(timeline)s - %(earlier)s, count(*) FILTER (WHERE timeline = %(earlier)s) > 0
+FROM events_timeline WHERE system_identifier = %(system)s AND timeline >= %(earlier)s AND timeline < %(timeline)s
+"""
+_ADOPT = "UPDATE events_head SET timeline = %(timeline)s WHERE tenant_id = %(tenant)s"
+_RAISE = f"UPDATE events_head SET timeline = %(timeline)s, epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s"  # noqa: S608  (a constant)
+_CONFIRM = """
+UPDATE events_head SET timeline = %(timeline)s WHERE timeline IS DISTINCT FROM %(timeline)s
+"""
+
+
+@dataclass
+class Fence:
+    """The timeline of one connection, which stays the same as long as the connection lives."""
+
+    identity: Identity
+    is_replicated: bool
+    is_recovered_to_a_point: bool
+
+
+# A connection to a standby has no fence: its identity cannot be read, and it accepts no numbering.
+_fences: weakref.WeakKeyDictionary[psycopg.Connection[Any], Fence | None] = weakref.WeakKeyDictionary()
+
+
+def fence_of(database: psycopg.Connection[Any]) -> Fence | None:
+    """Return the fence of the connection, and store its timeline on first use; None if the role may not read the server's identity.
+
+    Call it outside a transaction. Raises `psycopg.Error`, for example on a standby.
+    """
+    if database not in _fences:
+        _fences[database] = _noted(database)
+    return _fences[database]
+
+
+def hold(cursor: psycopg.Cursor[Any], fence: Fence, tenant_id: str, earlier: int | None) -> None:
+    """Raise the epoch of the log if events that were numbered on `earlier` may be lost; remember the present timeline.
+
+    Runs in the numbering transaction, after the lock on the head row and before the first position.
+    """
+    values = {"tenant": tenant_id, "system": fence.identity.system_identifier, "timeline": fence.identity.timeline, "earlier": earlier}
+    is_raised = earlier is not None and _may_be_lost(cursor, fence, values)
+    cursor.execute(_RAISE if is_raised else _ADOPT, values)
+    if is_raised:
+        logger.critical(
+            "the log of %s begins a new epoch: after the promotion from timeline %s to %s, numbered events may be lost",
+            tenant_id,
+            earlier,
+            fence.identity.timeline,
+        )
+
+
+def follow_replication(database: psycopg.Connection[Any], fence: Fence) -> None:
+    """Store whether commits wait for a synchronous standby. Call it after a commit and before its events are announced."""
+    fence.is_replicated, _ = _note(database, fence.identity)
+
+
+def confirm(database: psycopg.Connection[Any], identity: Identity) -> int:
+    """Keep the epochs of all logs on the present timeline, because an operator knows that nothing was lost; return their number."""
+    with database.transaction():
+        return database.execute(_CONFIRM, {"timeline": identity.timeline}).rowcount
+
+
+def _noted(database: psycopg.Connection[Any]) -> Fence | None:
+    try:
+        identity = identity_of(database)
+    except InsufficientPrivilege:
+        logger.warning("numbering cannot detect a failover: grant EXECUTE on pg_control_system() to the role of the service")
+        return None
+    return Fence(identity, *_note(database, identity))
+
+
+def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, bool]:
+    """Store the state of replication; return it, and whether the server was recovered to a chosen point."""
+    with database.transaction(), database.cursor() as cursor:
+        # The commit of this row waits for the standby like those of numbering: if the row survives a failover, they do.
+        cursor.execute(DURABLE_COMMIT)
+        cursor.execute(_NOTE, _values(identity))
+        found = cursor.execute(_STATE, _values(identity)).fetchone()
+    is_stored, is_recovered = found or (False, False)
+    return bool(is_stored), bool(is_recovered)
+
+
+def _may_be_lost(cursor: psycopg.Cursor[Any], fence: Fence, values: dict[str, Any]) -> bool:
+    is_unreplicated, is_known = cursor.execute(_LOST, values).fetchone() or (True, True)
+    # A timeline without a row belongs to another cluster.
+    return bool(is_known and (is_unreplicated or fence.is_recovered_to_a_point))
+
+
+def _values(identity: Identity) -> dict[str, Any]:
+    return {"system": identity.system_identifier, "timeline": identity.timeline}
