@@ -25,6 +25,25 @@ def own_pid() -> int:
     return pid
 
 
+def refused_write() -> None:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        Tally.objects.create(name="refused")
+
+
+def write_before_the_server_dies() -> None:
+    with transaction.atomic():
+        Tally.objects.create(name="in doubt")
+        kill_the_server_process(own_pid())
+
+
+def write_after_the_server_died() -> None:
+    with transaction.atomic():
+        kill_the_server_process(own_pid())
+        Tally.objects.create(name="lost")
+
+
 def test_a_write_that_a_standby_refuses_closes_the_connection(committed_db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
@@ -39,27 +58,23 @@ def test_a_write_that_a_standby_refuses_closes_the_connection(committed_db: None
 
 
 def test_a_refused_write_ends_its_transaction_and_the_next_transaction_works(committed_db: None) -> None:
-    with pytest.raises(NotThePrimary), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION READ ONLY")
-        Tally.objects.create(name="refused")
+    with pytest.raises(NotThePrimary):
+        refused_write()
 
     with transaction.atomic():
         assert not Tally.objects.filter(name="refused").exists()
 
 
 def test_a_connection_that_fails_during_commit_leaves_the_transaction_in_doubt(committed_db: None) -> None:
-    with pytest.raises(CommitInDoubt), transaction.atomic():
-        Tally.objects.create(name="in doubt")
-        kill_the_server_process(own_pid())
+    with pytest.raises(CommitInDoubt):
+        write_before_the_server_dies()
 
     assert not Tally.objects.filter(name="in doubt").exists()
 
 
 def test_a_connection_that_fails_before_commit_is_not_in_doubt(committed_db: None) -> None:
-    with pytest.raises(OperationalError) as failed, transaction.atomic():
-        kill_the_server_process(own_pid())
-        Tally.objects.create(name="lost")
+    with pytest.raises(OperationalError) as failed:
+        write_after_the_server_died()
 
     assert not isinstance(failed.value, CommitInDoubt)
 
