@@ -12,6 +12,7 @@ from tests.factories.models import authapi, events, identity, provisioning
 
 # Models without a factory, each with the reason.
 WITHOUT_A_FACTORY = {
+    "events.timeline": "rows of the whole database, noted by numbering",
     "events.databaseidentity": "one row of the whole database, noted by whichever worker starts first",
     "events.head": "made with its tenant",
     "events.tally": "counts of the whole database, shared by all tests",
