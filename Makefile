@@ -13,7 +13,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ peers: dev ## Install the programs for `make test-peers`
 
 test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
 	@$(PY) -m pytest -q tests/faults
+
+test-cluster: peers ## Run the tests on clusters of PostgreSQL and Redis whose servers are killed, frozen and cut off
+	@$(PY) -m pytest -q tests/cluster
 
 test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help
 	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)

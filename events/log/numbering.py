@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
+# How often a quiet process looks whether commits wait for a synchronous standby again.
+_REPLICATION_SECONDS = 10.0
 
 _LOCK_HEAD = f"""
 SELECT position, greatest(clock_timestamp(), recorded_at), timeline, {IS_REPLICATED} FROM events_head WHERE tenant_id = %s FOR UPDATE
@@ -168,7 +170,7 @@ class Numberer:
 
     def _run(self) -> None:
         database: psycopg.Connection[Any] | None = None
-        looked_at = 0.0
+        looked_at = replication_at = 0.0
         while not self._stopping or self._pending:
             self._wake.wait(_IDLE_SECONDS)
             self._wake.clear()
@@ -178,6 +180,10 @@ class Numberer:
                 if time.monotonic() - looked_at >= _IDLE_SECONDS:
                     self._add(waiting_tenants(database))
                     looked_at = time.monotonic()
+                if time.monotonic() - replication_at >= _REPLICATION_SECONDS:
+                    if (fence := fence_of(database)) is not None:
+                        follow_replication(database, fence)
+                    replication_at = time.monotonic()
                 self._number_pending(database)
             except psycopg.Error as error:
                 # The database is unavailable or the statement was cancelled; no event is lost, because the outbox keeps it.

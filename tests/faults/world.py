@@ -132,8 +132,7 @@ class World:
         self.seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(2**32))
         self.random = random.Random(self.seed)
         print(f"{SEED_VARIABLE}={self.seed}")  # noqa: T201  (a failure is repeated with it)
-        self.postgres = self._start(postgres.prepare(self.directory, durable=True))
-        postgres.ensure_database(self.directory)
+        self._start_database()
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
         self._tenants: list[Seeded] = []
         self._run("manage.py", "migrate", "--verbosity", "0")
@@ -142,7 +141,7 @@ class World:
     def environment(self) -> dict[str, str]:
         return {
             **_TIMES,
-            "DATABASE_URL": postgres.url_of(self.directory),
+            "DATABASE_URL": self.address(),
             "REDIS_URL": valkey.url_of(self.directory),
             "REDIS_PREFIX": "faults",
             "DJANGO_SETTINGS_MODULE": "config.settings.test",
@@ -152,6 +151,10 @@ class World:
             "RATE_LIMITS_ENABLED": "0",
             "EVENTS_MAX_CONNECTIONS_PER_TENANT": "400",
         }
+
+    def address(self, database: str = postgres.DATABASE) -> str:
+        """Return the `DATABASE_URL` of a database on this server."""
+        return postgres.url_of(self.directory, database)
 
     def close(self) -> None:
         self.thaw(self.postgres, self.redis)
@@ -206,7 +209,7 @@ class World:
         deadline = time.monotonic() + 30
         while True:
             try:
-                with psycopg.connect(postgres.url_of(self.directory, database), autocommit=True, connect_timeout=5) as connection:
+                with psycopg.connect(self.address(database), autocommit=True, connect_timeout=5) as connection:
                     cursor = connection.execute(statement.encode(), values)
                     return cursor.fetchall() if cursor.description else []
             except psycopg.OperationalError:
@@ -233,7 +236,7 @@ class World:
         [(position, stream_id)] = self.query("SELECT position, stream_id FROM events_head WHERE tenant_id = %s", tenant.id)
         now = datetime.now(UTC)
         kind = "connection.updated"
-        with psycopg.connect(postgres.url_of(self.directory)) as connection:
+        with psycopg.connect(self.address()) as connection:
             for at in range(position + 1, position + count + 1):
                 event_id = new_event_id()
                 body = encode_envelope(
@@ -336,6 +339,10 @@ class World:
             " WHERE m.tenant_id = %s",
         )
         return {entity: mark for statement in statements for entity, mark in self.query(statement, tenant.id)}
+
+    def _start_database(self) -> None:
+        self.postgres = self._start(postgres.prepare(self.directory, durable=True))
+        postgres.ensure_database(self.directory)
 
     def _start(self, program: Program) -> Process:
         log = self.directory / f"{program.name}.log"
