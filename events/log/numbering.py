@@ -143,6 +143,7 @@ class Numberer:
         self._wake = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
+        self._replication_at = 0.0
 
     def notify(self, tenant_id: str) -> None:
         """Add the tenant to the pending ones; returns at once."""
@@ -170,7 +171,7 @@ class Numberer:
 
     def _run(self) -> None:
         database: psycopg.Connection[Any] | None = None
-        looked_at = replication_at = 0.0
+        looked_at = 0.0
         while not self._stopping or self._pending:
             self._wake.wait(_IDLE_SECONDS)
             self._wake.clear()
@@ -180,10 +181,7 @@ class Numberer:
                 if time.monotonic() - looked_at >= _IDLE_SECONDS:
                     self._add(waiting_tenants(database))
                     looked_at = time.monotonic()
-                if time.monotonic() - replication_at >= _REPLICATION_SECONDS:
-                    if (fence := fence_of(database)) is not None:
-                        follow_replication(database, fence)
-                    replication_at = time.monotonic()
+                    self._look_at_replication(database)
                 self._number_pending(database)
             except psycopg.Error as error:
                 # The database is unavailable or the statement was cancelled; no event is lost, because the outbox keeps it.
@@ -195,6 +193,11 @@ class Numberer:
                 time.sleep(_FAILURE_PAUSE_SECONDS)
         if database is not None:
             database.close()
+
+    def _look_at_replication(self, database: psycopg.Connection[Any]) -> None:
+        if time.monotonic() - self._replication_at >= _REPLICATION_SECONDS and (fence := fence_of(database)) is not None:
+            follow_replication(database, fence)
+            self._replication_at = time.monotonic()
 
     def _add(self, tenants: list[str]) -> None:
         with self._guard:
