@@ -11,19 +11,19 @@ from typing import Any
 from django.db import models
 from django.dispatch import Signal
 
-# Sent by managers that write several rows in one statement, inside the transaction: `sender` is the model, `keys` its rows.
+# Sent by managers that write several rows in one statement, inside the transaction: `sender` is the model, `keys` are those of the rows.
 rows_changed = Signal()
-# Sent after the commit that created a job: `job_id`. A receiver can send a worker; otherwise the sweep finds the job.
+# Sent after the commit that created a job: `job_id`. A receiver can notify a worker; otherwise the sweep finds the job.
 job_waits = Signal()
-# Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. It can be lost.
+# Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. Receivers may lose it.
 work_waits = Signal()
 # Sent inside the transaction that sets a password: `user`, and `is_first` if there was none before.
 password_changed = Signal()
 # Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, or one
 # that differs only in case, does not count as a changed e-mail: it identifies the same person. `former_email` is the address
-# that a mail about the change goes to; it is empty where the address did not change, and in an import.
+# that receives a mail about the change. It is empty if the address did not change, and in an import.
 account_changed = Signal()
-# Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, its row or None.
+# Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, the changed row or None.
 audit_noted = Signal()
 # Sent at the end of the outermost unit of work, inside its transaction: `result`, its return value.
 work_ends = Signal()
@@ -52,8 +52,8 @@ _held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
     """Record the changes of rows saved and deleted inside the block at its end: few statements for many rows.
 
-    Changes keep their order, or are sorted by `place(row)`. Use it inside a transaction, around rows that change once and that
-    refer to no unrecorded row that is deleted with them. A nested block belongs to the outer one.
+    Changes keep their order, or are sorted by `place(row)`. Call it inside a transaction. Each row may change only once, and must
+    not refer to a row that the block deletes without recording it. A nested block is part of the outer block.
     """
     if _held.get() is not None:
         yield
@@ -68,7 +68,7 @@ def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iter
 
 
 def hold_back(change: Any, row: models.Model) -> bool:
-    """Keep the change of a row for the end of the surrounding block; False without a block, when the caller records it now."""
+    """Keep the change of a row for the end of the surrounding block. Return False without a block: the caller must record it now."""
     held = _held.get()
     if held is None:
         return False
@@ -77,13 +77,13 @@ def hold_back(change: Any, row: models.Model) -> bool:
 
 
 class SnapshotCursor:
-    """The slot where the event stream reports its head cursor; an empty string until it is filled."""
+    """Holds the function with which the event stream returns its head cursor. Without a function the cursor is an empty string."""
 
     def __init__(self) -> None:
         self._read: Callable[[str], str] | None = None
 
     def fill(self, read: Callable[[str], str]) -> None:
-        """Make `read(tenant_id)` answer from now on."""
+        """Return cursors from `read(tenant_id)` from now on."""
         self._read = read
 
     def of(self, tenant_id: str) -> str:
@@ -95,7 +95,7 @@ snapshot_cursor = SnapshotCursor()
 
 
 class BulkWrites:
-    """The slot where the audit log observes statements over many rows; unobserved until it is filled."""
+    """Holds the function with which the audit log observes statements over many rows. Without a function nothing is observed."""
 
     def __init__(self) -> None:
         self._around: Callable[[type[models.Model], Any], AbstractContextManager[None]] | None = None
@@ -127,13 +127,13 @@ def tenant_is_drained(tenant_id: str) -> bool:
 
 
 class TenantLooks:
-    """The slot where the branding of the pages describes a tenant for mails; without it a tenant has only its id."""
+    """Holds the function that returns the branding of a tenant for mails. Without a function a tenant has no branding."""
 
     def __init__(self) -> None:
         self._read: Callable[[str, str], dict[str, str]] | None = None
 
     def fill(self, read: Callable[[str, str], dict[str, str]]) -> None:
-        """Make `read(tenant_id, organization_id)` answer from now on."""
+        """Return brandings from `read(tenant_id, organization_id)` from now on."""
         self._read = read
 
     def of(self, tenant_id: str, organization_id: str = "") -> dict[str, str]:
@@ -146,5 +146,6 @@ class TenantLooks:
 
 tenant_looks = TenantLooks()
 
-# The second factors or passkeys of a user have changed, inside the transaction: `user`, the kinds `removed`, and whether the user did it.
+# Sent inside the transaction that changes the second factors or passkeys of a user: `user`, `removed`, a set of kinds, and
+# `is_by_user`, whether the user made the change.
 factors_changed = Signal()

@@ -145,7 +145,7 @@ moment = Moment()
 class Field:
     """A field of a resource: its rule, whether events have it, and what the OpenAPI document adds to the type.
 
-    `shown` replaces the rule in the OpenAPI document when it is less detailed there.
+    `shown` replaces the rule in the OpenAPI document, where a less detailed rule is published.
     """
 
     rule: Rule

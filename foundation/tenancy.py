@@ -47,7 +47,7 @@ def tenant_bound(tenant_id: str) -> Iterator[None]:
 
 
 class GuardedQuerySet(models.QuerySet[Row]):
-    """Reads freely, deletes with signals, records bulk writes that identify their rows, and refuses the others."""
+    """Reads without restriction, deletes with signals, records bulk writes that identify their rows, and refuses other bulk writes."""
 
     def _refuse_if_recorded(self) -> None:
         if getattr(self.model, "is_recorded", False):
@@ -73,7 +73,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
         rows = tuple(objs)
         with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, rows):
             _lock_roots(rows)
-            # Django calls `update` of the same class, which refuses.
+            # Use a plain query set: Django calls `update` of the same class, and this class refuses it.
             count = models.QuerySet[Any](self.model, using=self.db).bulk_update(rows, fields, batch_size)
             self._announce(rows)
         return count

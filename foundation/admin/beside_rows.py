@@ -1,4 +1,4 @@
-"""The shared frame of admin pages that belong to an admin class but to no single row."""
+"""The shared frame of admin pages that belong to an admin class but not to a single row."""
 
 from __future__ import annotations
 

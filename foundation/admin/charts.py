@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 240, 64
 _GAP = 2
 # Minimum height or length of a bar whose count is not zero, so that it stays visible.
 _LEAST = 1.5
-# First digits of the end of an axis; half of each is short.
+# First digits of the maximum of an axis. Half of the maximum has few digits, too.
 _ENDS = (1, 2, 4, 6, 8, 10)
 
 
@@ -30,7 +30,7 @@ class Bar:
     height: float = 0
     tone: str = ""
     text: str = ""
-    # Height of the part of the whole that the bar lacks, drawn above it; for percentages.
+    # For percentages: height of the remainder up to 100 percent, drawn above the bar.
     rest: float = 0
 
     @property
@@ -99,7 +99,7 @@ def measured(
     *,
     is_share: bool = False,
 ) -> list[Bar]:
-    """Return columns of measurements on an axis that ends at `end`; None draws nothing. `is_share`: the rest of the whole is drawn, too."""
+    """Return columns of measurements on an axis that ends at `end`; None draws nothing. `is_share` also draws the remainder up to `end`."""
     return _columns(values, end, label, lambda _number: url, shown, is_share=is_share)
 
 

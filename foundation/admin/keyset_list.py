@@ -24,7 +24,7 @@ from django.http import HttpRequest
 from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
 
 WALK = 20_000
-# An exact search sorts at most this many rows; if it finds more, they are met by walking.
+# An exact search sorts at most this many rows. If more rows match, the list examines rows in its own order instead.
 FOUND = 10_000
 AFTER, BEFORE = "after", "before"
 
@@ -112,9 +112,9 @@ def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
 
 @dataclass
 class _Asked:
-    """The filters of a request:
+    """The rows that match the filters of a request.
 
-    `base` has those that an index serves, `narrowed` has all; both are the same when nothing is walked.
+    `base` applies only the filters that an index serves, `narrowed` applies all filters. `is_walked` tells whether they differ.
     """
 
     base: Rows
@@ -266,9 +266,9 @@ class KeysetChangeList(ChangeList):
 
 
 def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tuple[Any, ...]]:
-    """Return the first keys among `WALK` rows of `base` that are also in `narrowed`; the limit applies before the condition.
+    """Return the first keys among `WALK` rows of `base` that are also in `narrowed`.
 
-    PostgreSQL could plan a join or a range as a scan of all rows.
+    The inner statement applies the limit before the condition: otherwise PostgreSQL could scan all rows.
     """
     try:
         walk = order.sort(base).annotate(is_wanted=_judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
@@ -304,7 +304,7 @@ def is_served_by_index(model: type[models.Model], path: str, *, in_tenant: bool)
 
 
 def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
-    """Return a condition for a walked row: on its own columns, or a look-up by key when other tables are involved."""
+    """Return the condition on an examined row: on its own columns, or a look-up by key if the filters need other tables."""
     query = narrowed.order_by().query
     if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
         # SQL from Django, with its parameters separate.

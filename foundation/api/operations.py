@@ -47,10 +47,11 @@ class Parameter:
 class Operation:
     """One method of one path. A token needs one of `scopes`; scopes joined by a space are needed together.
 
-    `refuses` lists statuses beyond those of every operation. A `body` with `is_body_list` is a list of these objects.
-    A `body_schema` describes a body of another form, such as a list of words.
-    `repeated_status` is the status of a call whose effect already exists, if it differs. A list that the stream continues is a
-    `snapshot_of` their kind of document, and its response has a cursor (`foundation.api.snapshots`).
+    `refuses` lists error statuses in addition to those of every operation. With `is_body_list`, the body is a list of `body` objects.
+    `body_schema` describes a body of another form, such as a list of words.
+    `repeated_status` is the status of a repeated call, whose effect already exists, if it differs from `status`.
+    `snapshot_of` is the kind of document in a list that the stream can continue; the response then has a cursor
+    (`foundation.api.snapshots`).
     """
 
     id: str

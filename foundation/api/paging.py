@@ -139,7 +139,7 @@ def answer_list(
 
     if listing.only_take:
         return _taken(rows, query, listing, listed, order, reading)
-    # Judged in every form: the checkpoint form ignores what they say and not that they say nothing.
+    # Parse these parameters in every form: the checkpoint form ignores their values but refuses invalid ones.
     has_totals = switch_of(query, "include_totals", default=False)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)
@@ -162,7 +162,7 @@ def _check_offset(page: int, size: int) -> None:
 
 
 def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order, reading: Reading) -> dict[str, Any]:
-    # A list that knows no `sort` reads none: it would answer in another order than the request asks for.
+    # A list without sort fields has one order, so refuse a request for another order.
     if order.name != "created_at" or (order == BY_CREATION and text_of(query, "sort") not in (None, _BY_AGE)):
         raise invalid_query("The checkpoint form sorts by created_at only", "sort")
     take = number_of(query, "take", minimum=1, maximum=listing.largest_take) or PAGE_SIZE
@@ -178,7 +178,7 @@ def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Rend
 
 def _after(rows: QuerySet[Any], checkpoint: _Checkpoint) -> QuerySet[Any]:
     moment, key = checkpoint.created_at, checkpoint.key
-    # The first condition alone is a range of the index; the second drops what was already shown of that very moment.
+    # The condition on `created_at` alone is a range of the index. The other condition drops rows of the same time that were shown.
     if checkpoint.is_descending:
         return rows.filter(Q(created_at__lt=moment) | Q(pk__lt=key), created_at__lte=moment)
     return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment)

@@ -80,7 +80,7 @@ class Projection:
         return {name: value for name, value in document.items() if name in self.kept or (name in self.names) is self.keeps}
 
     def wants(self, name: str) -> bool:
-        """Tell whether the request names `name`."""
+        """Tell whether the parameter `fields` names this member."""
         return self.keeps and name in self.names
 
     def of_list(self, document: dict[str, Any], *only_on_request: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def invalid_query(reason: str, name: str) -> Refusal:
 
 
 def invalid_path(expected: str, name: str) -> Refusal:
-    """400: an id in the path cannot be one."""
+    """400: the id in the path is malformed."""
     return Refusal(400, f"Path validation error: '{expected}' on property {name}", "invalid_uri")
 
 

@@ -25,7 +25,7 @@ ERROR: Schema = {
         "statusCode": {"type": "integer"},
         "error": {"type": "string", "description": "The reason phrase of the status."},
         "message": {"type": "string"},
-        "errorCode": {"type": "string", "description": "For programs; left out where there is none."},
+        "errorCode": {"type": "string", "description": "A code for programs. Absent if the error has no code."},
     },
 }
 _DESCRIPTIONS = {
@@ -33,27 +33,30 @@ _DESCRIPTIONS = {
     201: "Created.",
     202: "Accepted.",
     204: "Done; no content.",
-    400: "The request does not fit.",
+    400: "Invalid request.",
     401: "Invalid token, invalid signature, or a client that is not global.",
     403: "Insufficient scope.",
     404: "Not found.",
-    409: "Already there, being deleted, or otherwise in a state that does not allow it.",
+    409: "The object already exists, is being deleted, or is in a state that does not allow the operation.",
     413: "Too large.",
     429: "Too many requests. See the X-RateLimit headers.",
 }
 RATE_HEADERS: Schema = {
     name: {"schema": {"type": "integer"}, "description": text}
     for name, text in {
-        "X-RateLimit-Limit": "Requests of one window.",
-        "X-RateLimit-Remaining": "What is left of it.",
-        "X-RateLimit-Reset": "When the next one starts, in Unix seconds.",
+        "X-RateLimit-Limit": "Number of requests allowed in one window.",
+        "X-RateLimit-Remaining": "Number of requests left in the current window.",
+        "X-RateLimit-Reset": "Start of the next window, in Unix seconds.",
     }.items()
 }
 
 
 def cursor_header(kind: str) -> Schema:
     """Return the header of a list that the stream continues."""
-    text = f"On the first page: the cursor taken before it was read. `GET /events?from=` it continues this list with its `{kind}` events."
+    text = (
+        "Only on the first page: a cursor of the event stream, taken before the page was read. "
+        f"`GET /events?from=<cursor>` continues this list with its `{kind}` events."
+    )
     return {CURSOR_HEADER: {"schema": {"type": "string"}, "description": text}}
 
 
@@ -100,7 +103,7 @@ class OperationSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         return [
-            # An empty parameter counts as absent, which a required one may not be.
+            # An empty parameter counts as absent, so a required parameter must not be empty.
             OpenApiParameter(
                 item.name, item.schema, description=item.description, required=item.is_required, allow_blank=not item.is_required
             )
@@ -116,7 +119,7 @@ class OperationSchema(AutoSchema):
         own = cast("Any", self.view).path_schemas
         for parameter in parameters:
             pattern = id_pattern(self.path, parameter["name"])
-            # Not the route's pattern: a slash inside an id is sent encoded.
+            # The route's pattern does not apply: clients encode a slash inside an id.
             parameter["schema"] = {
                 "type": "string",
                 "minLength": 1,
@@ -168,6 +171,6 @@ class OperationSchema(AutoSchema):
             body["headers"] = RATE_HEADERS | (cursor_header(self.operation.snapshot_of) if self.operation.snapshot_of else {})
         conflicts = (413,) if self.operation.body is not None else ()
         if self.method != "GET":
-            # The target may be in deletion, and a referenced row may be deleted concurrently.
+            # 409: the target may be in deletion, or another request may delete a referenced row at the same time.
             conflicts = (409, *conflicts)
         return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

@@ -81,7 +81,7 @@ class CompiledSelect(Generic[Row]):
         self._markers = {name: f"\x00{name}" for name in names}
 
     def first(self, **values: str) -> Row | None:
-        """Return the row for these values, or None. Queries every time. With several rows the database chooses."""
+        """Return the row for these values, or None. Queries every time. If several rows match, the database chooses one."""
         connection = connections[DEFAULT_DB_ALIAS]
         with connection.cursor() as cursor:
             cursor.execute(self.sql, self.parameters(**values))

@@ -88,7 +88,7 @@ def met(walk: QuerySet[Any], further: Q) -> list[Any]:
 
 
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
-    """Narrow to the rows beyond the place: an index serves the range, the rest drops rows of the same time that were shown."""
+    """Narrow to the rows beyond the place: an index serves the range of times; the other condition drops shown rows of the same time."""
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}
     return rows.filter(Q(**{f"{moment}__{beyond}": place.moment}) | Q(**{f"pk__{beyond}": place.key}), **within)

@@ -38,13 +38,13 @@ _statements: list[LoopStatement] = []
 
 
 class Unanswered(Exception):
-    """The server got a write and has not answered: it is unknown whether it was executed."""
+    """The server received a write but did not answer. The write may have been executed."""
 
 
 class _Open:
     """The pool of one event loop.
 
-    A statement without a free connection waits here: psycopg's pool does not see reserved connections.
+    Limits the statements in progress itself, because psycopg's pool does not see reserved connections.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pool: LinePool) -> None:
@@ -57,7 +57,7 @@ class _Open:
             try:
                 line = await self.pool.line()
             except (psycopg.Error, OSError) as error:
-                logger.info("%s was not asked on the event loop: %s", statement.name, type(error).__name__)
+                logger.info("%s was not sent on the event loop: %s", statement.name, type(error).__name__)
                 raise Cold from error
             try:
                 return await line.rows(statement, *values)

@@ -1,8 +1,8 @@
 """Fast path: statements in the path of every new event, prepared with the connection and run without the work of a cursor.
 
 The plain path is a cursor on a connection of psycopg's pool, which converts, adapts and waits in many small steps: 182 µs of
-processor time for a page of the log, where this takes 74 (`python -m benchmarks fast_paths`, docs/figures.md). Here a few
-connections are reserved and stay registered with the event loop. A statement is one message to the server and one read of its
+processor time for a page of the log. This module takes 74 µs (`python -m benchmarks fast_paths`, docs/figures.md): it reserves a few
+connections, which stay registered with the event loop. A statement is one message to the server and one read of its
 answer; psycopg still opens the connections, decodes the rows and names the errors.
 """
 
@@ -82,7 +82,7 @@ class Line:
             self._pgconn.send_query_prepared(statement.name.encode(), [_text(value) for value in values], result_format=statement.format)
             if self._pgconn.flush():
                 # A statement is a few bytes, and nothing else is in transit to the server.
-                raise psycopg.OperationalError("the server takes no question")
+                raise psycopg.OperationalError("the server accepts no statement")
             self._be_patient()
             self._answer = self._loop.create_future()
             answer = await self._answer
@@ -95,7 +95,7 @@ class Line:
         return self._loaded(statement, answer)
 
     def unwatch(self) -> None:
-        """Return the connection to its next user."""
+        """Unregister the connection from the event loop."""
         if self._is_watched:
             self._is_watched = False
             self._loop.remove_reader(self._socket)
@@ -185,7 +185,7 @@ class LinePool(AsyncConnectionPool[Handle]):
         await super().close(timeout)
 
     async def keep(self, line: Line) -> None:
-        """Take back a connection that `line` returned."""
+        """Reserve a connection from `line` again, or return it to the pool."""
         if line.is_usable and len(self._lines) < self._kept and not self.closed:
             self._lines.append(line)
         else:

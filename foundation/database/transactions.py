@@ -22,8 +22,8 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
     """Run `function` in a transaction; if it is the outermost one, repeat it after a race, up to three times.
 
     A race is a deadlock, or a foreign key violation at commit, when another transaction deleted the row that a new relation
-    refers to. Inside an outer transaction it joins without a savepoint and passes both errors on, since only the outermost block
-    can be repeated as a whole.
+    refers to. Inside an outer transaction, `function` runs without a savepoint and both errors are raised: only the outermost
+    block can be repeated as a whole.
     """
 
     @functools.wraps(function)

@@ -40,8 +40,8 @@ def compile_expression(text: str) -> Expression:
     """Return a function of the user's document; raise `ExpressionRefused` with the reason.
 
     A missing path yields None. An expression that is only `!path` is False for exactly true and True for everything else, since
-    only a block makes a user inactive; elsewhere `!` is JMESPath's. The function raises `ExpressionFailed` when a function gets a
-    wrong type, or when the value would become too large.
+    only a block makes a user inactive. Elsewhere, `!` has its meaning in JMESPath. The function raises `ExpressionFailed` when a function
+    gets a wrong type, or when the value would become too large.
     """
     expression = text.strip()
     if not expression or len(expression) > MAX_CHARACTERS:
@@ -50,7 +50,7 @@ def compile_expression(text: str) -> Expression:
     _check(node)
     names = _names_of(node)
     if names is not None:
-        # Nearly every row is a plain path.
+        # Fast path: nearly every expression is a plain path.
         return lambda document: _value_at(document, names)
     # Parsed here: for JMESPath, `!a.b` is the member b of `!a`.
     negated = _names_of(_parsed(expression[1:])) if expression.startswith("!") and expression[1:].strip() else None

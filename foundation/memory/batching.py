@@ -1,6 +1,6 @@
 """Fast path: calls that arrive during a running one are combined into the next. Pure but for the event loop.
 
-The plain path asks `answers` for one key: 12 µs of processor time for each of 50 streams that open at once instead of 102
+The plain path calls `answers` with one key: 12 µs of processor time for each of 50 streams that open at once instead of 102
 (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
@@ -16,10 +16,10 @@ Value = TypeVar("Value")
 
 
 class Gathering(Generic[Key, Value]):
-    """Asks `answers` for many keys at once, one call at a time in each event loop.
+    """Calls `answers` with many keys together, one call at a time in each event loop.
 
-    A single key is asked at once. Every answer was read after its key was requested: a key that arrives during a call waits for
-    the next. A failed call fails for every key in it.
+    A key is requested immediately if no call is running; otherwise it waits for the next call. So every answer is read after its
+    key was requested. If a call fails, every key in it fails.
     """
 
     def __init__(self, answers: Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]) -> None:

@@ -32,7 +32,7 @@ class _Finished:
     def note(self, answer: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
         """Return a result soon. Called by the threads."""
         self._answers.append((answer, result, error))
-        # The loop clears the flag before it looks: a result noted now is seen by that look or by one requested here.
+        # `_hand_back` clears the flag before it reads the results. So it returns a result that is added now, or it is called again.
         if not self._is_told:
             self._is_told = True
             self.loop.call_soon_threadsafe(self._hand_back)
@@ -42,7 +42,7 @@ class _Finished:
         while self._answers:
             answer, result, error = self._answers.popleft()
             if answer.done():
-                # The caller has left.
+                # The caller was cancelled.
                 continue
             if error is None:
                 answer.set_result(result)
@@ -80,7 +80,7 @@ class ShortWork:
             try:
                 finished.note(answer, result, error)
             except RuntimeError:
-                # The event loop has ended, and its callers with it.
+                # The event loop is closed, so no caller waits for the result.
                 continue
             finally:
                 del finished, answer, work, result, error

@@ -71,14 +71,14 @@ class Remembered(Generic[Key, Value]):
         except Cold:
             if asyncio._get_running_loop() is not None:
                 raise Missing(self, key) if max_age is None else Cold from None
-        # Taken before the load: an answer is as old as the moment it was asked for.
+        # The age of an answer counts from the time before the load.
         asked_at = self._clock()
         value = self._load(key)
         self._keep(key, value, asked_at)
         return value
 
     def load_many(self, keys: Collection[Key], load: Callable[[Collection[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
-        """Load all keys at once and cache them; `load` must return the same answer for a key as the other one."""
+        """Load all keys at once and cache them; `load` must return the same answers as the `load` of this cache."""
         asked_at = self._clock()
         found = load(keys)
         for key in keys:

@@ -85,7 +85,7 @@ class OutboundSession:
             parts = urlsplit(url)
             scheme, _port = parts.scheme, parts.port
         except ValueError as error:
-            # Invalid text in brackets or a port out of range: addresses published by a provider can be anything.
+            # Invalid text in brackets, or a port out of range: a provider can publish any text as an address.
             raise UrlRefused from error
         if scheme != "https" and not (scheme == "http" and self._rules.allow_http):
             raise UrlRefused("Only https addresses can be used.")

@@ -16,7 +16,7 @@ _lock = Lock()
 
 
 class NoTurn(Exception):
-    """Another request of the tenant is waiting, or the maximum number of requests is."""
+    """Another request of the tenant is waiting, or the maximum number of requests is waiting."""
 
 
 @contextmanager

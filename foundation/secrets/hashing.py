@@ -24,7 +24,7 @@ _here = local()
 
 
 def refuse_in_this_thread() -> None:
-    """Make every further call in this thread raise `HashingRefused`: it serves requests that must not wait."""
+    """Make every further call in this thread raise `HashingRefused`, because the thread serves requests that must not wait."""
     _here.is_refused = True
 
 

@@ -39,7 +39,7 @@ def is_secret(name: str) -> bool:
 
 
 def shown(name: str, value: Any) -> Any:
-    """Return `value` as JSON for the audit log; of a secret, only whether it is set."""
+    """Return `value` as JSON for the audit log. For a secret, return only whether it is set."""
     return _cut(_member(name, value))
 
 

@@ -25,9 +25,9 @@ def new_secret() -> str:
 
 
 def normalized(secret: str) -> str:
-    """Return a secret as `new_secret` writes them: it may come with small letters, gaps, and without its padding.
+    """Return a secret in the form of `new_secret`. Accepts lower case, spaces, hyphens and missing padding.
 
-    Raises `ValueError` for what is not base 32, and for less than the 128 bits that RFC 4226, 4 demands.
+    Raises `ValueError` for text that is not base 32, and for a secret of less than 128 bits (RFC 4226, 4).
     """
     text = "".join(secret.split()).replace("-", "").upper().rstrip("=")
     padded = text + "=" * (-len(text) % 8)
@@ -48,13 +48,13 @@ def code_of(secret: str, step: int) -> str:
 
 
 def _key(secret: str) -> bytes:
-    """Return the bytes of a secret, also of one that was imported with small letters, without its padding, or short."""
+    """Return the bytes of a secret. Accepts imported secrets that are short, in lower case or without padding."""
     text = secret.upper().rstrip("=")
     return base64.b32decode(text + "=" * (-len(text) % 8))
 
 
 def accepted_step(secret: str, code: str, *, moment: float, last_step: int) -> int | None:
-    """Return the step of this code; None for a wrong code and for one of `last_step` or before."""
+    """Return the step of this code. None for a wrong code, and for a code of `last_step` or of an earlier step."""
     found = None
     # All steps are compared, so that the duration discloses nothing.
     for distance in _STEPS:
