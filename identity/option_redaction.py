@@ -160,7 +160,7 @@ def _hide(entry: AuditEntry, findings: Findings) -> bool:
 
 
 def _strategy_of(entry: AuditEntry) -> str:
-    """Return the strategy of the connection of an entry. It never changes; a deleted row has left it in other entries."""
+    """Return the strategy of the connection of an entry. The strategy never changes. For a deleted row, other entries contain it."""
     for image in (entry.before, entry.after):
         if image and isinstance(image.get("strategy"), str):
             return str(image["strategy"])

@@ -80,12 +80,12 @@ CONNECTION = Resource(
         "options": maybe(
             mapping,
             additionalProperties=True,
-            description="Secrets, and members that the strategy does not know, are written and never returned. Such a member is kept until "
-            "it is sent again; null removes it, and so does a change that omits the readable object around it. Credentials must be "
-            "sent again if an address that receives them changes.",
+            description="Secrets and unknown members are write-only: no response contains them. A change that does not name such a member "
+            "keeps it. To remove it, send null, or omit the readable object that contains it. If an address that receives credentials "
+            "changes, send the credentials again.",
         ),
         "realms": maybe(ListOf(text)),
-        "enabled_clients": maybe(ListOf(text), description="In lists only if named in `fields`."),
+        "enabled_clients": maybe(ListOf(text), description="Lists contain it only if `fields` names it."),
         "show_as_button": maybe(switch),
         "metadata": maybe(mapping, additionalProperties=_TEXTS),
         "authentication": maybe(mapping, properties=_ACTIVITY),
@@ -113,7 +113,7 @@ ORGANIZATION = Resource(
         "enabled_connections": unrecorded(
             ListOf(mapping),
             items={"$ref": "#/components/schemas/EnabledConnection"},
-            description="Only in the response of the call that created it.",
+            description="Only in the response that creates the organization.",
         ),
     },
     in_events={"branding": "metadata"},
@@ -155,7 +155,7 @@ GROUP_MEMBER = Resource(
     {
         "id": always(text),
         "member_type": always(text, enum=["user", "group"]),
-        "type": maybe(text, enum=_GROUP_TYPES, description="Of a nested group."),
+        "type": maybe(text, enum=_GROUP_TYPES, description="Only for a nested group."),
         "connection_id": maybe(text),
         "created_at": unrecorded(moment),
     }
@@ -166,6 +166,6 @@ ROLE = Resource(
         "name": always(text),
         "description": unrecorded(text),
         "type": unrecorded(text, enum=["tenant", "organization"]),
-        "owner_id": unrecorded(text, description="The organization, for a role of one."),
+        "owner_id": unrecorded(text, description="The id of the organization. Absent for a role of the tenant."),
     }
 )

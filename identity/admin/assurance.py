@@ -1,7 +1,7 @@
 """Proofs of identity in staff sessions: when and how the account proved its identity, and which requests need a fresh proof.
 
-A session remembers its last proof. Requests that show or change secrets, or that send many events again, need a proof of the last
-`STAFF_PROOF_MINUTES` minutes: with a second factor if the account has one, otherwise with its password.
+A session stores its last proof. Requests that show or change secrets, or that send many events again, need a proof that is at most
+`STAFF_PROOF_MINUTES` minutes old: with a second factor if the account has one, otherwise with its password.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HELD = "held"
 
 
 class Proof(StrEnum):
-    """The way in which a session was proven."""
+    """The method with which an account proved its identity in a session."""
 
     PASSWORD = "password"  # noqa: S105  (a name, not a password)
     CODE = "code"
@@ -53,9 +53,9 @@ def is_proven(request: HttpRequest) -> bool:
 
 
 def asked_for_proof(request: HttpRequest) -> HttpResponse | None:
-    """Return None if the session is proven, otherwise a redirect to the page that asks for a proof and returns here afterwards.
+    """Return None if the session is proven, otherwise a redirect to the page that requests a proof and returns to this page.
 
-    A submitted form is not stored or repeated: a message tells the account to submit it again.
+    A submitted form is not stored or repeated: a message tells the user to submit it again.
     """
     if is_proven(request):
         return None

@@ -75,7 +75,7 @@ class AuditSearch(forms.Form):
         return any(value not in ("", None) for value in self.cleaned_data.values())
 
     def question(self, tenant_id: str | None) -> Question:
-        """Return the search as a question about one tenant or all tenants."""
+        """Return the search as filters for one tenant or all tenants."""
         values = self.cleaned_data
         act: UUID | None = values["act"]
         return Question(

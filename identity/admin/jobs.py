@@ -47,7 +47,7 @@ _COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     change_form_template = "admin/job_form.html"
     id_field = "id"
-    # Names of actions: the first one that is offered is the one button of the page. Upper apps add theirs.
+    # Names of actions in order: the first action that applies to the job is the only button of the page. Upper apps add their own names.
     primary_actions: tuple[str, ...] = ("file",)
     list_display = ("id", "what", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")

@@ -69,7 +69,7 @@ class ObjectAction:
     permission: str | Callable[[Any], str] = ""
     # For actions that show or change secrets or end a tenant: the session needs a recent proof.
     needs_proof: bool = False
-    # The label of the tab with the table that the action adds a row to. Its form is at the head of that table, and there is no button.
+    # The label of the tab whose table gets a row by this action. The form is at the head of that table, and the page has no button.
     tab: str = ""
 
     def form_for(self, request: HttpRequest, row: Any, data: QueryDict | None = None) -> forms.Form:
@@ -192,7 +192,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return reverse(f"{place}_changelist")
 
     def heading_of(self, row: Row) -> str:
-        """Return the title of the row's page: the name under which its readers know the object."""
+        """Return the title of the row's page: the name by which staff know the object."""
         return str(row)
 
     def badge_of(self, row: Row) -> str:
@@ -246,7 +246,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         ]
 
     def _tabs_of(self, request: HttpRequest) -> list[Tab]:
-        """Return the tabs of a row's page, the one with the form first; empty where there is only the form. A sent form is shown again."""
+        """Return the tabs of a row's page, first the tab with the form. Empty if the page has only the form."""
         if not self.tabs:
             return []
         kept = {name: str(value) for name, value in request.GET.items() if name != _TAB}

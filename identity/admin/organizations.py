@@ -142,7 +142,7 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 
 
 class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
-    """The only relation that has settings, which can be changed."""
+    """The only relation with settings that can be changed."""
 
     joined = ("organization", "connection")
     described = "connection {connection} of {organization}"

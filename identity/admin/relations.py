@@ -19,7 +19,7 @@ class RelationAdmin(ServiceAdmin[Row]):
     """The base of these pages. `joined` names the joined columns. A subclass implements `join` and deletion through its services."""
 
     joined: tuple[str, ...] = ()
-    # What the row is, with the names of the joined columns in braces.
+    # The title of a row's page, with the names of the joined columns in braces.
     described = ""
     sortable_by = ()
     ordering = ("-pk",)
@@ -45,7 +45,7 @@ class RelationAdmin(ServiceAdmin[Row]):
         return False
 
     def heading_of(self, row: Row) -> str:
-        """Return what the row is, with the names of the joined rows."""
+        """Return the title of the row's page, with the names of the joined rows."""
         named = {name: getattr(row, name) for name in self.joined}
         return capfirst(self.described.format(**{name: label_of(one) if isinstance(one, User) else one for name, one in named.items()}))
 

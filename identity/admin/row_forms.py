@@ -47,7 +47,7 @@ class UserField(forms.CharField):
 
 
 class RowField(forms.CharField):
-    """A row with a name: a choice where there are few, otherwise its name or id."""
+    """A field for a row with a name: a choice if there are few rows, otherwise an input for the name or id."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=300, **options)
@@ -72,7 +72,7 @@ class RowField(forms.CharField):
         if not exact:
             raise ValidationError("Choose one that exists.")
         if len(exact) > 1:
-            raise ValidationError("Several have this name. Enter an id.")
+            raise ValidationError("Several objects have this name. Enter an id.")
         return exact[0]
 
 

@@ -19,7 +19,7 @@ TenantView = Callable[..., HttpResponse]
 
 
 class TenantPage:
-    """A page with an entry in the navigation. `label` is its key there, `url_name` the name of its address on the site."""
+    """A page with an entry in the navigation. `label` is its key in the navigation, `url_name` the name of its address on the site."""
 
     label: str = ""
     title: str = ""

@@ -237,7 +237,7 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
 
 
 class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):
-    """Tells that a user has a password and since when. The hash is never shown."""
+    """Shows that a user has a password, and the date of the password. Never shows the hash."""
 
     tenant_lookup = "user__tenant_id"
     list_display = ("user", "changed_at")

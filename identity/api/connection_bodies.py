@@ -10,7 +10,7 @@ from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from identity.models.connections import known_strategies
 
 _MOST_METADATA = 10
-# Values that a null sets where the column is not nullable.
+# The values stored for null in columns that are not nullable.
 _CLEARED: dict[str, Any] = {
     "display_name": "",
     "enabled_clients": [],
@@ -53,5 +53,5 @@ class ConnectionToChange(ConnectionSettings):
 
 
 def cleared(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a body, with each null replaced by the value that it sets."""
+    """Return the members of a body, with each null replaced by the value to store."""
     return {name: _CLEARED.get(name) if value is None else value for name, value in body.items()}

@@ -17,6 +17,6 @@ COMPONENTS: dict[str, Schema] = {"Connection": {"type": "object", "properties": 
 
 LIST_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("strategy", _TEXTS, "Strategies; repeat the parameter for several."),
+    Parameter("strategy", _TEXTS, "Only connections of this strategy. Repeat the parameter for several strategies."),
     Parameter("name", TEXT, "The exact name."),
 )

@@ -17,7 +17,7 @@ from identity.services.users import delete_users_by_email
 # A connection of this strategy is online while an agent in the network of its directory is connected. The service has no agent.
 _NEEDS_AGENT = "ad"
 _ONLINE: Schema = {"type": "object", "additionalProperties": False}
-_EMAIL = Parameter("email", {"type": "string"}, "E-mail address, in any case of letters.", is_required=True)
+_EMAIL = Parameter("email", {"type": "string"}, "The whole email address. Letter case is ignored.", is_required=True)
 
 
 class ConnectionStatusEndpoint(Endpoint):
@@ -46,7 +46,7 @@ class ConnectionUserEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "destroy": Operation(
             "delete_connection_users",
-            "Delete the users of a connection that have an e-mail address, if there are any",
+            "Delete the users of a connection that have the given email address, if there are any",
             ("delete:users",),
             204,
             parameters=(_EMAIL,),

@@ -11,17 +11,17 @@ _METHOD: Schema = {
     "required": ["name", "record", "domain"],
     "properties": {
         "name": {**TEXT, "enum": ["txt"]},
-        "record": {**TEXT, "description": "What the record holds."},
-        "domain": {**TEXT, "description": "The name of the record."},
+        "record": {**TEXT, "description": "The content of the DNS record."},
+        "domain": {**TEXT, "description": "The name of the DNS record."},
     },
 }
 _PROPERTIES: dict[str, Schema] = {
     "custom_domain_id": TEXT,
     "domain": TEXT,
     "primary": SWITCH,
-    "is_default": {**SWITCH, "description": "Whether links in mails lead to it."},
+    "is_default": {**SWITCH, "description": "Whether links in mails use this domain."},
     "status": {**TEXT, "enum": ["pending_verification", "ready"]},
-    "type": {**TEXT, "enum": list(CERTIFICATE_TYPES), "description": "For each type, the edge manages the certificates."},
+    "type": {**TEXT, "enum": list(CERTIFICATE_TYPES), "description": "The edge manages the certificates of both types."},
     "origin_domain_name": {**TEXT, "description": "The canonical domain of the tenant: the target of an alias or a proxy."},
     "verification": {
         "type": "object",
@@ -50,5 +50,5 @@ DEFAULT_DOMAIN: Schema = {
 DOMAIN_TEST: Schema = {"type": "object", "required": ["success"], "properties": {"success": SWITCH, "message": TEXT}}
 # No member is required, because `fields` can leave out any of them.
 COMPONENTS: dict[str, Schema] = {"CustomDomain": {"type": "object", "properties": _PROPERTIES}}
-_SORT = Parameter("sort", {**TEXT, "enum": ["domain:1"]}, "By name; not in the checkpoint form.")
+_SORT = Parameter("sort", {**TEXT, "enum": ["domain:1"]}, "Sorts by name. Not supported in the checkpoint form.")
 LIST_PARAMETERS = (*TAKE_FORM, _SORT)

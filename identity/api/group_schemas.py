@@ -19,8 +19,8 @@ COMPONENTS: dict[str, Schema] = {
 
 LIST_PARAMETERS = (
     *TAKE_FORM,
-    Parameter("connection_id", TEXT, "Groups of one connection."),
+    Parameter("connection_id", TEXT, "Only groups of this connection."),
     Parameter("name", TEXT, "The exact name."),
     Parameter("external_id", TEXT, "The exact external id."),
-    Parameter("search", TEXT, "A part of the name or of the external id, in any case of letters."),
+    Parameter("search", TEXT, "A part of the name or of the external id. Letter case is ignored."),
 )

@@ -19,7 +19,7 @@ _BY_OUTCOME = (Job.Type.STREAM_SYNCHRONIZATION, Job.Type.STREAM_RECONCILIATION)
 
 _JOB: Schema = {
     "type": "object",
-    "description": "Members that do not apply are left out.",
+    "description": "Members that do not apply to the type or state of the job are absent.",
     "required": ["id", "type", "status", "created_at"],
     "properties": {
         "id": {**TEXT, "pattern": f"^{JOB_ID}$"},
@@ -34,15 +34,15 @@ _JOB: Schema = {
         "limit": {"type": "integer", "minimum": 1},
         "fields": {"type": "array", "items": {"type": "object", "properties": {"name": TEXT, "export_as": TEXT}}},
         "percentage_done": {"type": "integer", "minimum": 0, "maximum": 100},
-        "time_left_seconds": {**_COUNT, "description": "Estimated from the rate so far; left out before an estimate exists."},
+        "time_left_seconds": {**_COUNT, "description": "Estimated from the rate so far. Absent until an estimate exists."},
         "summary": {
             "type": "object",
-            "description": "Of an import; of a synchronization the number of users and the count of each result, such as created.",
+            "description": "Counts of rows for an import, or of users for a synchronization, by result.",
             "properties": dict.fromkeys(_COUNTS, _COUNT),
             "additionalProperties": _COUNT,
         },
-        "location": {**TEXT, "format": "uri", "description": "Of a completed export: a link that works for one minute."},
-        "events_cursor": {**TEXT, "description": "Of an export: `GET /events?from=` continues it."},
+        "location": {**TEXT, "format": "uri", "description": "For a completed export: a link to the file, valid for one minute."},
+        "events_cursor": {**TEXT, "description": "For an export: a cursor; `GET /events?from=<cursor>` continues the export."},
     },
 }
 _ROW_ERRORS: Schema = {
@@ -51,7 +51,7 @@ _ROW_ERRORS: Schema = {
         "type": "object",
         "required": ["user", "errors"],
         "properties": {
-            "user": {"type": "object", "additionalProperties": True, "description": "The row, without hashes and factors."},
+            "user": {"type": "object", "additionalProperties": True, "description": "The row of the file, without hashes and factors."},
             "errors": {
                 "type": "array",
                 "items": {

@@ -34,8 +34,8 @@ SHORT_USER_FIELDS = fields_of(COMPONENTS["ShortUser"])
 
 LIST_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("name_filter", TEXT, "A part of the name, in any case of letters."),
-    Parameter("type", {**TEXT, "enum": ["tenant", "organization"]}, "Roles of the tenant, or of organizations."),
-    Parameter("owner_id", TEXT, "Roles of one organization."),
+    Parameter("name_filter", TEXT, "A part of the name. Letter case is ignored."),
+    Parameter("type", {**TEXT, "enum": ["tenant", "organization"]}, "Only roles of the tenant, or only roles of organizations."),
+    Parameter("owner_id", TEXT, "The id of an organization: only its roles."),
 )
 ROLE_ID = (Parameter("role_id", TEXT, "The role.", is_required=True), *TAKE_FORM)

@@ -16,7 +16,7 @@ COMPONENTS: dict[str, Schema] = {
     "User": {"type": "object", "description": "Empty fields are left out.", "properties": shapes.USER.properties},
 }
 
-EMAIL = Parameter("email", TEXT, "The whole address; letters in any case.", is_required=True)
+EMAIL = Parameter("email", TEXT, "The whole email address. Letter case is ignored.", is_required=True)
 LIST_PARAMETERS = (
     *COUNTING_LIST_FORMS,
     Parameter("q", TEXT, "A search in Lucene's syntax, such as `email:*@corp.com AND NOT blocked:true`."),

@@ -25,7 +25,7 @@ from identity.breaches.list_file import HEAD_BYTES, RANGES, RECORD_BYTES, Breach
 _RANGES_AT_ONCE = 2048
 # Items of an array of integers of this machine; the working files never leave the machine.
 _COUNT_BYTES = array("I").itemsize
-# A new list below this share of the old one is refused as cut off: published lists only grow.
+# A new list below this share of the old one is refused as truncated: published lists only grow.
 _LEAST_SHARE = 0.9
 
 

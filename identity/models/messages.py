@@ -55,7 +55,7 @@ class MessageProvider(TenantOwned):
 
 
 class MessageTemplate(TenantOwned):
-    """The texts of one mail or text message of a tenant in one language. The row without a language applies to all others.
+    """The texts of one mail or text message of a tenant in one language. The row without a language applies to all other languages.
 
     For an empty text, the service's own text applies. The row without a language also says whether the message is sent.
     """

@@ -8,8 +8,8 @@ from identity.options.guide_fields import Guide, OptionField
 
 _SAVE_FIRST = "Save the connection first. Its page Test connection then shows the values to enter at the provider, and its metadata."
 _SAML_MAP = (
-    "One a line: field = name of the attribute, such as email = mail. Fields: user_id, email, email_verified, name, nickname, given_name, "
-    "family_name, picture, phone_number, phone_verified. Usual names need no line."
+    "One per line: field = name of the attribute, such as email = mail. Fields: user_id, email, email_verified, name, nickname, "
+    "given_name, family_name, picture, phone_number, phone_verified. Attributes with common names need no line."
 )
 _TRUST = OptionField(
     "should_trust_email_verified_connection",
@@ -21,12 +21,14 @@ _TRUST = OptionField(
         ("never_set_emails_as_verified", "Never verified"),
     ),
 )
-_DOMAINS = OptionField("domain_aliases", "Domains of email addresses", "One a line. Their users are sent to this provider.", kind="lines")
+_DOMAINS = OptionField(
+    "domain_aliases", "Domains of email addresses", "One per line. Users with such an address are sent to this provider.", kind="lines"
+)
 _MAPPED = OptionField(
     "attribute_map.attributes",
     "Attribute map",
-    "One a line: field = template, such as name = ${context.tokenset.given_name} ${context.tokenset.family_name}. Fields: name, nickname, "
-    "given_name, family_name, picture, email.",
+    "One per line: field = template, such as name = ${context.tokenset.given_name} ${context.tokenset.family_name}. Fields: name, "
+    "nickname, given_name, family_name, picture, email.",
     kind="pairs",
 )
 _MODE = OptionField(
@@ -38,7 +40,7 @@ _MODE = OptionField(
 _OPENID = (
     OptionField("client_id", "Client id", is_required=True),
     OptionField("client_secret", "Client secret", kind="secret"),
-    OptionField("scope", "Scopes", "Words with blanks between them. Empty: openid profile email.", kind="words"),
+    OptionField("scope", "Scopes", "Separate scopes with spaces. Default: openid profile email.", kind="words"),
     OptionField(
         "token_endpoint_auth_method",
         "Where the secret is sent",
@@ -54,7 +56,7 @@ _SAML = (
     OptionField("metadataXml", "Metadata", "The XML document, if the provider does not publish it.", kind="area"),
     OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
     OptionField("signOutEndpoint", "Sign-out address", kind="address"),
-    OptionField("signingCert", "Certificate of the provider", "As PEM. Needed without metadata.", kind="area"),
+    OptionField("signingCert", "Certificate of the provider", "In PEM format. Needed without metadata.", kind="area"),
     OptionField("user_id_attribute", "Attribute that identifies the user", "Empty: the NameID of the assertion."),
     OptionField("fieldsMap", "Attribute map", _SAML_MAP, kind="pairs"),
     OptionField("signSAMLRequest", "Sign requests", "The provider verifies them with the certificate in our metadata.", kind="switch"),
@@ -63,7 +65,7 @@ _SAML = (
         "Binding of requests",
         kind="choice",
         choices=(
-            ("", "As the metadata says"),
+            ("", "The binding in the metadata"),
             ("urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect", "HTTP-Redirect"),
             ("urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST", "HTTP-POST"),
         ),
@@ -76,7 +78,12 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
         "OpenID Connect",
         (
             OptionField("issuer", "Issuer", "Such as https://login.example.com. Its discovery document is fetched.", kind="address"),
-            OptionField("discovery_url", "Discovery document", "Only if it is not below the issuer.", kind="address"),
+            OptionField(
+                "discovery_url",
+                "Discovery document",
+                "Needed only if the document is not at the usual address below the issuer.",
+                kind="address",
+            ),
             *_OPENID,
         ),
         ("Register a web application at the provider, and enter the callback address as its redirect URI.",),

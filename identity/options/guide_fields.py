@@ -10,7 +10,7 @@ from typing import Literal
 class OptionField:
     """One option as a field. A dot in the name leads into an object.
 
-    `words` is a text of words or a list of them, `pairs` an object with one member a line, `area` a long text that may be shown.
+    `words` is a text of words or a list of words, `pairs` an object with one member per line, `area` a long text that is no secret.
     """
 
     name: str
@@ -19,7 +19,7 @@ class OptionField:
     kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice", "number", "area"] = "text"
     is_required: bool = False
     choices: tuple[tuple[str, str], ...] = ()
-    # What a switch means that is not set.
+    # The value of a switch that is not set.
     default: bool = False
     # The range of a number.
     bounds: tuple[int, int] | None = None
@@ -33,5 +33,5 @@ class Guide:
     fields: tuple[OptionField, ...]
     steps: tuple[str, ...] = ()
     console: str = ""
-    # What is entered at the provider: the callback address, the same with the name of the connection, or nothing.
+    # The value to enter at the provider: the callback address, the callback address with the name of the connection, or nothing.
     callback: Literal["plain", "named", ""] = "plain"

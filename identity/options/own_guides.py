@@ -12,8 +12,8 @@ _POLICIES = (
     ("none", "None: at least 1 character"),
     ("low", "Low: at least 6 characters"),
     ("fair", "Fair: at least 8 characters, with lower case, upper case and digits"),
-    ("good", "Good: at least 8 characters, of three kinds"),
-    ("excellent", "Excellent: at least 10 characters, of three kinds, no more than two equal in a row"),
+    ("good", "Good: at least 8 characters of three kinds"),
+    ("excellent", "Excellent: at least 10 characters of three kinds, at most two equal characters in a row"),
 )
 _NO_SIGN_UPS = OptionField(
     "disable_signup", "No sign-ups", "New users cannot register. Administrators, imports and invitations still add users.", kind="switch"
@@ -21,7 +21,7 @@ _NO_SIGN_UPS = OptionField(
 _GUESSES = OptionField(
     "brute_force_protection",
     "Protection against guessing",
-    "Failed logins block further attempts, as the settings of the tenant say.",
+    "Failed logins block further attempts. The settings of the tenant determine after how many.",
     kind="switch",
     default=True,
 )
@@ -42,7 +42,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "password_complexity_options.min_length",
                 "Minimum length",
-                "Characters. Empty: that of the policy.",
+                "Number of characters. Empty: the minimum of the policy.",
                 kind="number",
                 bounds=(1, 512),
             ),
@@ -61,7 +61,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             _NO_SIGN_UPS,
             OptionField(
                 "disable_self_service_change_password",
-                "No reset of the password by the user",
+                "Users cannot reset their password",
                 "The login page has no link for a forgotten password.",
                 kind="switch",
             ),

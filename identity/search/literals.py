@@ -11,7 +11,7 @@ _MOST_PARTS = 12
 
 
 def unescaped(text: str) -> str:
-    """Return the text without its escapes: `\\` before a character stands for that character."""
+    """Return the text without its escapes: `\\` before a character means that character."""
     return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
 
 

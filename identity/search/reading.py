@@ -68,7 +68,7 @@ class SearchReading:
         """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`, above it the limit plus one.
 
         Never less than the rows up to the end of the page, plus one if more follow. So a client that reads the total again with each
-        page, and stops there, misses no row.
+        page, and stops at that total, misses no row.
         """
         if self._total is not None:
             return self._total

@@ -33,7 +33,7 @@ from identity.search.queries import AllOf, AnyOf, Node, Not, Pattern
 _MOST_LINKED = 1_000
 # An unescaped wildcard of LIKE.
 _MARKS = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
-# Columns whose values belong to at most a few users.
+# Columns in which at most a few users have the same value.
 _SELECTIVE = ("user_id", "email", "phone_number")
 _INDEXED_VALUES = ("created_at", "last_login", "phone_number")
 

@@ -184,7 +184,7 @@ def _set_options(connection: Connection, options: dict[str, Any] | None) -> None
 
 
 def _replace_options(connection: Connection, options: dict[str, Any] | None, discovered: Mapping[str, Any] | None) -> None:
-    """Replace the options. Metadata that was discovered before counts neither as sent nor as changed by the caller."""
+    """Replace the options. Metadata that was discovered earlier does not count as sent or changed by the caller."""
     known, address = connection.options.get(METADATA_OPTION), discovery_address(connection.strategy, connection.options)
     if options is None or known is None or connection.strategy not in STRATEGIES:
         _set_options(connection, options)

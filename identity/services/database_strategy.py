@@ -26,7 +26,7 @@ def written_strategy(connections: QuerySet[Connection]) -> str:
 
 
 def refuse_changed_strategy() -> None:
-    """Raise `StrategyChanged` with a sentence that names both values. A database that does not answer is not judged here."""
+    """Raise `StrategyChanged` with a sentence that names both values. Does nothing if the database does not answer."""
     if not settings.CHECK_DATABASE_STRATEGY:
         return
     try:

@@ -27,8 +27,9 @@ _TAKEN = "The domain is in use already."
 def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
     """Add a pending host. It does not answer requests yet.
 
-    The same host may be pending at another tenant, which must not keep its owner out. Raises `Invalid` for a host that no tenant may
-    have, `AlreadyExists` if this tenant has it or another one has verified it, and `Conflict` if the tenant has too many.
+    The same host may be pending at another tenant: a pending domain must not prevent its owner from adding it. Raises `Invalid` for a
+    host that no tenant may have, `AlreadyExists` if this tenant has it or another one has verified it, and `Conflict` if the tenant has
+    too many.
     """
     host = host.strip().lower().removesuffix(".")
     problem = _host_problem(host)

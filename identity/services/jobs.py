@@ -121,7 +121,7 @@ def send_after_commit(job: Job) -> None:
 
 
 def run_job(job_id: str, *, chunks: int | None = None) -> bool:
-    """Process up to `chunks` chunks of a job. Returns whether nothing more is to do now. Running it twice does no harm.
+    """Process up to `chunks` chunks of a job. Returns whether no work is left for now. Running a job twice does no harm.
 
     Work that a chunk requests outside the database is done after its commit. A refused chunk fails the job, with the reason. Other errors
     are raised and counted, except errors of the database; the fifth one fails the job.

@@ -114,7 +114,7 @@ def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> 
 
 
 def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
-    """Lock a user, check that the user still has the email address, and delete it. The email address may have changed before the lock."""
+    """Lock a user and delete it if it still has the email address, which may have changed before the lock."""
     lock_rows(User, [key])
     user = User.objects.of(tenant_id).filter(pk=key).annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email))).first()
     if user is None:

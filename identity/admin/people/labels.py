@@ -22,7 +22,7 @@ LABEL_COLUMNS = ("pk", "tenant_id", "user_id", "email", "name", "username", "pho
 
 
 def name_of(user: User) -> str:
-    """Return the first name under which readers know the user: the name, email address, user name, phone number or id."""
+    """Return the first value that the user has: name, email address, user name, phone number or id."""
     return user.name or user.email or user.username or user.phone_number or user.user_id
 
 

@@ -1,4 +1,4 @@
-"""What the tables on the pages of users, organizations, groups and roles share: links, permissions and their empty cells."""
+"""Shared parts of the tables on the pages of users, organizations, groups and roles: links, permissions and empty cells."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def moment(value: datetime) -> str:
 
 
 def cut(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **options: Any) -> Panel:
-    """Return the table with at most `SHOWN` rows. `rows` may have one more, and only then the link to the list is shown."""
+    """Return the table with at most `SHOWN` rows. If `rows` has one more, the table links to the complete list."""
     if len(rows) <= SHOWN:
         options = {**options, "more_url": ""}
     return Panel(title, columns, rows[:SHOWN], **options)

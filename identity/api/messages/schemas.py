@@ -23,13 +23,13 @@ PROVIDER_FIELDS = tuple(_PROVIDER)
 # Members of a response to a request without `fields`.
 PROVIDER_DEFAULT = ("name", "enabled")
 PROVIDER_PARAMETERS = (
-    Parameter("fields", TEXT, f"Some of {', '.join(PROVIDER_FIELDS)}; {' and '.join(PROVIDER_DEFAULT)} without it."),
+    Parameter("fields", TEXT, f"Some of {', '.join(PROVIDER_FIELDS)}. Default: {' and '.join(PROVIDER_DEFAULT)}."),
     Parameter("include_fields", SWITCH, "True: the response has only these fields. False: all fields except these."),
 )
 _TEMPLATE: dict[str, Schema] = {
     "template": {**TEXT, "enum": list(PUBLIC_NAMES)},
     "body": {**_NULLABLE, "description": "HTML with Liquid; null restores the text of the service."},
-    "from": {**_NULLABLE, "description": "Used where the tenant has a provider of its own."},
+    "from": {**_NULLABLE, "description": "Used only if the tenant has its own mail server."},
     "resultUrl": {**_NULLABLE, "description": "Target of the redirect after a link was used."},
     "subject": _NULLABLE,
     "syntax": {**TEXT, "enum": ["liquid"]},

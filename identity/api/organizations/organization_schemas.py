@@ -33,4 +33,4 @@ ORGANIZATION_FIELDS = shapes.ORGANIZATION.names
 ENABLED_CONNECTION_FIELDS = shapes.ENABLED_CONNECTION.names
 ORGANIZATION_CONNECTION_FIELDS = shapes.ORGANIZATION_CONNECTION.names
 LIST_PARAMETERS = (*LIST_FORMS, sort_parameter("name", "display_name", "created_at"))
-IS_ENABLED = Parameter("is_enabled", SWITCH, "Only enabled or only disabled connections.")
+IS_ENABLED = Parameter("is_enabled", SWITCH, "True: only enabled connections. False: only disabled connections.")
