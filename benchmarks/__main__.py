@@ -15,15 +15,15 @@ from pathlib import Path
 from config.launcher.servers import temporary_servers
 
 ROOT = Path(__file__).resolve().parents[1]
-# Name, further arguments, and the design goal of the figure.
+# Name, further arguments, and what is measured.
 MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "recording": ([], "recording, per user save"),
     "user_import": ([], "import of users"),
-    "fast_paths": ([], "what fast paths save"),
+    "fast_paths": ([], "processor time that fast paths save"),
     "breached_passwords": ([], "one search in a list of breached passwords"),
     "user_search": ([], "searches in a tenant of a million users"),
     "stream": (["--scenarios", "latency", "--subjects", "ours, uvicorn"], "commit to first byte at a subscriber"),
-    "auth": ([], "tokens beside npm oidc-provider"),
+    "auth": ([], "tokens, compared with npm oidc-provider"),
     "deliveries": ([], "deliveries against a fast SCIM server"),
 }
 

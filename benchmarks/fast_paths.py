@@ -127,7 +127,7 @@ async def _processor_async(work: Callable[[], Awaitable[object]], calls: int) ->
 
 
 def compare_on_loop(name: str, fast: Callable[[], Awaitable[object]], plain: Callable[[], Awaitable[object]]) -> None:
-    """Compare two ways on an event loop, by the time of all threads."""
+    """Compare two implementations on an event loop, by the processor time of all threads."""
 
     async def both() -> list[tuple[float, float]]:
         await open_loop_queries()
@@ -143,7 +143,7 @@ def compare_on_loop(name: str, fast: Callable[[], Awaitable[object]], plain: Cal
 def compare_row_on_loop(user: User) -> None:
     values = {"tenant_id": user.tenant_id, "user_id": user.user_id}
     compare_on_loop(
-        "foundation/database/loop_queries.py, a user with its connection, asked from the event loop",
+        "foundation/database/loop_queries.py, a user with its connection, queried from the event loop",
         lambda: _USER_ON_LOOP.first(**values),
         lambda: executor.run(partial(_USER.first, **values)),
     )
@@ -176,7 +176,7 @@ def compare_proofs() -> None:
 
 def compare_host(authority: str) -> None:
     fast, plain = partial(hosts.matches.get, authority), partial(hosts._resolved, authority)
-    compare("foundation/memory/ttl_cache.py, who answers on a host", partial(timed, fast, 5000), partial(timed, plain, 300))
+    compare("foundation/memory/ttl_cache.py, the tenant of a host", partial(timed, fast, 5000), partial(timed, plain, 300))
 
 
 def compare_heads(tenant_id: str) -> None:
@@ -195,7 +195,7 @@ def compare_heads(tenant_id: str) -> None:
             await pool.close()
 
     fast, plain = (lambda which=which: asyncio.run(round_of(is_fast=which)) for which in (True, False))
-    compare("foundation/memory/batching.py, where a log ends for one of 50 streams that open at once", fast, plain)
+    compare("foundation/memory/batching.py, the last position of a log for one of 50 streams that open at once", fast, plain)
 
 
 def compare_request() -> None:

@@ -1,4 +1,4 @@
-"""Streams for half an hour with one fault per minute: every guarantee is checked each minute, and growth at the end.
+"""Runs streams for half an hour with one fault per minute. Checks every guarantee each minute, and the growth of resources at the end.
 
 One web process is never killed; its memory, descriptors and threads, the connections to PostgreSQL and the keys in Redis are
 sampled every second, and a fitted line shows which of them grow. Run with `make soak`, MINUTES=30 by default.
@@ -215,14 +215,14 @@ def _report(sampler: Sampler, rounds: list[dict[str, object]], place: Path, seed
         "samples": {"seconds": sampler.times, **sampler.values},
     }
     place.write_text(json.dumps(result, indent=1))
-    print(f"Every sample stands in {place}.")
+    print(f"All samples are in {place}.")
     return not any(line.is_growth for line in trends.values())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--json", type=Path, default=Path(".data/soak.json"), help="where the samples go")
+    parser.add_argument("--json", type=Path, default=Path(".data/soak.json"), help="file for the samples")
     options = parser.parse_args()
     options.json.parent.mkdir(parents=True, exist_ok=True)
     rounds: list[dict[str, object]] = []
@@ -238,7 +238,7 @@ def main() -> int:
             name, started = names[len(rounds) % len(names)], time.monotonic()
             events = soak.round(name, min(ROUND_SECONDS, ends - started))
             rounds.append({"fault": name, "events": events, "seconds": round(time.monotonic() - started, 1)})
-            print(f"{len(rounds):3}  {name:38} {events:6} events, every promise held", flush=True)
+            print(f"{len(rounds):3}  {name:38} {events:6} events, every guarantee held", flush=True)
         sampler.stopping.set()
         sampler.join()
         return 0 if _report(sampler, rounds, options.json, soak.world.seed) else 1

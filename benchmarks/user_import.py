@@ -122,7 +122,7 @@ def another_writer(people: Connection) -> Iterator[list[float]]:
 
 @contextmanager
 def recording_off() -> Iterator[None]:
-    """Without receivers and, in this session, without triggers."""
+    """Turn recording off: no receivers and, in this session, no triggers."""
     announced, saved = rows_changed.receivers, post_save.receivers
     rows_changed.receivers = []
     post_save.receivers = [entry for entry in saved if not str(entry[0][0]).startswith("events.saved")]

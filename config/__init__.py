@@ -1,4 +1,4 @@
-"""The wiring of the apps. The only package that imports all of them."""
+"""Connects the apps: settings, routes, processes and the admin site. Only this package imports all apps."""
 
 from config.celery import app as celery_app
 

@@ -91,7 +91,7 @@ _DESCRIBED: tuple[Any, ...] = (
 
 
 class UnknownAddress(ManagementMixin, APIView):
-    """Every path below `/api/v2` without an operation: 404 with the usual body, if the token is valid.
+    """Answers 404 with the usual body, if the token is valid, at every path below `/api/v2` without an operation.
 
     If client libraries know the operation, the body says that it is not supported, and why (`config.upstream`).
     """
@@ -134,7 +134,7 @@ class ApiBrowser(SpectacularSwaggerSplitView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Add the command that gets a token, with the address of the tenant that answers beside this page, if there is one."""
+        """Add the command that gets a token. It contains the address of the tenant on the host of this page, if there is a tenant."""
         response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         found = resolve_host(request.META.get("HTTP_HOST", ""))
         response.data["token_command"] = _CURL.replace("ISSUER", found.issuer if found else "https://TENANT_DOMAIN/")
@@ -203,7 +203,7 @@ def _security_schemes() -> Schema:
 
 
 def _view(route: Route) -> Any:
-    """Return the endpoint with authentication, tenant and rates. The apps below cannot import the verification of tokens."""
+    """Return the endpoint with authentication, tenant and rates. Lower apps cannot import the verification of tokens."""
     members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
     managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)
     return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

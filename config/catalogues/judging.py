@@ -27,7 +27,7 @@ SAME: dict[str, dict[str, str]] = {
     "ja": {},
     "ar": {},
 }
-# Words that a language has another one for: a page must not call one thing by two names.
+# Words that translators must replace by another word, so that all pages of a language use one term.
 OTHER_WORDS: dict[str, dict[str, str]] = {"es": {"clave de acceso": "llave de acceso", "claves de acceso": "llaves de acceso"}}
 _SCRIPTS = {"ja": ("\u3040", "\u9fff"), "ar": ("\u0600", "\u06ff")}
 

@@ -26,7 +26,7 @@ _COMMENT = "Translators:"
 
 @dataclass(frozen=True)
 class Text:
-    """One text of the source. A context separates equal words with two meanings; a plural belongs to a number."""
+    """One text of the source. A context distinguishes two meanings of the same words. A text with a number can have a plural."""
 
     singular: str
     plural: str = ""

@@ -127,7 +127,7 @@ class PlatformAdminSite(AccountSite):
         return components_page(self, request)
 
     def search(self, request: HttpRequest) -> HttpResponse:
-        """Show the users, clients, organizations and further objects that the words in `q` find in the tenant in scope."""
+        """Show the users, clients, organizations and further objects of the tenant in scope that match the words in `q`."""
         return search_page(self, request)
 
     def dismiss_setup(self, request: HttpRequest) -> HttpResponse:

@@ -1,7 +1,7 @@
 """The search over all kinds of objects at the head of each page.
 
-Each kind is searched as its own list is, with the permissions and the tenant of that list. Names are looked for in the newest
-`WALK` rows of a table, identifiers by their index, so the cost does not grow with the tables.
+Each kind uses the search, the permissions and the tenant of its list. Names are searched in the newest `WALK` rows of a table, and
+identifiers by index, so the cost does not grow with the tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from foundation.admin.keyset_list import WALK
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.search.time_limit import SearchTookTooLong, search_time_limited
 
-# The order in which the page shows what was found.
+# In the order of the page.
 KINDS = (
     "identity.user",
     "authapi.client",
@@ -54,7 +54,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Hits:
-    """What was found of one kind, at most `_SHOWN`, and the URL of its list with the same search. `is_late` where it took too long."""
+    """At most `_SHOWN` hits of one kind, and the URL of its list with the same search. `is_late`: the search took too long."""
 
     kind: str
     hits: list[Hit]
@@ -64,7 +64,7 @@ class Hits:
 
 
 def search_page(site: Any, request: HttpRequest) -> HttpResponse:
-    """Show what the words in the query parameter `q` find, kind by kind, as far as this account may see it."""
+    """Show the objects that match the query parameter `q` and that this account may see, grouped by kind."""
     term = request.GET.get("q", "").strip()[:_LONGEST]
     found = [hits for label in KINDS if (hits := _hits_of(site, request, label, term)) is not None] if term else []
     context = {

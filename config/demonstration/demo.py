@@ -59,7 +59,7 @@ class Demo:
 
 
 def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
-    """Create the demo, or what an interrupted run left out. Raises `ForeignTenants` if the database has other tenants."""
+    """Create the demo, or the parts that an interrupted run did not create. Raises `ForeignTenants` if the database has other tenants."""
     client = _client(tenant_id)
     if not client.secret_matches(secrets.client_secret):
         client.set_secret(secrets.client_secret)

@@ -41,7 +41,7 @@ def _wait_for_end(data_dir: Path) -> int:
     deadline = time.monotonic() + _STOP_SECONDS
     while _is_running(data_dir):
         if time.monotonic() > deadline:
-            print(f"make down: it has not stopped within {_STOP_SECONDS:.0f} seconds.", file=sys.stderr)
+            print(f"make down: the service has not stopped within {_STOP_SECONDS:.0f} seconds.", file=sys.stderr)
             return 1
         time.sleep(0.05)
     print("Everything has stopped.")

@@ -30,7 +30,7 @@ def main(wanted: str) -> None:
 
     1. Create the virtual environment, again if its interpreter no longer runs.
     2. Install uv from `bootstrap.lock`, by hash.
-    3. Let uv install the lock, by hash; where uv cannot reach the packages, pip does it.
+    3. Let uv install the lock, by hash. If uv cannot reach the packages, pip installs them.
     4. Write the stamp, last: an interrupted run starts over.
     """
     if sys.version_info[:2] != (3, 11):

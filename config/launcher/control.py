@@ -20,7 +20,7 @@ class NothingRuns(Exception):
 
 
 class Listener:
-    """The supervisor's end: one short JSON request per connection, answered at once."""
+    """The supervisor's end of the socket. Answers one short JSON request per connection at once."""
 
     def __init__(self, data_dir: Path, answer: Callable[[str], Answer]) -> None:
         path = _path(data_dir)
@@ -61,7 +61,7 @@ def ask(data_dir: Path, what: str) -> Answer:
 
 
 def take_lock(data_dir: Path) -> IO[str] | None:
-    """Take the lock that one `make up` holds for its whole life; None when another one holds it."""
+    """Take the lock that a `make up` holds until it ends; None if another `make up` holds the lock."""
     make_private(data_dir)
     file = (data_dir / "lock").open("a")
     try:

@@ -19,11 +19,11 @@ _MADE_HERE = re.compile(
 
 
 class NotPrivate(Exception):
-    """A directory for sockets belongs to another account or is open to others."""
+    """A directory for sockets belongs to another account or is accessible to other accounts."""
 
 
 def make_private(directory: Path, *, account: str | None = None) -> Path:
-    """Create `directory` with mode 0700, for `account` if one is named; refuse one with another owner."""
+    """Create `directory` with mode 0700, owned by `account` if given. Raises `NotPrivate` if another account owns the directory."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     owner = pwd.getpwnam(account).pw_uid if account else os.geteuid()
     found = directory.lstat()

@@ -1,4 +1,4 @@
-"""The keys and passwords of a checkout: created once, stored in `.data/keys` with mode 0600; only the demo's own are ever shown."""
+"""The keys and passwords of a checkout: created once, stored in `.data/keys` with mode 0600. `make up` shows only those of the demo."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def as_assignments(values: dict[str, str]) -> str:
 
 
 def _make(name: str) -> str:
-    # Letters, digits, - and _, which is also the alphabet of client secrets; Django requires 50 characters for its key. A random
-    # id: if a database outlives its keys, the start then names the missing id instead of failing to decrypt.
+    # Letters, digits, - and _, which is also the alphabet of client secrets; Django requires 50 characters for its key. The id is
+    # random: if a database was written with lost keys, the start names the missing id instead of failing to decrypt.
     return f"{secrets.token_hex(4)}:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)

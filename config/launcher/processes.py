@@ -112,7 +112,7 @@ def last_words(log: Path) -> str:
 
 
 def is_running(pid: int, *, mentions: str) -> bool:
-    """Tell whether `pid` lives and its command line contains `mentions`; a recycled pid does not count."""
+    """Tell whether the process `pid` runs and its command line contains `mentions`, so that a reused pid does not count."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")

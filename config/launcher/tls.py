@@ -16,7 +16,7 @@ from config.launcher.directories import write_private
 from config.launcher.options import DEMO_TENANT
 
 _AUTHORITY_DAYS = 3650
-# Browsers refuse server certificates that live longer than 398 days.
+# Browsers refuse server certificates that are valid for more than 398 days.
 _SERVER_DAYS = 390
 _RENEWAL = timedelta(days=30)
 

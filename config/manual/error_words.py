@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # `errorCode` of the management interface and of `/events`.
 MANAGEMENT: dict[str, str] = {
-    "connection_limit": "The tenant has reached its maximum of open streams. Close one, or wait until the slot of a dead one expires.",
+    "connection_limit": "The tenant has its maximum of open streams. Close a stream, or wait until the slot of a dead stream expires.",
     "cursor_expired": "The events after the cursor were pruned. Read the resources again and resume from `X-Events-Cursor`.",
     "inexistent_authentication_method": "The user has no such factor, passkey or password.",
     "inexistent_client": "The client does not exist.",
@@ -25,10 +25,10 @@ MANAGEMENT: dict[str, str] = {
     "invalid_paging": "The page is beyond the limit of page numbers. Use `take` and `from`.",
     "invalid_query_string": "A query parameter is invalid; the message names it.",
     "invalid_uri": "An id in the path has an invalid form.",
-    "operation_not_supported": "The request is valid, but the service does not support it for this object; with 404 the service "
-    "does not have the operation. The message says why.",
+    "operation_not_supported": "The service does not support the request for this object; with 404, the service does not have "
+    "the operation at all. The message gives the reason.",
     "tenant_suspended": "The tenant is suspended.",
-    "theme_already_exists": "The tenant already has a theme. Change that one.",
+    "theme_already_exists": "The tenant already has a theme. Change the existing theme.",
     "{database strategy}_idp_error": "A user with this identifier already exists.",
     "unavailable": "The service cannot open a stream now. Retry after the time in `Retry-After`.",
 }
@@ -52,9 +52,9 @@ SKIPS: dict[str, str] = {
     "missing externalId": "The mapping yields no `externalId` for the user, so its account cannot be identified.",
     "missing userName": "The mapping yields no `userName` for the user, which SCIM requires.",
     "no user to delete": "The destination does not know the user.",
-    "older than the account": "The event is older than the account linked to the user, or no newer than its deletion: writing it "
-    "would restore an old state.",
-    "no user to update": "The destination does not know the user, and the action may not create one on an update (*upsert* is off).",
+    "older than the account": "The event is older than the linked account, or not newer than the deletion of the account: "
+    "writing the event would restore an old state.",
+    "no user to update": "The destination does not know the user, and the action may not create a user on an update (*upsert* is off).",
     "outside the scope": "The scope expression of the action excludes the user.",
     "test event": "A test event is never sent to a SCIM server.",
     "unsupported type": "The action has nothing to do for this type.",
@@ -66,6 +66,6 @@ FAILURES: dict[str, str] = {
     "transient": "Tried again; many in a row hold the stream until the destination answers.",
     "configuration": "Tried again; many in a row hold the stream until an administrator corrects address, credentials or permissions.",
     "data": "Tried again, then a dead letter; redeliver it after the user or the mapping has changed.",
-    "shape": "Tried again, then a dead letter: the response is not understood.",
+    "shape": "Tried again, then a dead letter: the service cannot interpret the response.",
     "misconfigured": "The stream is held until the action is fully configured; no event is lost.",
 }

@@ -46,19 +46,19 @@ _STATUSES = """| Status | Meaning for a program |
 | 500 | An unexpected condition; the log of the service has the details. |"""
 _STREAM = """## Inside a stream
 
-A stream that was opened with 200 ends with an `error` message, and then its body ends. The offset beside the code, if present,
-is where to resume. A stream that ends without such a message was cut by the network: reconnect with the last offset in the same way."""
+The service sends an `error` message before it ends a stream that it opened with 200. If the message has an offset, resume at that offset.
+If a stream ends without an `error` message, the network has cut the connection: reconnect with the last offset."""
 _AUTHENTICATION = """## Authentication interface
 
-`/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the pages of people answer with `error` and `error_description`, as
+`/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the hosted pages answer with `error` and `error_description`, as
 in RFC 6749. `/authorize` sends both to the redirect address of the client if possible; otherwise a page shows them. Text in
 braces is a placeholder. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
 _DELIVERIES = """## Deliveries
 
-A failed attempt has a kind, which decides what happens next. Dead letters can be filtered by it."""
+Each failed attempt has a kind. The kind decides what happens next, and you can filter dead letters by it."""
 _SKIPS = """### Reasons to skip
 
-An event that needs no write ends as *skipped*, which is a success, with one of these reasons. Installed actions may have others."""
+An event that needs no write ends as *skipped*, which is a success, with one of these reasons. Installed actions may have other reasons."""
 
 
 def errors_page() -> str:

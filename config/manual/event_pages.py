@@ -28,9 +28,9 @@ _STANDING_IN = {
 }
 _INTRODUCTION = """# Events
 
-Every change of a user, connection, group or organization is one event of one of {count} types. `GET /events` streams them
+Every change of a user, connection, group or organization is one event. There are {count} types of events. `GET /events` streams them
 ([how to read the stream](../../how-to/read-the-stream.md)); actions and webhooks get the same envelope. The schemas are closed: a field
-that is not listed does not occur. [event-data.schema.json](event-data.schema.json) holds them as JSON Schema.
+that is not listed does not occur. [event-data.schema.json](event-data.schema.json) contains the schemas as JSON Schema.
 
 ## Envelope
 """
@@ -54,10 +54,10 @@ def overview_page() -> str:
         _INTRODUCTION.format(count=len(EVENT_TYPES)),
         table(("Field", "Meaning"), ((code(_field_name(name)), meaning) for name, meaning in ENVELOPE.items())),
         _MESSAGES,
-        "## Context\n\n`data.context` says in which tenant and, as far as it is known, through what a change was made. Here and below, "
-        "a field is *always* there when the object around it is. `client.metadata` is the `client_metadata` of the client, so that "
-        "subscribers read it too. Events that were stored before the field existed have a client without it: a strict model refuses "
-        "them until they leave the log by retention.",
+        "## Context\n\n`data.context` names the tenant of a change and, if known, the request and the client that caused it. In the "
+        "tables, *always* means that a field is present whenever the object around it is present. `client.metadata` is the "
+        "`client_metadata` of the client, so subscribers can read it. Events that were stored before this field existed lack it: a strict model refuses "
+        "these events until retention removes them from the log.",
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),

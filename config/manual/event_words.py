@@ -19,7 +19,7 @@ SUBJECTS: dict[str, str] = {
 RESOURCES: dict[str, str] = {
     "user": "Logins, rehashed passwords and the end of a block after failed logins record no event.",
     "connection": "No event contains secrets of a connection.",
-    "organization": "Dependent rows first: its roles, members and connections are removed before an organization is deleted.",
+    "organization": "The service removes the roles, members and connections of an organization before it deletes the organization.",
     "group": "A group names its owner: `connection_id`, `organization_id` or none. Its members and roles are removed before it is deleted.",
 }
 

@@ -17,23 +17,23 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 _INTRODUCTION = """# Management interface
 
 {count} operations below `https://<host of the tenant>/api/v2`. Their OpenAPI 3 document is <a href="openapi.json">openapi.json</a>;
-a running service serves it at `/api/v2/openapi.json`, and a browser for it at `/api/docs` on the platform's host.
+a running service serves the document at `/api/v2/openapi.json`, and Swagger UI at `/api/docs` on the platform's host.
 
 ```sh
 curl https://id.example.com/api/v2/users -H "Authorization: Bearer $TOKEN"
 ```
 
-- **Token.** A bearer token whose audience is `https://<host of the tenant>/api/v2/`, of a global client or by a client grant. The
-  scope of an operation is listed beside it: of several one is enough, and those joined by *and* are needed together.
+- **Token.** A bearer token whose audience is `https://<host of the tenant>/api/v2/`. The client is a global client or has a client grant.
+  The scopes are listed beside each operation: one of several is enough, but scopes joined by *and* are all required.
 - **Rates.** Each response has `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; above the limit the status is 429.
 - **Errors** have [one body](../errors.md#management-interface). Every operation may answer {common}; further statuses are listed
   with the operation.
-- **Lists** come in pages by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which continues after the last
-  row of the previous page. Lists that events continue have `X-Events-Cursor` on their first page
+- **Lists** have pages, selected by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which continues after
+  the last row of the previous page. If events report changes of the rows, the first page of the list has `X-Events-Cursor`
   ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
 - **Bodies** are JSON or forms; a member that is not described is refused.
-- **Client libraries** of another vendor work with it unmodified: [the operations that they can use](client-libraries.md).
-- **Labels.** An operation without one is generally available; another label follows its summary.
+- **Client libraries** of another vendor work unmodified with this interface: [the operations that they can use](client-libraries.md).
+- **Labels.** An operation without a label is generally available. Other operations have a label after their summary.
 """
 _GENERALLY_AVAILABLE = "Generally Available"
 

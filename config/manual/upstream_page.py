@@ -11,18 +11,19 @@ from config.upstream import table as upstream
 
 _INTRODUCTION = """# Operations of client libraries
 
-The management libraries of another vendor drive this service unmodified. This page names every operation that they know, by its method
-and path and by its name in the Python library, and states how this service supports it: {counts}.
+The management libraries of another vendor work with this service unmodified. This page lists every operation of these libraries, with
+method, path and name in the Python library, and states how this service supports the operation: {counts}.
 
 - **served**: the operation works, as its page in this manual says.
 - **neutral**: the service has no such feature, for the listed reason. A read returns a constant, such as an empty list or a
-  disabled switch; a write of the same value is accepted, so that a program can send back what it has read; any other is refused.
+  disabled switch. The service accepts a write of the same value, so that a program can send back what it has read, and refuses any
+  other value.
 - **refused**: the operation is not planned; the reason names an alternative.
 - **planned**: the operation is not available yet.
 - **addition**: the operation exists only in this service, and in no library.
 
 An operation that is refused or planned answers 404 with the usual body and `operation_not_supported` in `errorCode`, once the token is
-valid. An address that is in no row of this page answers 404 without a code."""
+valid. An address that no row of this page lists answers 404 without a code."""
 
 
 def upstream_page() -> str:

@@ -165,7 +165,7 @@ async def _insecure(scope: Scope) -> Refused:
         return unresolved
     if match is None:
         return Refused(404, "No tenant answers on this host.")
-    # The token in the address was already sent without TLS: a redirect would only hide that.
+    # The client has already sent the request or token without TLS. A redirect would hide the mistake.
     if scope["method"] not in {"GET", "HEAD"} or b"access_token=" in scope["query_string"]:
         return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
     query = b"?" + scope["query_string"] if scope["query_string"] else b""

@@ -51,7 +51,7 @@ def direct_requests(answers: Mapping[str, Application], *, otherwise: Applicatio
 
 
 async def live(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 200 from the event loop alone: a restart helps only if this fails."""
+    """Answer 200 from the event loop alone, so a failure means that the process needs a restart."""
     await _answer(scope, send, 200, _ALIVE)
 
 

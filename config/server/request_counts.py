@@ -18,7 +18,7 @@ from events.metrics import REGISTRY
 _REQUESTS = Counter("http_requests", "Answers to requests other than streams, by kind and status.", ["kind", "status"], registry=REGISTRY)
 _SECONDS = Histogram(
     "http_request_seconds",
-    "Durations of these requests by kind.",
+    "Durations of requests other than streams, by kind.",
     ["kind"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
     registry=REGISTRY,

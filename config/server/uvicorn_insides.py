@@ -2,9 +2,9 @@
 
 The only module that uses private parts of uvicorn.
 
-The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps neither request
-nor parser nor task: 10.1 KiB per idle stream where Granian, without one, takes 24.6, and a frame to 1,000 streams costs 1.2 times
-what nchan takes (`make bench-stream`, docs/performance.md). A whole response in one piece saves a write and two coroutines.
+The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps no request, no parser
+and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has none. A frame to 1,000 streams costs 1.2
+times as much as with nchan (`make bench-stream`, docs/performance.md). A complete response saves a write and two coroutines.
 """
 
 from __future__ import annotations
@@ -131,12 +131,12 @@ class UvicornProtocol(HttpToolsProtocol):
         self._let_go()
 
     def on_headers_complete(self) -> None:
-        """Pass the request to the application, with a way to take its response over."""
+        """Pass the request to the application, with extensions by which the application can write its response itself."""
         # A new request proves that the client reads, unless the write buffer is full.
         if not self.flow.write_paused:
             self.flow.forget()
         super().on_headers_complete()
-        # The names of extensions are open, uvicorn's types of their values are not.
+        # ASGI allows extensions of any type; uvicorn declares a narrower type.
         extensions: dict[str, Any] = {
             STREAM: partial(self._take_over, self.cycle),
             BODY: partial(_whole_body, self.cycle),
@@ -202,7 +202,7 @@ class UvicornProtocol(HttpToolsProtocol):
         if not self.is_answering:
             return True
         is_of_this_body = self.cycle.more_body and not self.cycle.response_started and not self.pipeline
-        # Its application has nothing to add.
+        # The application must not write a second response.
         self.cycle.disconnected = self.cycle.disconnected or is_of_this_body
         return is_of_this_body
 
@@ -231,7 +231,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return wire
 
     def _write_whole(self, cycle: RequestResponseCycle, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Write an answer as uvicorn would, in one piece; False, with nothing written, for all that is not the ordinary case."""
+        """Write a complete response as uvicorn would, in one write. Returns False and writes nothing if the case is not ordinary."""
         if cycle.response_started or cycle.disconnected or not cycle.keep_alive or self.flow.write_paused:
             return False
         if cycle.scope["http_version"] != "1.1" or cycle.scope["method"] == "HEAD":
@@ -250,10 +250,10 @@ class UvicornProtocol(HttpToolsProtocol):
         return True
 
     def _let_go(self) -> None:
-        """Break circles of references: they would keep what was read until the next full collection, an hour away."""
+        """Break reference cycles, which would keep the request in memory until the next full garbage collection, an hour later."""
         self._drop_body()
         if self.scope and not self.is_answering:  # type: ignore[redundant-expr]  # None once it was taken over
-            # An application that is still at work may take over, and is told that the client has left.
+            # An application that still runs needs the extensions: they report that the client has disconnected.
             self.scope.get("extensions", {}).clear()
         self.pipeline.clear()
         self.parser = None  # type: ignore[assignment]  # the connection receives no more data
@@ -264,7 +264,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
 
 def _whole_body(cycle: RequestResponseCycle) -> bytes | None:
-    """Return the body where all of it is here, as one `receive` would."""
+    """Return the body that one `receive` would return; None if the body has not arrived completely."""
     if cycle.more_body or cycle.disconnected or cycle.response_complete or cycle.waiting_for_100_continue:
         return None
     body = bytes(cycle.body)
@@ -274,7 +274,7 @@ def _whole_body(cycle: RequestResponseCycle) -> bytes | None:
 
 
 def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Return a `send` for versions that know no chunks: a response without a length ends when its connection closes (RFC 9112, 6.3)."""
+    """Return a `send` for HTTP versions without chunks: a response without a length ends when its connection closes (RFC 9112, 6.3)."""
     send = cycle.send
     is_bare = False
 

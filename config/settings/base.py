@@ -44,7 +44,7 @@ TRUSTED_PROXIES = env.networks(
 STAFF_SECOND_FACTOR = env.text(
     "STAFF_SECOND_FACTOR",
     "operators",
-    "Accounts that must have a second factor in the admin: none, platform operators, these and administrators, or all.",
+    "Accounts that must have a second factor in the admin: none, platform operators, platform operators and administrators, or all.",
     choices=("off", "operators", "administrators", "all"),
 )
 STAFF_PROOF_MINUTES = env.integer(
@@ -157,7 +157,9 @@ UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
 )
 
 # --- Management interface ---------------------------------------------------------------------------------------------
-OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows that a list pages through by number; beyond, 400. 0 is no limit.", minimum=0)
+OFFSET_LIMIT = env.integer(
+    "OFFSET_LIMIT", 0, "Rows of a list that pages by number can reach; a later page gets 400. 0: no limit.", minimum=0
+)
 USER_SEARCH_TIMEOUT_MS = env.integer(
     "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; then 503.", minimum=50
 )
@@ -204,7 +206,7 @@ BREACHED_PASSWORDS_FILE = env.text(
     "Path of the list of breached passwords, which manage.py breached_passwords makes. Empty: there is no list.",
 )
 BREACHED_PASSWORDS_URL = env.text(
-    "BREACHED_PASSWORDS_URL", "https://api.pwnedpasswords.com/range/", "Range interface that manage.py breached_passwords refresh asks."
+    "BREACHED_PASSWORDS_URL", "https://api.pwnedpasswords.com/range/", "Range interface that manage.py breached_passwords refresh queries."
 )
 
 # --- The end of a tenant ----------------------------------------------------------------------------------------------

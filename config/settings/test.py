@@ -24,7 +24,7 @@ for _name, _value in {
     "EMAIL_URL": "console:",
     "STAFF_SECOND_FACTOR": "off",
     "REDIS_PREFIX": f"test-{_worker}",
-    # A machine under load may let Redis wait; what takes it for gone answers otherwise, and rightly so.
+    # On a loaded machine Redis can be slow. After a short timeout the service would stop using Redis and answer differently.
     "REDIS_TIMEOUT_SECONDS": "5",
 }.items():
     os.environ.setdefault(_name, _value)
@@ -35,6 +35,6 @@ from tests.composed_keys import replace_generation  # noqa: E402
 replace_generation()
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
-# Where `provisioning.failpoints` reads the places at which a test makes the process die.
+# The directory from which `provisioning.failpoints` reads at which steps a test ends the process.
 FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")
 CHECK_DATABASE_STRATEGY = False

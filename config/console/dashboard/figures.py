@@ -25,7 +25,7 @@ _COUNTED = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One number with the list that it counts. `tone` sets its color. A quiet figure asks for no act and is smaller."""
+    """One number with the list that it counts. `tone` sets its color. A quiet figure needs no action and is smaller."""
 
     label: str
     value: str

@@ -19,7 +19,7 @@ _SECONDS = 300
 
 
 class Purpose(StrEnum):
-    """The use of a response. A challenge is valid for one purpose only."""
+    """The purpose of a challenge. A challenge is valid for one purpose only."""
 
     SIGN_IN = "sign-in"
     SECOND_FACTOR = "second-factor"

@@ -28,7 +28,7 @@ def cookie_name() -> str:
 
 
 def account_mark(email: str) -> str:
-    """Return the digest that stands for an account in counters and cookies, because the email address is private."""
+    """Return the digest that identifies an account in counters and cookies, because the email address is private."""
     return hashlib.sha256(canonical_email(email).encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -27,7 +27,7 @@ class ProvePage(SitePages):
         ]
 
     def prove(self, request: HttpRequest) -> HttpResponse:
-        """Show the ways in which the account can be proven, and check the submitted proof."""
+        """Show the methods with which the account can prove its identity, and check the submitted proof."""
         staff = staff_of(request)
         if staff is None:
             raise Http404

@@ -16,6 +16,6 @@ TOO_MANY = "Too many attempts. Wait ten minutes and try again."
 def may_try(staff: Staff) -> bool:
     """Count one attempt of the account; return False if there were too many.
 
-    The attempt is counted before the check, so that a burst gains nothing.
+    The attempt is counted before the check, so that concurrent attempts cannot exceed the limit.
     """
     return TRIES.takes(staff.email)
