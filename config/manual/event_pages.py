@@ -56,8 +56,8 @@ def overview_page() -> str:
         _MESSAGES,
         "## Context\n\n`data.context` names the tenant of a change and, if known, the request and the client that caused it. In the "
         "tables, *always* means that a field is present whenever the object around it is present. `client.metadata` is the "
-        "`client_metadata` of the client, so subscribers can read it. Events that were stored before this field existed lack it: a strict model refuses "
-        "these events until retention removes them from the log.",
+        "`client_metadata` of the client, so subscribers can read it. Events that were stored before this field existed lack it: a strict "
+        "model refuses these events until retention removes them from the log.",
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),
