@@ -1,7 +1,7 @@
 """Texts of hosted pages that a tenant has written, by the names that client libraries use: prompt, screen and key.
 
-`templates/hosted/texts.toml` lists all of them. A text is plain: pages escape it, and only the placeholders of its screen are replaced.
-`services.custom_texts` writes them. Decision: docs/adr/0099.
+`templates/hosted/texts.toml` lists all texts. A text is plain: pages escape it, and only the placeholders of its screen are replaced.
+`services.custom_texts` writes the texts. Decision: docs/adr/0099.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMES_IN_CATALOGUES = {
     "inviter": "inviterName",
     "organization": "organizationName",
 }
-# All prompts of the client libraries. Deploy tools read and write all of them, also those for pages that the service does not have.
+# All prompts of the client libraries. Deployment tools also read and write prompts of pages that the service does not have.
 UPSTREAM_PROMPTS = frozenset({
     "login-id", "login-password", "login-passwordless", "login-email-verification", "signup-id", "signup-password",
     "phone-identifier-enrollment", "phone-identifier-challenge", "email-identifier-challenge", "custom-form", "customized-consent",
@@ -82,7 +82,7 @@ remembered_texts: Remembered[str, dict[tuple[str, str], str]] = Remembered(_load
 
 
 def custom_text(path: str, default: str, **values: str) -> str:
-    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped. Returns `default` if it has none.
+    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped. `default` if it has none.
 
     `values` are the values of the placeholders. `companyName` is always set.
     """
@@ -93,7 +93,7 @@ def custom_text(path: str, default: str, **values: str) -> str:
     if own is None:
         return default
     known = {"companyName": sign_in_settings(tenant_id).friendly_name, **values}
-    # In one pass, so that a value which contains a placeholder is not replaced again.
+    # Replace in one pass, so that a placeholder inside a value is not replaced.
     return PLACEHOLDER.sub(lambda match: known.get(match.group(1), ""), own)
 
 

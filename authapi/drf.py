@@ -124,7 +124,7 @@ class ManagementMixin:
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`).
 
-        Once the token is verified, the request is charged to the tenant. Requests refused before are charged to the address.
+        Once the token is verified, the request is charged to the tenant. Requests that are refused earlier are charged to the IP address.
         """
         host, origin = host_of(request), origin_of_request(request)
         self._rate = debt_of(host.tenant_id, origin)

@@ -53,13 +53,13 @@ from identity.models.base import TenantOwned
 _BATCH = 2000
 # The worker stops a task after 20 s. Remaining rows are deleted by the next run.
 _LONGEST_SECONDS = 15.0
-# For this time after its expiry, the replay of a used code still revokes the tokens that came from it.
+# For this time after its expiry, the replay of a used code still revokes the tokens that were issued for it.
 _REPLAY_KNOWN = timedelta(hours=24)
 # For this time, the reuse of a rotated or revoked refresh token is still recognized.
 _REUSE_KNOWN = timedelta(days=30)
 # For this time after its expiry, a mailed link is reported as used or expired instead of unknown.
 _LINK_KNOWN = timedelta(days=7)
-# The same for a login link. Users request a new one instead of returning to an old one, so the time is shorter.
+# The same for a login link. The time is shorter, because users request a new link instead of opening an old one again.
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # Retention of refused messages, and of answers to connection tests, next to their log lines.
 _MESSAGE_KEPT = timedelta(days=7)
@@ -129,10 +129,10 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(LogoutTransaction, over("expires_at")),
         # A pushed request is used up by the response. A login that started in time may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # Late requests of a device or a client, and late visits to `/activate` or to a link, get an answer about the outcome.
+        # Late requests of a device or a client, and late visits to `/activate` or to a link, get an answer with the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
-        # A rotated token stays while its family may be alive, and at least as long as an honest client might still send it.
+        # A rotated token stays while its family may be valid, and at least as long as an honest client might still send it.
         Ending(RefreshToken, over("expires_at") | over("idle_expires_at") | over("revoked", kept=_REUSE_KNOWN)),
         # The successor of a rotated token is kept for lost responses, only during the leeway.
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),

@@ -38,7 +38,7 @@ def revoke_token(row: RefreshToken) -> None:
 
 
 def _delete_credential(row: ClientCredential) -> None:
-    # Unlike clients, staff may delete a credential in use, so that a leaked key ends in one step.
+    # Unlike clients, staff may delete a credential that is in use, so that one step ends a leaked key.
     client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk, even_used=True)
 
 

@@ -46,7 +46,7 @@ def rotate_keys() -> None:
 
 @shared_task(name=SEND_NOTICE)
 def send_logout_notice(notice_id: str) -> None:
-    """Notify one client of a logout, unless it was already notified."""
+    """Notify one client of a logout, if it was not notified before."""
     send_notice(int(notice_id))
 
 

@@ -29,11 +29,11 @@ DEFAULTS: dict[str, Any] = {
     "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
     "mtls": {"enable_endpoint_aliases": False},
     "pushed_authorization_requests_supported": True,
-    # Not in upstream; named as in RFC 9126, 5. If it is on, applications of the tenant must push their authorization requests.
+    # Not in upstream; named as in RFC 9126, 5. If this setting is on, applications of the tenant must push their authorization requests.
     "require_pushed_authorization_requests": False,
     # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients that do not know `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,
-    # Not in upstream. Both reveal more about a session or a token than most tenants need.
+    # Not in upstream. Off, because both reveal more about a session or a token than most tenants need.
     "session_management_supported": False,
     "token_introspection_supported": False,
     "allow_organization_name_in_authentication_api": False,

@@ -36,7 +36,7 @@ def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
         kind=KIND,
         channel=EMAIL,
         recipient=former_email,
-        # A template cannot tell the reader of the former mailbox what the new address is.
+        # The mail goes to the former mailbox, so its template gets only the former address: an attacker may read this mailbox.
         context={"user": {**user_facts(user), "email": former_email}},
         language=language_for(user, user.tenant_id, asked=asked_language()),
     )

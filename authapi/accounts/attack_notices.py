@@ -1,7 +1,7 @@
 """Mails that tell the administrators of a tenant about attacks: at most one mail per kind and period.
 
-Each attack marks the notice of its kind as due. The sender counts the events since the previous mail. If a worker dies while it sends
-a mail, that mail is lost: the next attack triggers another one, and the sign-in log keeps every line.
+Each attack marks the notice of its kind as due. The sender counts the events since the previous mail. If a worker crashes while it
+sends a mail, that mail is lost: the next attack triggers another mail, and the sign-in log keeps every line.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -
     if row.due_at is None:
         rows.filter(due_at=None).update(since=row.sent_at or now - _BEFORE, due_at=due_at)
     elif due_at < row.due_at:
-        # The tenant has shortened the period in the meantime.
+        # The tenant has shortened the period since the notice was scheduled.
         rows.filter(due_at__gt=due_at).update(due_at=due_at)
 
 

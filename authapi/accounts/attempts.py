@@ -36,9 +36,9 @@ class Refusal(Enum):
 
 
 class LoginRefused(Exception):
-    """The login was refused. `reason` says why, and does not reveal whether the user exists.
+    """The login was refused. `reason` does not reveal whether the user exists.
 
-    `rate` belongs to the bucket that refused the login. It is None if no bucket did.
+    `rate` is that of the bucket that refused the login; None if no bucket refused it.
     """
 
     def __init__(self, reason: Refusal, rate: Rate | None = None) -> None:

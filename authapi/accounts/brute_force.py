@@ -34,7 +34,7 @@ class Count:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the count has reached the threshold. Then even the correct password is refused. Raising the threshold lifts the block."""
+        """Whether the count has reached the threshold, so that even the correct password is refused. A higher threshold lifts the block."""
         row = self._row()
         return self.rules.blocks and row is not None and row.blocked_at is not None and row.count >= self.rules.max_attempts
 

@@ -23,7 +23,7 @@ def stand_in(connection_id: str, identifier: str) -> str:
     sample = _samples.get(connection_id)
     if not sample:
         return decoy()
-    # The hash is keyed, so that an attacker cannot compute which identifiers share a stand-in.
+    # The hash is keyed, so that an attacker cannot compute which identifiers share a stored password.
     digest = hashlib.blake2b(identifier.encode("utf-8", "replace"), key=settings.SECRET_KEY.encode()[:64], digest_size=8).digest()
     return sample[int.from_bytes(digest, "big") % len(sample)]
 

@@ -25,7 +25,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Default of the upstream system: five days. The upper limit keeps a link that changes a password from living forever.
+# Default of the upstream system: five days. The upper limit ends every link that changes a password.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000
 _LONGEST_ADDRESS = 2048

@@ -28,7 +28,7 @@ class PasskeySignUp:
 def sign_up_with_passkey(request: PasskeySignUp) -> User:
     """Create a user with the passkey in one transaction; return the user. Raises `CeremonyRefused` and `SignUpRefused`.
 
-    A taken identifier is detected only here. An attacker who tests a free identifier therefore creates an account, as with a password.
+    A taken identifier is detected only now. An attacker who tests whether an identifier is free therefore creates an account with it.
     """
     attempt, connection = request.attempt, request.connection
     made = ceremonies.verified_registration(attempt.answer, attempt.party, challenge=attempt.challenge or b"")

@@ -1,4 +1,4 @@
-"""Handles mailed links, once each: set a new password, lift a block. Opening a link changes nothing, because mail scanners open links."""
+"""Handles mailed links that set a new password or lift a block. Opening a link changes nothing, because mail scanners open links."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
 def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
     """Set a new password for the user of a link, once. A mailed link also verifies the email address, because the user received it there.
 
-    A link that an application delivered verifies the address only if the application requested it. Receivers of `password_changed`
-    end sessions, refresh tokens, blocks and other links. Raises the errors of `usable`, and `PasswordTooWeak`, after which the link
-    still works.
+    A link that an application delivered verifies the address only if the application requested it. Receivers of the signal
+    `password_changed` end sessions, refresh tokens, blocks and other links. Raises the errors of `usable`, and `PasswordTooWeak`, after
+    which the link still works.
     """
     try:
         ticket = _set_new_password(tenant_id, secret, password, ip, user_agent)
@@ -98,13 +98,13 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
 @unit_of_work
 def _set_new_password(tenant_id: str, secret: str, password: str, ip: str, user_agent: str) -> AccountTicket:
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
-    # The lock on the user serializes concurrent uses: the second one finds the link used.
+    # The lock on the user serializes concurrent uses: the second use finds the link used.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
     check_password(user.connection, password, personal_data(user), user=user)
     changes: dict[str, Any] = {"password": password, **_verification(ticket, user)}
     update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
-    # Receivers keep the links of a user who had no password before.
+    # Receivers of `password_changed` keep the links of a user who had no password before.
     use_up(user, AccountTicket.Purpose.PASSWORD_RESET)
     _note(_CHANGED, ticket, user, ip, user_agent)
     return ticket

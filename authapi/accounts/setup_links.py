@@ -54,7 +54,7 @@ class SetupOver(Exception):
 
 @dataclass(frozen=True)
 class SetupLink:
-    """A new link, as the caller that requested it gets it. The id alone does not open the link."""
+    """A new link, as returned to the caller that requested it. The id alone does not open the link."""
 
     id: str
     address: str = field(repr=False)
@@ -104,15 +104,15 @@ def create_setup_link(
 ) -> SetupLink:
     """Return a new link that sets up a factor. With `kind`, the link allows this kind only. Mail the link if requested.
 
-    `adds` allows a link for a user who already has a factor and must prove it first. The mail goes to `recipient`, otherwise to that of the
-    user. Raises `Conflict` for a user who can set up nothing by this link, `Invalid` for a mail without an address, `NotSupported` for
-    a tenant without a domain, and `MailNotConfigured`.
+    `adds` allows a link for a user who already has a factor and must prove it first. The mail goes to `recipient`, otherwise to the address
+    of the user. Raises `Conflict` for a user who can set up nothing by this link, `Invalid` for a mail without an address, `NotSupported`
+    for a tenant without a domain, and `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
     recipient = recipient or user.email or ""
     if is_mailed and not recipient:
-        raise Invalid({"email": ["The user has no e-mail address: name one, or leave send_mail out"]})
+        raise Invalid({"email": ["The user has no e-mail address: send an address in email, or leave send_mail out"]})
     if is_mailed and usable_count(user, _PURPOSE) >= MOST_LINKS:
         raise Conflict(f"The user has {MOST_LINKS} links that still work.")
     spoken = language_for(user, user.tenant_id, asked=language) if is_mailed else ""
@@ -226,7 +226,7 @@ def _key_added(setup: Setup, *, prover: Prover, kind: str, answer: str, party: R
 
 
 def _held(setup: Setup, kind: str) -> User:
-    """Lock and return the user, and check the link again: of two concurrent confirmations, the second one finds the link used."""
+    """Lock and return the user, and check the link again: the second of two concurrent confirmations finds the link used."""
     tenant_id = setup.ticket.tenant_id
     hold(setup.user)
     try:

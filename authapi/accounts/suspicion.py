@@ -1,7 +1,7 @@
 """Throttles suspicious IP addresses: an address with failed logins at many accounts, or with many sign-ups, is refused for a while.
 
-Contract 9.10 to 9.13. The buckets are in Redis, or in each process while Redis is unavailable, because they only slow an attack down.
-Blocks of accounts are in PostgreSQL. Rows of `AddressBlock` only show administrators what the buckets refuse.
+Contract 9.10 to 9.13. The buckets are in Redis, or in each process while Redis is unavailable, because they only slow down an attack.
+Blocks of accounts are in PostgreSQL. Rows of `AddressBlock` only show administrators which addresses the buckets refuse.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
 }
 # While a blocked IP address sends more attempts, its row is updated at most this often. Other refusals write nothing.
 _NOTED_EVERY = timedelta(minutes=1)
-# If an IP address is blocked again after a longer pause, it is reported as new.
+# If an IP address is blocked again after a longer pause than this, the block is reported as new.
 _SAME_ATTACK = timedelta(hours=1)
 # One mail per hour: an attack from thousands of addresses must not flood the administrators.
 _TOLD_EVERY = timedelta(hours=1)
@@ -101,7 +101,7 @@ def is_address_blocked(tenant_id: str, ip: str) -> bool:
 
 
 def lift_address(tenant_id: str, ip: str) -> None:
-    """Restore all attempts of an address at every stage. Idempotent. An IPv6 address stands for its /64."""
+    """Restore all attempts of an address at every stage. Idempotent. For an IPv6 address, the whole /64 network is meant."""
     _lift(tenant_id, counted_address(ip))
 
 

@@ -1,4 +1,4 @@
-"""Admin pages of this app. They never show secrets or keys, and never search codes or tokens."""
+"""Admin pages of this app. They never show secrets or keys, and their search never covers codes or tokens."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class LooksForm(forms.Form):
         return values
 
     def theme(self) -> Theme:
-        """Return the theme of the form. Members without a field keep their values."""
+        """Return the theme of the form. Members of the theme without a field keep their values."""
         theme = dict(self._theme)
         for path, member in members():
             name = _name(*path)

@@ -228,7 +228,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Read this before validation, because Django writes the submitted values to the instance.
+        # Read the stored values before validation, because Django writes the submitted values to the instance.
         self._stored = {} if self.instance._state.adding else client_resource(self.instance)
         if not self.instance._state.adding:
             self.initial = {**form_values(self.instance), **(named.get("initial") or {})}
@@ -241,7 +241,7 @@ class ClientForm(ExchangeFields, ServiceForm):
                 self.fields["token_endpoint_auth_method"].help_text = f"The application authenticates with {method}. See Credentials."
 
     def _offer_present_grants(self) -> None:
-        """Offer also grants of the client that this form does not know, so that saving the form does not remove them."""
+        """Also offer grants of the client that are not in the list of choices, so that saving the form does not remove them."""
         field: Any = self.fields["grant_types"]
         known = {name for name, *_ in (*GRANTS, *LEGACY)}
         field.choices = [*_grant_choices(), *((name, name) for name in self.instance.grant_types if name not in known)]
@@ -333,7 +333,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 def form_values(client: Client) -> dict[str, Any]:
     """Return the form's values of a client."""
     document = client_resource(client)
-    # The stored values without the API's defaults: saving the form would store a shown default as a choice.
+    # The stored values without the API's defaults: if the form showed a default, saving the form would store it.
     refresh = {**_REFRESH_DEFAULTS, **(client.settings.get("refresh_token") or {})}
     return {
         **{name: document.get(name) for name in _PLAIN},

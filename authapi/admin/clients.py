@@ -168,7 +168,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return own if obj is None else (*own, "is_global")
 
     def has_change_permission(self, request: HttpRequest, obj: Client | None = None) -> bool:
-        # A revoked client is read-only, as a record of what it was.
+        # A revoked client is read-only, because it stays as a record.
         return super().has_change_permission(request, obj) and (obj is None or obj.revoked_at is None)
 
     @admin.display(description="State")
@@ -278,7 +278,7 @@ def _grant(client: Client, api: str, scopes: list[str]) -> None:
         is_management = api == kinds.MANAGEMENT
         resource = ensure_management_api(client.tenant_id) if is_management else ApiResource.objects.of(client.tenant_id).get(pk=api)
     except TenantHasNoDomain as error:
-        raise Invalid({"api": ["Add a domain to the tenant first. The management interface is named by it."]}) from error
+        raise Invalid({"api": ["Add a domain to the tenant first. The identifier of the management API contains it."]}) from error
     client_grants.create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=resource, scopes=scopes)
 
 

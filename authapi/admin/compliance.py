@@ -15,7 +15,7 @@ LEVEL_CHOICES = (
     ("fapi2_sp_pkj_mtls", "FAPI 2 Security Profile, authentication by private_key_jwt"),
     ("fapi2_sp_mtls_mtls", "FAPI 2 Security Profile, authentication by certificate"),
 )
-# Form fields of members of the management API that have another name.
+# Names of form fields that differ from the member's name in the management API.
 FIELDS = {
     "client_authentication_methods": "token_endpoint_auth_method",
     "jwt_configuration": "alg",

@@ -43,7 +43,7 @@ _SHOWN = 20
 
 class InvitationForm(ServiceForm):
     given_roles: forms.ModelMultipleChoiceField[Role] = forms.ModelMultipleChoiceField(
-        # Set by `get_form`, which knows the tenant.
+        # Set by `get_form`, which has the tenant.
         queryset=None,
         required=False,
         label="Roles",

@@ -85,7 +85,7 @@ _USER_ADDITION = ObjectAction(
 
 
 class PermissionPanels(Tables):
-    """The tables of one site."""
+    """The tables of permissions on the pages of one admin site."""
 
     def add_to(self, roles: ObjectActionsAdmin[Role], users: ObjectActionsAdmin[User]) -> None:
         """Add the tables and their forms to the pages of roles and users."""
@@ -189,7 +189,7 @@ class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
 
 
 def add_permission_tables(site: admin.AdminSite) -> None:
-    """Add the tables to the pages of roles and users, where the site has them."""
+    """Add the tables to the pages of roles and users, if the site has these pages."""
     if site.is_registered(Role) and site.is_registered(User):
         roles, users = site.get_model_admin(Role), site.get_model_admin(User)
         if isinstance(roles, ObjectActionsAdmin) and isinstance(users, ObjectActionsAdmin):

@@ -176,7 +176,7 @@ def _bound(request: HttpRequest, client: Client) -> Shown:
 
 
 def _read(request: HttpRequest, client: Client) -> Shown:
-    """Fill in the form from metadata or a recipe, without saving."""
+    """Fill in the form from metadata or a recipe. Saves nothing."""
     imported = ImportForm(request.POST, request.FILES, prefix="import")
     shown = Shown(SamlForm(request.POST), imported, PreviewForm(prefix="preview"))
     if not imported.is_valid():

@@ -27,7 +27,7 @@ _WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens 
 
 
 class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
-    """Base class of admin pages whose rows staff can end, one or several at once, but not edit."""
+    """Base class of admin pages whose rows, such as sessions, staff can end but not edit."""
 
     sortable_by = ()
 

@@ -21,7 +21,7 @@ class Setup:
     auth_method: str
     has_devices: bool = False
     has_machine: bool = False
-    # The protocol of an application that does not speak OAuth: `samlp` or `wsfed`.
+    # The protocol of an application without OAuth: `samlp` or `wsfed`.
     protocol: str = ""
 
 

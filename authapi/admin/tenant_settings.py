@@ -262,7 +262,7 @@ def form_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
-    """The settings form of a tenant. A tenant has one row, so the list redirects to its form."""
+    """The settings form of a tenant. A tenant has one row, so the list page redirects to the form of the tenant."""
 
     form = TenantSettingsForm
     grows = False

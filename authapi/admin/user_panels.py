@@ -79,7 +79,7 @@ _BUTTONS = (
 
 
 class UserPanels:
-    """The user panels of one admin site. A panel is left out for accounts that may not see its rows."""
+    """The user panels of one admin site. An account sees only the panels whose rows it may see."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site

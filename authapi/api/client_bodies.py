@@ -134,7 +134,7 @@ class LogoutSettings(Closed):
 
 
 class ClientSettings(FurtherMembers):
-    """Members for both creating and changing a client. Null clears an optional member."""
+    """Members for creating and for changing a client. Null clears an optional member."""
 
     description = Text(required=False, max_length=140, allow_blank=True, allow_null=True)
     logo_uri = Address(required=False, allow_null=True)

@@ -39,7 +39,7 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
         "global": client.is_global,
         "is_first_party": client.is_first_party,
         "grant_types": client.grant_types,
-        # Left out if the client authenticates with a key or certificate instead.
+        # Leave the method out if the client authenticates with a key or certificate instead.
         **({} if client.proof_method else {"token_endpoint_auth_method": client.token_endpoint_auth_method}),
         **_DEFAULTS,
         **client.settings,
@@ -61,8 +61,8 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
     """Return the columns that a checked body sets. `metadata` and `settings` contain only the changes.
 
     Raises `operation_not_supported` for values that need an unsupported feature, unless the resource of the client already has the value
-    (`present`): programs send back what they have read. `has_methods` tells that the client authenticates with keys or certificates. Only
-    such a client may have null as its method for secrets.
+    (`present`): deployment tools send back what they have read. `has_methods` tells that the client authenticates with keys or
+    certificates. Only such a client may have null as its method for secrets.
     """
     body = _without_old_names(body)
     refuse_promises(body, present or {})

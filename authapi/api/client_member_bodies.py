@@ -123,7 +123,7 @@ class SignedRequestObject(Closed):
 
 
 class FurtherMembers(Closed):
-    """Further members for both creating and changing a client. Null clears."""
+    """Further members for creating and for changing a client. Null clears a member."""
 
     addons = Addons(required=False, allow_null=True)
     mobile = Mobile(required=False, allow_null=True)

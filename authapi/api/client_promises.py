@@ -13,13 +13,12 @@ from foundation.api.refusals import not_supported
 Members = Mapping[str, Any]
 # Add-ons that this service implements, with their own settings and protocols.
 SERVED_ADDONS = frozenset({"samlp", "wsfed"})
-# Values without any effect, by member. `custom_login_page_on` is not listed: without a custom page, which is refused, both of its
-# values have no effect. The same is true for `sso`, `form_template` and `encryption_key`: they are settings of add-ons and logins that
-# are refused themselves.
+# The only accepted values, by member. `custom_login_page_on` is not listed: both values have no effect without a custom page, and
+# custom pages are refused. `sso`, `form_template` and `encryption_key` are not listed either: they are settings of refused features.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
-    # Users name their organization. No page finds it by email address.
+    # Users name their organization. No page finds an organization by email address.
     "organization_discovery_methods": (None, ["organization_name"]),
     # No page asks to confirm a callback, so `true` (skip the question) is the actual behavior.
     "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),
@@ -35,7 +34,7 @@ _SWITCHED_ON = ("native_social_login", "fedcm_login", "anonymous_sessions", "ide
 def refuse_promises(body: Members, present: Members) -> None:
     """Raise `operation_not_supported` for values that need an unsupported feature.
 
-    A value that the resource of the client already has (`present`) is accepted: programs send back what they have read.
+    A value that the resource of the client already has (`present`) is accepted: deployment tools send back what they have read.
     """
     for name in _promising(body):
         if body[name] != present.get(name):
@@ -66,7 +65,7 @@ def _transfers(value: Members) -> bool:
     named = ("can_create_session_transfer_token", "allowed_authentication_methods", "allow_refresh_token", "delegation")
     members = {name: value.get(name) for name in named}
     delegation = members.pop("delegation") or {}
-    # The other members only restrict a transfer.
+    # The other members only restrict a session transfer.
     return any(members.values()) or bool(delegation.get("allow_delegated_access"))
 
 

@@ -1,4 +1,4 @@
-"""Endpoints for features that the service does not have. They are empty, accept the value they already have, and refuse all others.
+"""Endpoints for features that the service does not have. They return empty or fixed values, accept these values, and refuse all others.
 
 The endpoints are built from the rows of `authapi.api.neutral_table`.
 """
@@ -81,7 +81,7 @@ class EmptyListEndpoint(NeutralEndpoint):
         if self.form is Form.OBJECT:
             return Response({self.key: []})
         query = request.query_params.copy()
-        # The fields of items are unknown here, and there are no items.
+        # There are no items, so their fields are unknown.
         query.pop("fields", None)
         # No table exists for these lists. An empty query on any table produces the list forms.
         return Response(answer_list(Organization.objects.none(), query, Listing(self.key, (), only_take=self.form is Form.TAKEN), dict))

@@ -50,7 +50,7 @@ class PermissionsToChange(Closed):
 class RolePermissionEndpoint(Endpoint):
     """The permissions of a role."""
 
-    # Roles are looked up before, so a missing row in the service is an API.
+    # Roles are looked up before the service runs, so a row that the service does not find is an API.
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -85,7 +85,7 @@ class RolePermissionEndpoint(Endpoint):
 
 
 class UserPermissionEndpoint(Endpoint):
-    """The permissions of a user: lists direct permissions and those of roles, and changes direct ones."""
+    """The permissions of a user: lists direct permissions and permissions of roles, and changes direct permissions."""
 
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {

@@ -120,7 +120,7 @@ def _following(query: QueryDict) -> list[Line]:
     # The checkpoint form ignores both parameters, but invalid values are still refused.
     _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    # Computed before reading the lines: a transaction that commits in between has newer lines.
+    # Computed before the lines are read: a transaction that commits in between adds only newer lines.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:

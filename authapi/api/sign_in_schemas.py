@@ -149,7 +149,7 @@ LOG_PARAMETERS = (
     Parameter(
         "from",
         TEXT,
-        "`log_id` of a line: the lines after it follow, oldest first. Use the last line of a response in this form. From a page, use a "
+        "`log_id` of a line. The response has the later lines, oldest first. Use the last line of such a response. From a page, use a "
         "line older than ten minutes. If the line no longer exists, the list starts at the oldest line. `q` is ignored.",
     ),
     Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per response. Selects the checkpoint form."),

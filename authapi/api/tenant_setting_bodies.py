@@ -107,7 +107,7 @@ class Flags(Closed):
 
 
 class TenantSettingsToChange(Closed):
-    """Lifetimes are hours, or minutes with the longer name. Null restores the default."""
+    """Lifetimes are in hours; members whose name ends with `_in_minutes` are in minutes. Null restores the default."""
 
     friendly_name = Text(required=False, allow_null=True, allow_blank=True, max_length=200)
     picture_url = _web_address()

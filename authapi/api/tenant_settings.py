@@ -80,7 +80,7 @@ def _settings(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def _in_hours(body: dict[str, Any]) -> dict[str, Any]:
-    """Convert minutes to hours. Refuse a body with both for one lifetime."""
+    """Convert minutes to hours. Refuse a body that has both units for one lifetime."""
     changes = dict(body)
     for minutes, hours in _IN_MINUTES.items():
         if minutes not in changes:

@@ -1,4 +1,4 @@
-"""Client authentication: finds the registered client of a request and checks the one method it is registered for.
+"""Client authentication: finds the registered client of a request and checks the one method for which the client is registered.
 
 Each method is a module that extracts the credential of a request; `METHODS` is their order. The last two methods only apply to requests
 without another credential: a forwarded certificate, and a public client that only sends its id.
@@ -34,7 +34,7 @@ _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
 # Body parameters that authenticate the client. Other code must never read them as parameters.
 AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
-# Shorter than for other caches: a token minted for a former version of the client is refused on first use.
+# Shorter than for other caches: a token of a former version of the client is refused at its first use.
 _REMEMBERED_SECONDS = 0.2
 
 
@@ -79,7 +79,7 @@ def named_client(request: TokenRequest) -> Client | None:
     try:
         named = _presented(request)[0].client_id
     except (MalformedCredential, RequestRefused):
-        # The assertion has no subject, or nothing authenticates. The form may still name the client.
+        # The assertion has no subject, or the request has no credential. The form may still name the client.
         named = str(request.form.get("client_id") or "")
     return _known((request.host.tenant_id, named))
 
@@ -143,7 +143,7 @@ def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> 
 
 
 def _is_first_use(tenant_id: str, client: Client, sent: Assertion) -> bool:
-    # The last check: an assertion that is refused for another reason does not count as used.
+    # This is the last check, so that an assertion that another check refuses does not count as used.
     if not assertion.is_acceptable(sent, client_id=client.client_id, hosts=trust.get(tenant_id).hosts, now=assertion.now()):
         return False
     return use_once(tenant_id=tenant_id, client_id=client.client_id, jti=sent.claims["jti"], until=assertion.expires_at(sent))

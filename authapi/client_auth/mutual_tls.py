@@ -1,7 +1,7 @@
 """`tls_client_auth` and `self_signed_tls_client_auth`: the certificate that the edge forwarded (RFC 8705, 2).
 
-A certificate alone does not mean that the client tries to authenticate with it: the certificate may only bind the token. It is used
-only without another credential, and for clients that are registered for this method.
+A certificate alone does not mean that the client tries to authenticate with it: the certificate may only bind the token. The
+certificate authenticates only requests without another credential, of clients that are registered for this method.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _FRESH_SECONDS = 600.0
 _STALE_SECONDS = 86_400.0
 # Shortest pause between fetches after an unknown key id or a failure, so that junk tokens cannot cause traffic to the client.
 _PAUSE_SECONDS = 30.0
-# Number of requests of a process that may wait for sets at once. Further requests are told to try again.
+# Number of requests of a process that may wait for sets at once. Further requests are refused with an error that says to try again.
 _MOST_WAITING = 4
 _MOST_SETS = 1000
 _MOST_KEYS = 20
@@ -187,7 +187,7 @@ def _fitting(keys: tuple[RemoteKey, ...], kid: str | None, algorithm: str) -> tu
 
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    # Separate threads, so that a slow address delays neither tokens nor pages of other clients.
+    # Separate threads, so that a slow address does not delay tokens and pages of other clients.
     return ThreadPoolExecutor(2, thread_name_prefix="authapi-keys")
 
 

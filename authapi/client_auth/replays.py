@@ -9,7 +9,7 @@ from django.db import connection
 
 from authapi.models import UsedAssertion
 
-# Of two concurrent inserts, the second waits for the first and then returns no row.
+# The second of two concurrent inserts waits for the first and then returns no row.
 _INSERT = """
 INSERT INTO authapi_usedassertion (tenant_id, digest, expires_at) VALUES (%s, %s, %s)
 ON CONFLICT (digest, tenant_id) DO NOTHING RETURNING id
@@ -19,7 +19,7 @@ ON CONFLICT (digest, tenant_id) DO NOTHING RETURNING id
 def use_once(*, tenant_id: str, client_id: str, jti: str, until: float) -> bool:
     """Record the use of an assertion. Return False if any process has accepted it before.
 
-    Commits on its own if no transaction is open. Then the assertion cannot be replayed even if the request fails later.
+    Commits at once if no transaction is open, so that the assertion cannot be replayed even if the request fails later.
     """
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, [tenant_id, _digest(client_id, jti), datetime.fromtimestamp(until, tz=UTC)])

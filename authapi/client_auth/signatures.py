@@ -37,7 +37,7 @@ def read_jws(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def verifies(token: str, key: RSAKey, algorithm: str) -> bool:
     """Tell whether `key` made the signature with `algorithm`. The algorithm comes from the registered key, never from the header."""
     try:
-        # Named explicitly: by default, the library allows neither RS384 nor PS256.
+        # Named explicitly, because the library does not allow RS384 and PS256 by default.
         jws.deserialize_compact(token, key, algorithms=[algorithm])
     except (JoseError, ValueError):
         return False

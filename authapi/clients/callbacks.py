@@ -26,7 +26,7 @@ _OPEN_HOSTS = frozenset(
 def wildcard_problem(address: str) -> str | None:
     """Return the reason why an address with a wildcard must not be registered. None for a valid address, with or without wildcard.
 
-    A wildcard stands for the first label in the host of an https address, below a domain whose labels all have the same owner.
+    A wildcard replaces the first label in the host of an https address, below a domain whose labels all have the same owner.
     """
     if "*" not in address:
         return None

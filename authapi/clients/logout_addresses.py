@@ -17,7 +17,7 @@ _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 def is_allowed(address: str, registered: Iterable[str]) -> bool:
     """Tell whether an address is registered. Query and fragment are not compared.
 
-    `https://*.example.com/...` matches exactly one label below the domain, and neither the domain itself nor deeper labels.
+    `https://*.example.com/...` matches exactly one label below the domain. It does not match the domain itself or deeper labels.
     """
     requested = _split(address)
     return requested is not None and any(_matches(requested, pattern) for pattern in registered)

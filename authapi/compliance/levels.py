@@ -101,7 +101,7 @@ _FAPI_2: Rules = (
 )
 
 LEVELS: dict[str, Rules] = {
-    # The hash of the state harms no client, so clients without a level get it, too.
+    # Clients without a level also get the hash of the state, because it harms no client.
     NONE: (STATE_HASH,),
     "fapi1_adv_pkj_par": (PRIVATE_KEY_JWT, PS256_KEYS, *_FAPI_1),
     "fapi1_adv_mtls_par": (MUTUAL_TLS, *_FAPI_1),

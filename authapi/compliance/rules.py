@@ -1,7 +1,7 @@
 """The rules of the compliance levels, each with its error sentence. Pure.
 
 `authapi.compliance.levels` assigns rules to levels. A rule with `is_kept` is checked at its stage. A rule without `is_kept` describes
-behavior of the service; the code with that behavior asks `levels.has`.
+behavior of the service; the code with that behavior calls `levels.has`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-# FAPI 1.0 Advanced, 8.6 and FAPI 2.0 Security Profile, 5.4 allow only this one of the algorithms that the service supports.
+# The only algorithm of the service that FAPI 1.0 Advanced, 8.6 and FAPI 2.0 Security Profile, 5.4 allow.
 ALGORITHM = "PS256"
 # FAPI 1.0 Advanced, 5.2.2.
 _OLDEST_SECONDS = _LONGEST_SECONDS = 3600
@@ -350,7 +350,7 @@ TOKEN_IN_HEADER = Rule(
 # --- Behavior of the service --------------------------------------------------------------------------------------------------
 
 ISSUER_IN_ANSWER = Rule(Stage.SERVICE, "Each authorization response names the issuer (RFC 9207), regardless of the tenant settings.")
-SHORT_CODES = Rule(Stage.SERVICE, f"An authorization code lives for at most {LONGEST_CODE_SECONDS} seconds.")
+SHORT_CODES = Rule(Stage.SERVICE, f"An authorization code is valid for at most {LONGEST_CODE_SECONDS} seconds.")
 STATE_HASH = Rule(Stage.SERVICE, "An id token that is issued with a code contains the hash of the state (s_hash).")
 # FAPI 1.0 Advanced, 5.2.2.1: the id token of the authorization response passes through the browser.
 NO_PROFILE_IN_BROWSER = Rule(Stage.SERVICE, "An id token of the authorization endpoint contains no profile data.")

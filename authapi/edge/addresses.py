@@ -15,7 +15,7 @@ UNIX_SOCKETS = "unix:"
 # Maximum number of entries that are read from a forwarding header: more than any real chain has. A header may contain thousands of entries.
 _MOST_HOPS = 32
 _LONGEST_ADDRESS = 64
-# An IPv6 customer has at least a /64, and a site up to a /48 (RFC 6177).
+# A provider assigns an IPv6 customer at least a /64, and a site up to a /48 (RFC 6177).
 _CUSTOMER_PREFIX, _SITE_PREFIX = 64, 48
 _SITE_FACTOR = 16
 

@@ -1,7 +1,7 @@
 """Token buckets: a number of tokens at once, then one more per interval. Shared through Redis; per process while it is unavailable.
 
-The state of a bucket is one time: when it will be full again (generic cell rate algorithm). This needs one key and one round trip, and
-has no window whose edge could be used twice.
+The state of a bucket is one time: when it will be full again (generic cell rate algorithm). It needs one key and one round trip, and
+has no windows, at whose edges a client could use two limits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Bucket:
         return buckets().take(self, owner, 0)
 
     def fill(self, *owner: str) -> None:
-        """Refill the bucket of `owner`. While Redis is unavailable, the buckets of other processes do not change."""
+        """Refill the bucket of `owner`. While Redis is unavailable, this refills only the bucket of this process."""
         buckets().fill(self, owner)
 
 

@@ -9,7 +9,7 @@ from authapi.failures.requests import RequestCase
 
 
 class Charge:
-    """Tells which limit counts a request. `rate` is the rate of the tenant, or None until the request is counted against the tenant."""
+    """The limit that counts a request. `rate` is the rate of the tenant, or None until the request is counted against the tenant."""
 
     __slots__ = ("_endpoint", "may_wait", "rate", "tenant_id")
 
@@ -27,7 +27,7 @@ class Charge:
         raise RequestRefused(RequestCase.TOO_MANY_REQUESTS)
 
     def settle(self) -> Rate:
-        """Count the request against the tenant, at most once. For work that is already done, such as a redeemed code."""
+        """Count the request against the tenant, at most once. Never refuses, because the work is already done."""
         if self.rate is None:
             take = throttling.hit if self.may_wait else throttling.hit_at_once
             self.rate = take(self.tenant_id, self._endpoint)

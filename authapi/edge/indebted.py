@@ -34,14 +34,14 @@ def note_refusal(keys: tuple[AddressKey, ...]) -> None:
 def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
     """Tell whether the refused requests of an IP address in this minute have reached the limit."""
     if _refusals.is_empty:
-        # The fast path, because every request calls this function.
+        # Return early in the usual case, because every request calls this function.
         return False
     figure = debt_figure()
     return any(_refusals.read(key.name) >= figure.burst * key.factor for key in keys)
 
 
 async def in_turn(keys: tuple[AddressKey, ...], work: Callable[[], Awaitable[Result]], *, is_slow: bool = False) -> Result:
-    """Run `work`. The work of an indebted IP address waits for the earlier work of all indebted IP addresses.
+    """Run `work`. Work of an IP address over the limit waits for the earlier work of all IP addresses over the limit.
 
     Slow work waits only for slow work. A connection has at most one waiting request.
     """

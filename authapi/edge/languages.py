@@ -1,4 +1,4 @@
-"""The language that the headers of a request ask for."""
+"""The language that the headers of a request name."""
 
 from __future__ import annotations
 

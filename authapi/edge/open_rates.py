@@ -26,7 +26,7 @@ class StrangerRefused(Exception):
 
 
 def admitted_stranger(tenant_id: str, origin: Origin, browser: AddressKey | None = None) -> Rate:
-    """Charge one request and return the rate of the budget that paid. May call Redis. Raises `StrangerRefused`."""
+    """Charge one request and return the rate of the charged budget. May call Redis. Raises `StrangerRefused`."""
     for counts, keys in _own(tenant_id, origin, browser):
         rate = counts.count(keys)
         if rate is not None and not rate.is_exceeded:

@@ -124,7 +124,7 @@ REGISTRATIONS_OF_TENANT = Bucket("registration_tenant", 100, 60.0)
 FAILED_OPERATIONS = Bucket("failed_operation", 60, 5.0)
 
 # Refused messages of providers, stored for administrators, per tenant. The endpoint is public, so an attacker can send any number.
-# 60 at once, then one every 5 seconds. Further ones are logged without their text.
+# 60 at once, then one every 5 seconds. Further messages are logged without their text.
 REFUSED_MESSAGES = Bucket("refused_message", 60, 5.0)
 
 # Log lines about refused token exchanges of one client: 60 at once, then one every 5 seconds.

@@ -43,7 +43,7 @@ class Rate:
 
     @property
     def used_up(self) -> Rate:
-        """The same rate with nothing left, for a request that was refused by another limit."""
+        """The same rate with no requests left, for a request that another limit refused."""
         return replace(self, remaining=0, is_exceeded=True)
 
     @property
@@ -156,7 +156,7 @@ async def hit_async(tenant_id: str, endpoint: str) -> Rate:
 
 
 def is_full(tenant_id: str, endpoint: str) -> Rate | None:
-    """Return the rate of a tenant if this process knows that nothing is left, otherwise None. Costs no round trip."""
+    """Return the rate of a tenant if this process knows that no requests are left, otherwise None. Costs no round trip."""
     window = Window.now(figure_of(endpoint))
     if settings.RATE_LIMITS_ENABLED and _leases.is_full(f"{tenant_id}/{endpoint}", window.number, window.limit):
         return window.rate(window.limit + 1)

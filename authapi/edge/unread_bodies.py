@@ -81,7 +81,7 @@ class Body:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether more bytes are expected. Only such a body can be cut."""
+        """Whether more bytes are expected. Only an unfinished body can be cut."""
         return self._deadline is not None and not self._is_cut
 
     def cut(self) -> None:
@@ -115,7 +115,7 @@ class UnreadBodies:
     def take(self, body: Body, size: int) -> None:
         """Count more bytes of a body. Cut larger bodies if memory is short. Raises `NoRoom`."""
         if body not in self._bodies:
-            # The body was cut, but its reader does not know yet.
+            # The body was cut, but its reader has not stopped yet.
             raise NoRoom
         for key in body.keys:
             while self._of_addresses[key.name] + size > self._most_per_address * key.factor:

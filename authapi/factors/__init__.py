@@ -1,1 +1,1 @@
-"""Second factors of users: which ones a tenant offers, when a login requires one, and how one is enrolled and proven."""
+"""Second factors of users: which factors a tenant offers, when a login requires a factor, and how users enroll and prove a factor."""

@@ -33,7 +33,7 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import NotFound
 
 USE, ENROLL = "use", "enroll"
-# Adding keys on the account page has separate purposes: a challenge of one page cannot be answered on another page.
+# Keys that are added on the account page have separate purposes, so that the challenge of one page cannot be answered on another page.
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
@@ -88,7 +88,7 @@ class Prover:
 
 @dataclass(frozen=True)
 class Sent:
-    """A code was queued. An application sends `handle` to name the message it means (`oob_code`)."""
+    """A code was queued. An application names the message with `handle` (`oob_code`)."""
 
     challenge: FactorChallenge
     handle: str = field(repr=False)
@@ -155,7 +155,7 @@ def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
 def check_code(
     prover: Prover, factor: EnrolledFactor, code: str, *, purpose: str = USE, challenge: FactorChallenge | None = None
 ) -> Proven:
-    """Check a code that was sent to a factor, only of the message `challenge` if given. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check a code that was sent to a factor. With `challenge`, only that message counts. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         rows = counting(prover).filter(factor=factor, purpose=purpose).exclude(code_digest="")
@@ -211,7 +211,7 @@ def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor 
 def open_key_challenge(prover: Prover, *, purpose: str = USE) -> bytes | None:
     """Return and use up the challenge for a key. It is valid for one answer, whether correct or not. None if none is open."""
     row = counting(prover).filter(code_digest="", purpose=purpose).order_by("-pk").first()
-    # Of two concurrent answers, only one finds the challenge open.
+    # Only one of two concurrent answers finds the challenge open.
     if row is None or not _rows(prover).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()):
         return None
     return bytes(row.challenge)

@@ -38,7 +38,7 @@ def factors_due(
     """Return the second-factor step that the login must take. `wished` are the contexts that the client requests, best first.
     `is_asked` is for other requests of a second factor.
 
-    Reads the user's factors only if the tenant has enabled some, so that logins of other tenants cost nothing more.
+    Reads the user's factors only if the tenant has enabled some, so that logins of other tenants need no further query.
     """
     settings = factor_settings(facts.user.tenant_id)
     contexts = offered_contexts(facts.user.tenant_id)

@@ -101,7 +101,7 @@ def begin_ceremony(
 
 
 def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> PasskeyCeremony | None:
-    """Return the open ceremony of an application at this domain. None for an unknown, used or expired one, or one of another client."""
+    """Return the open ceremony of an application at this domain. None for an unknown, used or expired one, and for another client's."""
     if not auth_session or len(auth_session) > _LONGEST_SECRET:
         return None
     rows = _open_rows(client.tenant_id).select_related("connection", "organization")
@@ -109,7 +109,7 @@ def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> P
 
 
 def open_ceremony(row: PasskeyCeremony) -> Opened | None:
-    """Use up a ceremony. It is valid for one answer, whether correct or not. None if another answer came first."""
+    """Use up a ceremony. It is valid for one answer, whether correct or not. None if another answer has used it up."""
     if not _use_up(row):
         return None
     challenge, sign_up = _contents(row)
@@ -121,7 +121,7 @@ def _open_rows(tenant_id: str) -> QuerySet[PasskeyCeremony]:
 
 
 def _use_up(row: PasskeyCeremony) -> bool:
-    # Of two concurrent answers, only one finds the ceremony open.
+    # Only one of two concurrent answers finds the ceremony open.
     return PasskeyCeremony.objects.of(row.tenant_id).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()) == 1
 
 

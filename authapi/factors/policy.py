@@ -1,4 +1,4 @@
-"""Decides whether a login must prove a second factor, from settings, demands and proofs. Pure."""
+"""Decides from settings, requests and proofs whether a login requires a second factor. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Due(Enum):
     NOTHING = auto()
     PROVE = auto()
     ENROLL = auto()
-    # A factor is required, but the tenant offers none that would prove anything new.
+    # A factor is required, but every factor that the tenant offers repeats the first proof.
     IMPOSSIBLE = auto()
 
 

@@ -57,7 +57,7 @@ def begin_transaction(proof: FirstProof, *, may_enroll: bool) -> str:
 
 
 def transaction_of_access_token(proof: FirstProof, token: str, *, expires_at: datetime) -> FactorTransaction:
-    """Return the transaction in which an access token enrolls a second factor. The token takes the place of an `mfa_token`."""
+    """Return the transaction in which an access token enrolls a second factor. The access token is used as its `mfa_token`."""
     values = {
         "client": proof.client,
         "user": proof.user,
@@ -92,5 +92,5 @@ def is_over(row: FactorTransaction) -> bool:
 
 
 def use_up(row: FactorTransaction) -> bool:
-    """Mark a transaction as used, so that it issues no more tokens. False if another request came first."""
+    """Mark a transaction as used, so that it issues no more tokens. Return False if another request has already used it."""
     return FactorTransaction.objects.of(row.tenant_id).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()) == 1

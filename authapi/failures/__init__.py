@@ -1,7 +1,7 @@
 """Tables from cases to status, error code and description, one per protocol, and the exception that names a row of a table.
 
-`requests` is for all endpoints, `oauth` for clients and their tokens, `logins` for users. Clients compare some of the texts, so those
-never change. The management interface has its own error bodies (`authapi.problems`).
+`requests` is for all endpoints, `oauth` for clients and their tokens, `logins` for users. Clients compare some of the texts, so these
+texts never change. The management interface has its own error bodies (`authapi.problems`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Case(Enum):
 class RequestRefused(Exception):
     """A request to an OAuth endpoint is refused; `case` names the row.
 
-    `rate` is the rate of the bucket that refused it, None for other refusals or if the chain knows it. An endpoint for programs adds
-    `headers` to its answer, and `members` to the body beside the error. `reader` is the only origin whose scripts may read the refusal
-    of a request with cookies; empty if cookies have no effect.
+    `rate` is the rate of the bucket that refused the request; None for other refusals, or if `authapi.views.chain` has the rate. A JSON
+    endpoint adds `headers` to its answer, and `members` to the body beside the error. `reader` is the only origin whose scripts may read
+    the refusal of a request with cookies; empty if cookies have no effect.
     """
 
     def __init__(

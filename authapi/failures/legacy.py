@@ -9,7 +9,7 @@ from authapi.failures import Case
 
 @unique
 class LegacyCase(Case):
-    # Errors of logins. No text tells whether the account exists.
+    # Errors of logins. No text reveals whether the account exists.
     WRONG_CREDENTIALS = 401, "invalid_user_password", "Wrong email or password."
     # Errors of login forms in applications, whose scripts compare the code.
     WRONG_CREDENTIALS_OF_FORM = 401, "access_denied", "Wrong email or password."

@@ -16,7 +16,7 @@ from authapi.failures import Case, Failure
 class OAuthCase(Case):
     UNSUPPORTED_GRANT = 400, "unsupported_grant_type", "Unsupported grant type: {grant}"
     MISSING_CLIENT_AUTHENTICATION = 401, "invalid_client", "Client authentication is missing."
-    # Unknown client, wrong secret and wrong method get the same error, so that an answer does not tell which clients exist.
+    # Unknown client, wrong secret and wrong method get the same error, so that an answer does not reveal which clients exist.
     WRONG_CLIENT_AUTHENTICATION = 401, "access_denied", "Unauthorized"
     WRONG_CLIENT_OF_STANDARD = 401, "invalid_client", "Unauthorized"
     CERTIFICATE_NOT_VALID = 401, "invalid_client", "The client certificate has expired or is not valid yet."
@@ -39,7 +39,7 @@ class OAuthCase(Case):
         "unauthorized_client",
         "Id tokens of this client are signed with its secret, which is not stored. Rotate the secret.",
     )
-    # RFC 6750, 3.1. Both are sent with a challenge, which the token endpoint never sends.
+    # RFC 6750, 3.1. Both errors have a challenge, which the token endpoint never sends.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
     # Errors of the authorization endpoint. The first is shown on a page, because no address is trusted yet (RFC 6749, 4.1.2.1).
@@ -59,10 +59,11 @@ class OAuthCase(Case):
     # RFC 9101, 6. Shown on a page, or sent to a client that pushes the request.
     INVALID_REQUEST_OBJECT = 400, "invalid_request_object", "The request object cannot be used. {reason}"
     REQUEST_KEYS_UNAVAILABLE = 503, "temporarily_unavailable", "The keys of the client cannot be read right now. Try again."
-    # For requests that cannot be request objects, such as a login that a provider began.
+    # For logins that cannot use request objects, such as a login that a provider began.
     REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used here."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
-    # Unknown, expired, used, and of another client get the same error (RFC 9126, 4). Shown on a page, because no address is trusted.
+    # An unknown, expired or used request, and a request of another client get the same error (RFC 9126, 4). Shown on a page, because no
+    # address is trusted.
     INVALID_REQUEST_URI = (
         400,
         "invalid_request_uri",

@@ -18,7 +18,7 @@ class RegistrationCase(Case):
     )
     OFF = 404, "endpoint_disabled", "Dynamic client registration is off at this tenant."
     TOKEN_NEEDED = 401, "invalid_token", "Registration needs an initial access token of an administrator, as a Bearer token."
-    # A token that is unknown, used up, expired or revoked gets the same error. So do an unknown client and a wrong token.
+    # A token that is unknown, used up, expired or revoked gets the same error. An unknown client and a wrong token also share one error.
     INVALID_INITIAL_TOKEN = 401, "invalid_token", "The initial access token is invalid."
     INVALID_TOKEN = 401, "invalid_token", "The registration access token does not belong to this client."
     TOO_MANY = 429, "too_many_requests", "Too many clients were registered. Try again later."

@@ -21,7 +21,7 @@ from identity.models import User
 
 
 def granted_elsewhere(row: CibaRequest | DeviceGrant, user: User, request: TokenRequest, client: Client) -> Granted:
-    """Return what is issued for an approved row, and mark the row as used. The caller holds the lock of the row.
+    """Return the tokens to issue for an approved row, and mark the row as used. The caller holds the lock of the row.
 
     Raises `RequestRefused` if the user is now blocked or has left the organization.
     """

@@ -45,7 +45,7 @@ class AuthorizationCodeGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | None:
-    """Return what the code is exchanged for. None if it was used before; everything issued for it is then revoked.
+    """Return the tokens to issue for the code. If the code was used before, revoke everything issued for it and return None.
 
     Raises `RequestRefused`; the code then stays valid.
     """
@@ -63,7 +63,7 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
     row.save(update_fields=["used_at", "issued_jti", "issued_until", "updated"])
     refresh_token = None
     if login.wants_refresh_token:
-        # The refresh token covers everything that was granted, even if this access token covers less (RFC 9396, 6).
+        # The refresh token has all granted details, even if this access token has fewer (RFC 9396, 6).
         refresh_token = issue_refresh_token(replace(login, asked=whole.asked), access=access, until=until, sender=sender_of(request))
     return Granted(login, access, refresh_token)
 
@@ -78,8 +78,8 @@ def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
-    # The client gets no tokens after the session has ended: the session row is deleted, and `sid` still contains its id. A block ends
-    # sessions, too, but has an error of its own (`stored_login`), because clients compare the error text.
+    # The client gets no tokens after the session has ended: the session row is deleted, and `sid` still contains its id. A block also ends
+    # sessions, but has an error of its own (`stored_login`), because clients compare the error text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(OAuthCase.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")

@@ -47,12 +47,12 @@ class CibaGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, auth_req_id: str) -> Granted | _Waiting:
-    """Return what the id is exchanged for, or why it is not. Raises `RequestRefused`; the id then stays valid."""
+    """Return the tokens to issue for the id, or the reason why there are none. Raises `RequestRefused`; the id then stays valid."""
     row = locked_request(request.host.tenant_id, auth_req_id)
     if row is None or client.is_public or row.application_id != client.pk:
         return _Waiting(CibaCase.INVALID_ID)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen id is worthless without the key. Its polls do not count, so that they cannot slow the client down.
+        # A stolen id is worthless without the key. Polls without the key do not count, so that they cannot slow the client down.
         return _Waiting(CibaCase.WRONG_DPOP_KEY)
     if row.used_at is not None:
         _punish(row, request, client)

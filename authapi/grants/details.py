@@ -58,13 +58,13 @@ def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
     if not details:
         return login
     if login.asked is None or not all_within(details, login.asked.details):
-        raise refused("The authorization_details ask for more than was granted.")
+        raise refused("The authorization_details request more than was granted.")
     resource = resource_of(login.host.tenant_id, login.audience)
     return replace(login, asked=replace(login.asked, details=details_for_user(details, login.client, resource)))
 
 
 def still_granted_details(login: UserIssue, resource: ApiResource | None) -> UserIssue:
-    """Return a login with the details that its API and its client still allow. The others are dropped, as scopes are."""
+    """Return a login with the details that its API and its client still allow. Other details are dropped, as with scopes."""
     if login.asked is None or not login.asked.details:
         return login
     kept: tuple[Detail, ...] = ()

@@ -53,12 +53,12 @@ class DeviceCodeGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Granted | _Waiting:
-    """Return what the code is exchanged for, or why it is not. Raises `RequestRefused`; the code then stays valid."""
+    """Return the tokens to issue for the code, or the reason why there are none. Raises `RequestRefused`; the code then stays valid."""
     row = locked_device(request.host.tenant_id, device_code)
     if row is None or row.application_id != client.pk:
         return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen code is worthless without the key. Its polls do not count, so that they cannot slow the device down.
+        # A stolen code is worthless without the key. Polls without the key do not count, so that they cannot slow the device down.
         return _Waiting(DeviceCase.WRONG_DPOP_KEY, is_proof=False)
     if row.used_at is not None:
         _punish(row, request, client)

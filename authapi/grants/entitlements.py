@@ -1,4 +1,4 @@
-"""What a client may request, for itself or for a user: the API behind an audience, and the scopes there."""
+"""What a client may request, for itself or for a user: the API of an audience, and its scopes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Entitlement:
-    """The audience as the token names it, the API, every scope that the client may have there, and the client grant behind it."""
+    """The audience as the token names it, the API, every scope that the client may have, and the client grant that allows them."""
 
     audience: str
     resource: ApiResource
@@ -34,7 +34,7 @@ class Entitlement:
     grant: GrantTerms | None = None
 
     def narrowed(self, requested: str | None) -> tuple[str, ...]:
-        """Return the requested scopes that are granted, or all granted ones; other scopes are dropped without an error."""
+        """Return the requested scopes that are granted, or all granted scopes if none is requested. Others are dropped without an error."""
         if requested is None:
             return self.scopes
         wanted = frozenset(requested.split())
@@ -46,7 +46,7 @@ class Entitlement:
 
 
 def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -> Entitlement:
-    """Return what `client` may request at `audience`. Raises `RequestRefused` if that is nothing.
+    """Return what `client` may request at `audience`. Raises `RequestRefused` if it may request nothing.
 
     A global client may omit the audience and needs no grant for the management interface.
     """
@@ -101,7 +101,7 @@ def user_entitlement(
 def enforces_permissions(resource: ApiResource) -> bool:
     """Tell whether a user gets only the scopes that are among the user's permissions.
 
-    The management interface always requires it: a login at a global client must not turn every user into an administrator.
+    The management interface always requires this check: a login at a global client must not turn every user into an administrator.
     """
     return resource.is_system or bool(resource.settings.get("enforce_policies"))
 

@@ -1,4 +1,4 @@
-"""Machine tokens for one organization: which one the request names, and whether the client's grant covers it (contract, 4.5)."""
+"""Machine tokens for one organization: the organization in the request, and the check that the client's grant covers it (contract, 4.5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLOW = "client_credentials"
 def machine_organization(client: Client, grant: GrantTerms | None, named: str | None) -> Organization | None:
     """Return the organization of a machine token: the named one, or the client's default. Raises `RequestRefused`.
 
-    A request that names none, from a client without a default, needs no query.
+    None, without a query, if the request names no organization and the client has no default.
     """
     usage = grant.organization_usage if grant is not None else "deny"
     if grant is None or usage == "deny":

@@ -55,7 +55,7 @@ class PasskeyGrant(UserGrant):
         if row is None or row.connection is None:
             raise RequestRefused(PasskeyCase.UNKNOWN_SESSION)
         connection = _connection(request, client, row)
-        # Check what the client may have before the session is used up.
+        # Check the permissions of the client before the session is used up.
         check_entitlement(request, client)
         opened = open_ceremony(row)
         if opened is None:
@@ -78,7 +78,8 @@ class PasskeyGrant(UserGrant):
 def app_party(host: HostMatch, client: Client) -> RelyingParty:
     """Return the domain of a host, with the origins of the Android apps whose signing keys the client lists.
 
-    Web pages must have the origin of the host. Apps on Apple systems send that origin, too, because of their associated domain.
+    Web pages must have the origin of the host. Apps on Apple systems send that origin, too, because their associated domain has this
+    origin.
     """
     mobile = client.settings.get("mobile")
     android = mobile.get("android") if isinstance(mobile, dict) else None

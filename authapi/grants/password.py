@@ -88,7 +88,7 @@ def check_organization(request: TokenRequest, client: Client) -> None:
 
 
 def check_entitlement(request: TokenRequest, client: Client) -> None:
-    """Raise `RequestRefused` for what the client may not have for any user, or not without a proof of possession.
+    """Raise `RequestRefused` if the client may not have the requested tokens for any user, or not without a proof of possession.
 
     Called before a user logs in, so that such a request costs no password hash, no code and no line in the log.
     """
@@ -105,7 +105,7 @@ def logged_in(
     sender: Sender,
     cases: Mapping[Refusal, Case] = _CASES,
 ) -> User:
-    """Return the user with this password. Raises `RequestRefused` with the case that `cases` has for the reason."""
+    """Return the user with this name and password. Raises `RequestRefused` with the case in `cases` for the reason."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,
@@ -135,7 +135,7 @@ def issued(
 ) -> Granted:
     """Return the tokens of a user who has just authenticated to the client, without a browser and thus without a session.
 
-    Raises `RequestRefused` with an `mfa_token` if a second factor is due.
+    Raises `RequestRefused` with an `mfa_token` if a second factor is required.
     """
     proof = FirstProof(
         client=client,
@@ -183,7 +183,7 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
 
 
 def person_behind(request: TokenRequest, client: Client) -> Sender:
-    """Return the address and user agent of the user. The address that a trusted, authenticated client forwards wins (contract, 9.9)."""
+    """Return the address and user agent of the user. An address from a trusted, authenticated client comes first (contract, 9.9)."""
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()
     is_trusted = not client.is_public and bool(client.settings.get("is_token_endpoint_ip_header_trusted"))

@@ -1,7 +1,7 @@
 """Fast path: the ordinary exchange of a refresh token, on the event loop, by the rules of the grant.
 
-The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` explains what is read and written, and why that is
-equally safe. The fast path never answers with a refusal: the request then starts over on the plain path. The figures are in
+The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes, and why
+they are equally safe. The fast path never answers with a refusal: the request then starts over on the plain path. The figures are in
 docs/performance.md.
 """
 
@@ -23,7 +23,7 @@ from foundation.memory.ttl_cache import Cold
 
 
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
-    """Return the answer, stored and committed, and the functions that sign its tokens, by the names of their members.
+    """Return the answer, after the exchange is stored and committed, and the functions that sign its tokens, by member.
 
     Raises `Cold` and `RequestRefused` with nothing stored, and `Unanswered`.
     """
@@ -37,7 +37,7 @@ async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenA
     login, access, until = access_for(login)
     if login.asked is not None and login.asked.details:
         raise Cold
-    # Before anything is stored: if the answer cannot be signed, the refresh token must stay valid.
+    # Before the exchange is stored, because the refresh token must stay valid if the answer cannot be signed.
     order = token_order(access, client=client, host=request.host)
     signings = {"access_token": signing_of_order(order, tenant_id=request.host.tenant_id, signature=access.signature)}
     if login.is_sign_in:

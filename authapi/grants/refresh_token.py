@@ -50,7 +50,7 @@ class RefreshTokenGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | None:
-    """Return what the token is exchanged for. None if it was used again; its family is then revoked.
+    """Return the tokens to issue for the refresh token. If it was used again after its rotation, revoke its family and return None.
 
     Raises `RequestRefused`; the token then stays valid.
     """
@@ -76,7 +76,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
 
 
 def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:
-    """Tell whether the sender may use the token: the session that it is tied to is active, and the proof of its binding is valid."""
+    """Tell whether the sender may use the token: its session is active, and the proof of its binding is valid."""
     scopes = row.scope.split()
     is_online = "online_access" in scopes and "offline_access" not in scopes
     # The row of an expired session stays until a cleanup. The idle end is never after the absolute end.

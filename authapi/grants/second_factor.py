@@ -38,7 +38,7 @@ _PREFIX = "http://auth0.com/oauth/grant-type/"
 
 
 class SecondFactorGrant(UserGrant):
-    """Takes the `mfa_token` of an interrupted login and a second factor, and issues once the tokens that the login requested."""
+    """Checks the `mfa_token` of an interrupted login and a second factor, and issues the tokens that the login requested, once."""
 
     wrong: ClassVar[FactorCase]
 
@@ -145,7 +145,7 @@ def prover_of(row: FactorTransaction, sender: Sender) -> Prover:
 
 
 def require_enrolled(row: FactorTransaction, kind: str) -> None:
-    """Raise `RequestRefused` unless the user has a factor of this kind, the tenant offers it, and it counts beside the first factor."""
+    """Raise `RequestRefused` if the user has no factor of this kind, the tenant does not offer it, or it only repeats the first factor."""
     _require_offered(row, kind)
     if not factors_of(row.user, (kind,)):
         raise RequestRefused(FactorCase.ASSOCIATION_REQUIRED)

@@ -19,9 +19,9 @@ from authapi.tokens.minting import Issue
 
 @dataclass(frozen=True)
 class TokenAnswer:
-    """The answer of the token endpoint before it is written: everything is stored, and writing it signs the access token.
+    """The answer of the token endpoint before it is encoded. All rows are stored; encoding the answer signs the access token.
 
-    The answer names `scopes`, even if empty; None omits the member. `beside` has the other members by name: tokens and details.
+    The answer contains `scopes`, even if empty; None omits the member. `beside` has the other members by name: tokens and details.
     """
 
     access: Issue
@@ -33,15 +33,16 @@ class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no type
     """A grant of the OAuth engine. Each grant implements `answer`."""
 
     name = ""
-    # Whether the grant handles authorization details. Other grants refuse them: a client would take ignored details for granted.
+    # Whether the grant handles authorization details. Other grants refuse them: if a grant ignored them, the client would assume that they
+    # apply.
     takes_details = False
 
     def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
-        """Return what to issue, with everything stored and committed. Raises `RequestRefused`."""
+        """Return what to issue, after all rows are stored and committed. Raises `RequestRefused`."""
         raise NotImplementedError
 
     def create_token_response(self, request: Any, token_handler: Any) -> tuple[dict[str, str], bytes, int]:
-        """Answer a request of the engine: check, store, and let its token handler encode the answer as JSON."""
+        """Answer a request of the engine: check and store, then call the engine's token handler, which encodes the answer as JSON."""
         client: Client = request.client
         if not client.allows_grant_type(self.name):
             raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=self.name)

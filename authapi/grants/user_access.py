@@ -28,7 +28,7 @@ def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_chan
     resource = entitlement.resource
     seconds = _seconds(resource, is_front_channel=is_front_channel)
     signature = signature_of_api(resource, issue.client) if resource else DEFAULT
-    # An API that shares the signing secret could make such tokens itself, so they do not open the profile.
+    # An API that shares the signing secret could make such tokens itself, so they are not valid at `/userinfo`.
     opens_profile = issue.is_sign_in and signature.algorithm != SHARED
     return Issue(
         subject=issue.user.user_id,
@@ -49,7 +49,7 @@ def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_chan
 
 
 def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
-    """Return the login with the scopes that are still granted, and the entitlement behind them. Raises `RequestRefused`.
+    """Return the login with the scopes that are still granted, and the entitlement with these scopes. Raises `RequestRefused`.
 
     Scopes that were withdrawn since the user consented, or since the last refresh, are not issued.
     """

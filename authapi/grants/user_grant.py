@@ -40,17 +40,17 @@ class UserGrant(TokenGrant):
     """A grant whose answer is for a user. Each grant implements `granted`."""
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
-        """Return what to issue, with everything stored and committed. Raises `RequestRefused`."""
+        """Return what to issue, after all rows are stored and committed. Raises `RequestRefused`."""
         raise NotImplementedError
 
     def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
         granted = self.granted(request, client)
-        # Always in the answer: requested scopes that were not granted are missing there (RFC 6749, 5.1).
+        # The answer always contains the granted scopes, because they may differ from the requested scopes (RFC 6749, 5.1).
         return TokenAnswer(granted.access, granted.login.scopes, tokens_beside(granted))
 
 
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
-    """Return the login with what is still granted, the access token to issue, and its expiry.
+    """Return the login with its remaining scopes, the access token to issue, and the expiry of that token.
 
     Raises `RequestRefused`. An opaque token is stored here, so call it in the transaction of a grant.
     """
@@ -62,7 +62,7 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
     """Do what `access_for` does, for scopes that were granted just now."""
     client = login.client
     if login.is_sign_in and client.id_token_algorithm == SHARED and not client.sealed_secret:
-        # Checked before anything is used up: the id token could not be signed.
+        # Checked before a code or token is used up, because the id token might not be signable.
         raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
     confirmation = bound_to(login.confirmation, client=client, resource=entitlement.resource)
     if confirmation != login.confirmation:

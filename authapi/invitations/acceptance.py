@@ -1,4 +1,4 @@
-"""Accepts an invitation: once, by the user with the invited address. Adds membership, roles and metadata in one transaction."""
+"""Accepts an invitation, once, for the user with the invited address. Adds membership, roles and metadata in one transaction."""
 
 from __future__ import annotations
 

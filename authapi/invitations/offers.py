@@ -99,7 +99,7 @@ def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvita
 def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: str, address: str = "") -> Invitation:
     """Mail an invitation again. A pending invitation keeps its ticket. An expired one gets a new ticket and a new period.
 
-    Raises `InvitationNotFound` for one that was accepted or revoked, `Conflict` for too many mails.
+    Raises `InvitationNotFound` for an accepted or revoked invitation, `Conflict` for too many mails.
     """
     invitation = _locked(tenant_id, organization_id, invitation_id)
     now = timezone.now()
@@ -117,7 +117,7 @@ def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
 def renew_invitation(*, tenant_id: str, organization_id: str, invitation_id: str) -> Invitation:
     """Give an invitation a new ticket and a new period. All earlier links become invalid, including links in mails.
 
-    Raises `InvitationNotFound` for one that was accepted or revoked.
+    Raises `InvitationNotFound` for an accepted or revoked invitation.
     """
     invitation = _locked(tenant_id, organization_id, invitation_id)
     _renew(invitation)
@@ -126,7 +126,7 @@ def renew_invitation(*, tenant_id: str, organization_id: str, invitation_id: str
 
 @unit_of_work
 def revoke_invitation(*, tenant_id: str, organization_id: str, invitation_id: str) -> Invitation:
-    """Revoke an invitation, so that none of its links works. Raises `InvitationNotFound` for one that was accepted or revoked."""
+    """Revoke an invitation, so that its links no longer work. Raises `InvitationNotFound` for an accepted or revoked invitation."""
     invitation = _locked(tenant_id, organization_id, invitation_id)
     invitation.revoked_at, invitation.sealed_ticket = timezone.now(), ""
     invitation.save(update_fields=["revoked_at", "sealed_ticket", "updated_at"])

@@ -35,7 +35,7 @@ def see_other(request: HttpRequest, address: str) -> HttpResponse:
 
 
 def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> HttpResponse:
-    """Return a page whose form posts itself to `address`. Without scripts, the user presses its button.
+    """Return a page whose form posts itself to `address`. If scripts are off, the user presses the button of the page.
 
     The redirects that follow lead to addresses that only the other side knows, and in a logout back to this host. If this host itself runs
     without TLS, the content policy allows these addresses without TLS, too.

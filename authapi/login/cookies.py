@@ -50,7 +50,7 @@ def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | No
 
 
 def drop_cookie(answer: HttpResponse, name: str) -> None:
-    """Make the browser forget a cookie."""
+    """Delete a cookie in the browser."""
     set_cookie(answer, name, "", seconds=0)
 
 

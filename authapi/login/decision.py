@@ -55,7 +55,7 @@ class Situation:
     is_usable: bool = False
     # Whether the session is valid for this client: the client has single sign-on, or already takes part in the session.
     is_own: bool = True
-    # Whether the login meets one of the contexts that the wish requires, or will meet it with the second factor that is due. Also true if
+    # Whether the login meets one of the contexts that the wish requires, or will meet one after the required second factor. Also true if
     # the wish requires none.
     meets_factors: bool = True
     # What the wish and the policies of the tenant, client and organization demand of this session beyond the first factor.
@@ -81,13 +81,13 @@ class Situation:
 def next_step(wish: Wish, situation: Situation) -> Step:
     """Return the next step.
 
-    Raises `RequestRefused` if the wish is silent and a page is due. Also raises it if the requested login ended with a user who may not be
-    used for this request: asking again would never end (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
+    Raises `RequestRefused` if the wish is silent and a page is required. Also raises it if the requested login ended with a user whom the
+    request excludes: otherwise the login would start again without end (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     if situation.has_logged_in and not situation.meets_factors:
-        # Core 1.0, 5.5.1.1: the login has failed. Another login would not help, because it would prove the same methods.
+        # Core 1.0, 5.5.1.1: the login has failed. Another login would prove the same methods, so do not repeat the login.
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
     if situation.second_factor is Due.IMPOSSIBLE and not _must_log_in(wish, situation):
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
@@ -118,7 +118,7 @@ def _step(wish: Wish, situation: Situation) -> Step:
 
 def _step_before_login(wish: Wish, situation: Situation) -> Step | None:
     if situation.offer is Offer.GONE:
-        # Show this page first, so that the user does not log in for an invitation that is void.
+        # Show the page of the invitation first, so that the user does not log in for an invalid invitation.
         return Step.INVITATION
     if wish.link_to and not (situation.has_agreed_to_link or situation.has_logged_in):
         # The user who agrees must have proven the second factor, too.

@@ -110,7 +110,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
         proven = _of_session(login, proven)
     except RequestRefused as refused:
         return refuse(login, refused)
-    # `proven` now names the user who stays: a linked account no longer exists.
+    # `proven` now names the user of the primary account: the linked user no longer exists.
     met, secret = _browser_login(login, proven), browser_secret(login.http_request)
     session, cookie = _session(login, proven)
     meet(met, secret)
@@ -126,7 +126,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
 
 
 def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, session: Session, cookie: str) -> None:
-    """Set the cookies of the browser: its session, and what its next login needs."""
+    """Set the cookies of the browser: its session, and the cookies that its next login reads."""
     _set_session(answer, session, cookie)
     if _is_wholly_proven(login, session):
         remember_browser(answer, proven.user)
@@ -141,8 +141,8 @@ def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, sessio
 def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, handle: str | None = None) -> HttpResponse:
     """Record in the session that its user has proven a second factor or used the recovery code, and continue the login.
 
-    `kind` is the kind of factor. `remembers` tells whether the user wants this browser remembered; a policy that asks in new browsers only
-    remembers every browser. If the session has ended in the meantime, the login starts again. Raises `RequestRefused`.
+    `kind` is the kind of factor. `remembers` tells whether the user asked to remember this browser; with a policy that asks in new
+    browsers only, every browser is remembered. If the session has ended in the meantime, the login starts again. Raises `RequestRefused`.
     """
     session = login.session
     cookie = add_proof(session, methods_of(kind)) if session is not None else None
@@ -204,7 +204,7 @@ def _note_login(login: Login, session: Session) -> None:
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether no second factor is due. Marks a browser as known only then: a stolen password must not be enough for the mark."""
+    """Tell whether no second factor is missing. If so, mark the browser as known: a stolen password alone must not earn the mark."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:
@@ -226,7 +226,7 @@ def _page(login: Login, step: Step) -> str:
 
 
 def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
-    """Return the user of the new session: the user who has just logged in, or when accounts are linked, the user of the present session."""
+    """Return the user of the new session: when accounts are linked, that of the present session; otherwise the user who has logged in."""
     if not login.stated.link_to:
         return proven
     session = linked_session(login, proven.user, methods=proven.methods)

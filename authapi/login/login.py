@@ -141,7 +141,7 @@ class Login:
 
     @property
     def question(self) -> Question | None:
-        """When to ask for an organization; None if it is already known or never asked."""
+        """When to ask for an organization; None if the organization is already known, or if no question is needed."""
         is_settled = self.wish.organization or self._chosen is not None
         return None if is_settled else organizations.question_of(self.client)
 
@@ -232,7 +232,7 @@ class Login:
         return needs_consent(self.client, user, self.terms(user))
 
     def second_factor(self, session: Session) -> Due:
-        """Return which second factor is due for the user of a session, at this client and in this browser."""
+        """Return which second factor the user of a session must still prove, at this client and in this browser."""
         return factors_due(
             LoginFacts(self.client, self.organization, session.user, contexts.names_of(session.methods)),
             wished=self.wish.factors,
@@ -245,7 +245,7 @@ class Login:
     def is_half_proven(self) -> bool:
         """Whether the session still needs a second factor. Until then its user may not allow, choose or accept anything.
 
-        False if the request is refused: the refusal is raised when it is answered.
+        False for a refused request: the answer raises the refusal.
         """
         try:
             return self.session is not None and self.second_factor(self.session) is not Due.NOTHING
@@ -280,13 +280,13 @@ class Login:
 
 
 def new_login(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> Login:
-    """Return the login of a new request. Raises `RequestRefused` if there is no trusted URL for the answer."""
+    """Return the `Login` of a new request. Raises `RequestRefused` if there is no trusted URL for the answer."""
     row = LoginTransaction(tenant_id=request.host.tenant_id, client=request.client, protocol=protocol.name)
     return Login(http_request, protocol, request, protocol.wish_of(request), row)
 
 
 def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction) -> Login:
-    """Return the login of a stored request. Raises `RequestRefused` if its client or trusted URL no longer exists."""
+    """Return the `Login` of a stored request. Raises `RequestRefused` if its client or trusted URL no longer exists."""
     if row.client.revoked_at is not None:
         raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     try:

@@ -28,9 +28,9 @@ DEVICE = "device"
 # The longest time for which browsers keep a cookie.
 LIFE = timedelta(days=400)
 _SEEN_EVERY = timedelta(days=1)
-# Programs without cookies create a row for each login. The oldest rows of such a user are deleted.
+# Clients that store no cookies create a row for each login. The oldest rows of such a user are deleted.
 _MOST_BROWSERS = 100
-# An attacker who knows the password could flood the mailbox. More than ten warnings a day tell the user nothing new.
+# An attacker who knows the password could flood the mailbox. More than ten warnings a day have no use for the user.
 _MOST_MAILS, _MAILS_WITHIN = 10, timedelta(days=1)
 _NEW_BROWSER = "new_device"
 # Strategies of connections, besides databases, whose logins this service itself verifies.
@@ -69,7 +69,7 @@ def keep_secret(answer: HttpResponse, secret: str) -> None:
 
 @unit_of_work
 def meet(login: BrowserLogin, secret: str) -> bool:
-    """Record the browser of a login. Return whether a mail tells the user of it.
+    """Record the browser of a login. Return whether a mail notifies the user of the login.
 
     No mail is sent for the first login of an account or for a known browser. Two concurrent requests with one value cause one mail.
     """
@@ -117,7 +117,7 @@ def _tell(login: BrowserLogin) -> None:
         tenant_id=login.user.tenant_id,
         type=_NEW_BROWSER,
         is_success=True,
-        description="The user is told of the login by mail.",
+        description="A mail notifies the user of the login.",
         user=login.user,
         client=login.client,
         connection=login.connection.name,

@@ -32,7 +32,7 @@ def question_of(client: Client) -> Question | None:
 
 
 def wished_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a request names by id, or by name if the tenant enabled that. None if it names none.
+    """Return the organization that a request names by id, or by name if the tenant accepts names. None if it names none.
 
     Raises `RequestRefused` if the client does not allow organizations, if it requires one and does not ask the user, and for an
     unknown organization.
@@ -87,7 +87,7 @@ def is_open_to(organization: Organization, user: User, connection: Connection) -
 
 
 def check_membership(organization: Organization, user: User) -> None:
-    """Raise `RequestRefused` unless the user is a member."""
+    """Raise `RequestRefused` if the user is not a member."""
     if not OrganizationMember.objects.of(organization.tenant_id).filter(organization=organization, user=user).exists():
         raise RequestRefused(LoginCase.NOT_A_MEMBER, user=user.user_id, organization=organization.pk)
 

@@ -21,7 +21,7 @@ _UNIT_BYTES = 1024
 
 
 class TooMuchParked(RequestRefused):
-    """The limit of the address, or of all hidden addresses together, is used up. The figures of `rate` are KiB.
+    """The limit of the IP address, or of all hidden IP addresses together, is used up. The figures of `rate` are in KiB.
 
     Shown to the user, because the client cannot change it.
     """

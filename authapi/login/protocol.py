@@ -1,7 +1,7 @@
 """The table of protocols. A protocol is five functions, which a login calls. The login imports no protocol.
 
 A view of a protocol reads and checks a request, finds the client, and passes a `ProtocolRequest` to `authapi.login.flow.begin`. From then
-on the login calls the protocol: it asks for the wish of the client, shows the pages that are due, and at the end calls `answer` or
+on the login calls the protocol: it calls `wish_of`, shows the pages that the wish needs, and at the end calls `answer` or
 `refuse`. The request may be stored in a row for half an hour. Each function of the protocol gets the stored request unchanged.
 """
 
@@ -25,7 +25,7 @@ class ProtocolRequest:
     """The request of a client, as its protocol represents it.
 
     `state` is JSON: names with texts, numbers, booleans, lists and objects. The login seals it in its row and never reads it, so it may be
-    longer than an address may be. The client is loaded again for each HTTP request, because its settings may change during a login.
+    longer than a URL may be. The client is loaded again for each HTTP request, because its settings may change during a login.
     """
 
     host: HostMatch
@@ -62,9 +62,9 @@ class Participant:
 class SessionEnd:
     """A session that ends, inside the transaction that deletes it.
 
-    `participants` are those that this protocol stored, in their order. `reason` is an `Initiator`. `browser_handle` is set if a browser is
-    present and can be redirected: a participant sends it back with its answer. It is empty if an administrator, an expiry or a changed
-    account ends the session.
+    `participants` are the clients that this protocol stored, in their order. `reason` is an `Initiator`. `browser_handle` is set if a
+    browser is present and can be redirected: a participant sends it back with its answer. It is empty if an administrator, an expiry or a
+    changed account ends the session.
     """
 
     session: Session
@@ -75,7 +75,7 @@ class SessionEnd:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """A participant that is told of a logout through the browser: the browser goes to `call` and returns with the handle.
+    """A participant that is notified of a logout through the browser: the browser goes to `call` and returns with the handle.
 
     `state` is the data with which the protocol checks the participant's answer, such as the id of its request.
     """
@@ -90,12 +90,12 @@ class Protocol:
     """One entry of the table. `name` is in stored rows and never changes.
 
     `wish_of(request)` returns what the login must do. The login calls it at the beginning and again for every page. It raises
-    `RequestRefused` only if there is no trusted address to answer to; a page then tells the user. It puts any other refusal into
-    `Wish.refusal`, and the login passes that to `refuse` when it needs the wish. It has no side effects.
+    `RequestRefused` only if there is no trusted address to answer to; a page then shows the refusal. It puts any other refusal into
+    `Wish.refusal`, and the login passes that refusal to `refuse` when it needs the wish. It has no side effects.
 
-    `terms(request, user, organization)` returns what the client gets for the user. Before the user logs in, `user` is `None`, and it
-    refuses what no user may get. It is never called for a refused wish, so it does not repeat the checks of `wish_of`. It raises
-    `RequestRefused`, which the login passes to `refuse`. It has no side effects.
+    `terms(request, user, organization)` returns what the client gets for the user. Before the user logs in, `user` is `None`,
+    and the function refuses what no user may get. It is never called for a refused wish, so it does not repeat the checks of `wish_of`. It
+    raises `RequestRefused`, which the login passes to `refuse`. It has no side effects.
 
     `answer(http_request, request, login)` creates what the client requested and returns the Django response that carries it: a redirect, or
     a page with a form that posts itself. It stores the client as a participant of the session (`note_client`). It raises `RequestRefused`,
@@ -104,9 +104,9 @@ class Protocol:
     `refuse(http_request, request, refused)` returns the Django response that tells the client why the login failed. It raises
     `RequestRefused` if there is no trusted URL, as `wish_of` does.
 
-    `end_session(ending)` tells the participants. It is called for each protocol whenever a session ends, even without participants. It
+    `end_session(ending)` notifies the participants. It is called for each protocol whenever a session ends, even without participants. It
     runs inside the transaction, so it sends no HTTP. For a server call (back-channel) it writes rows that a task sends after the commit.
-    For a participant that needs the browser (front-channel) it returns a `RoundTrip`, or none if `browser_handle` is empty.
+    For a participant that needs the browser (front-channel) it returns a `RoundTrip`, or no `RoundTrip` if `browser_handle` is empty.
     """
 
     name: str

@@ -44,7 +44,7 @@ def remembered_account(request: HttpRequest, tenant_id: str) -> RememberedAccoun
 
 
 def remember_account(answer: HttpResponse, tenant_id: str, account: RememberedAccount, *, is_persistent: bool) -> None:
-    """Store the account in the browser. If the tenant's sessions end when the browser is closed, so does this cookie."""
+    """Store the account in the browser. If the tenant's sessions end when the browser is closed, this cookie ends then, too."""
     text = orjson.dumps([account.identifier, account.connection_id]).decode()
     value = vault.seal(text, place=_place(tenant_id))
     if len(value) <= _LONGEST:

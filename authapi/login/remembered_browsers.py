@@ -36,7 +36,7 @@ def is_remembered(request: HttpRequest, user: User) -> bool:
 def renew(request: HttpRequest, answer: HttpResponse, user: User) -> None:
     """Replace the secret of a remembered browser, at a login without the second factor. The expiry stays the same.
 
-    If a secret was copied, the first browser that logs in stays remembered; the other one is asked for the factor.
+    If a secret was copied, only the first browser that logs in stays remembered. The other browser must prove the factor again.
     """
     secret, now = new_secret(), timezone.now()
     rows = RememberedBrowser.objects.of(user.tenant_id).filter(
@@ -81,7 +81,7 @@ def forget_one(browser: RememberedBrowser) -> None:
 
 
 def forget_all_browsers(user: User) -> int:
-    """Ask for the second factor in every browser from now on; return how many were remembered."""
+    """Ask for the second factor in every browser from now on; return how many browsers were remembered."""
     return RememberedBrowser.objects.of(user.tenant_id).filter(user=user).delete()[0]
 
 

@@ -1,4 +1,4 @@
-"""Logouts that need the browser: it visits the participants of the ended session in turn, and then the target of the logout.
+"""Logouts that need the browser: the browser visits the participants of the ended session in turn, and then the target of the logout.
 
 The rest of the route is in a sealed row. Each participant sends the browser back with the handle of that row.
 """
@@ -28,7 +28,7 @@ from identity.hosts import HostMatch
 
 # Path to which a participant sends the browser if it sends no answer of its protocol.
 NEXT_PATH = "/u/logout/next"
-# Path of the page with frames. Each frame loads a URL of a participant, and so tells it of the logout.
+# Path of the page with frames. Each frame loads a URL of a participant, which notifies the participant of the logout.
 FRAMES_PATH = "/u/logout/frames"
 _ADDRESSES = "addresses"
 _LONGEST_HANDLE = 64

@@ -1,7 +1,7 @@
 """Lets scripts see whether a session has changed (OpenID Connect Session Management 1.0, 2 and 3.2).
 
-A cookie that scripts of this host can read holds a keyed digest of the session. It grants no access, does not reveal the session, and
-changes with it.
+A cookie that scripts of this host can read holds a keyed digest of the session. The digest grants no access, does not reveal the
+session, and changes when the session changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def session_state(session: Session, client: Client, address: str) -> str:
 
 
 def browser_state(session: Session) -> str:
-    """Return the value of the cookie. Applications know the id of the session, and the key keeps them from computing the value."""
+    """Return the value of the cookie. Applications know the id of the session, but cannot compute the value without the key."""
     key = next(iter(settings.DIGEST_KEYS.values()))
     text = f"session-state\x00{session.tenant_id}\x00{session.pk}"
     return base64.urlsafe_b64encode(hmac.digest(key.encode(), text.encode(), hashlib.sha256)).decode().rstrip("=")
@@ -57,7 +57,7 @@ def hide_ended(request: HttpRequest, answer: HttpResponse, *, tenant_id: str) ->
 
 
 def forget_session(request: HttpRequest, answer: HttpResponse) -> None:
-    """Make the browser forget its session, and the cookie that scripts read."""
+    """Delete the cookie of the session, and the cookie that scripts read, in the browser."""
     drop_cookie(answer, SESSION)
     if read_cookie(request, SESSION_STATE):
         drop_cookie(answer, SESSION_STATE)

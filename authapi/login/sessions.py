@@ -97,8 +97,8 @@ def renew_session(
 def add_proof(session: Session, methods: Iterable[str]) -> str | None:
     """Record that the user has proven another factor. Return the new cookie value, None if the session has ended in the meantime.
 
-    The time of the login stays: a factor alone, such as a key next to the keyboard, must not renew it. The old cookie becomes invalid, so
-    that a cookie that an attacker planted between the two steps is useless (session fixation).
+    The time of the login stays: a factor alone, such as a key next to the keyboard, must not count as a new login. The old cookie becomes
+    invalid, so that a cookie that an attacker planted between the two steps is useless (session fixation).
     """
     secret, now = new_secret(), timezone.now()
     present = list(session.methods)
@@ -137,7 +137,7 @@ def upstream_of(session: Session) -> str | None:
 
 
 def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
-    """Record that `client` was answered in this session, so that its protocol tells it when the session ends. Idempotent.
+    """Record that `client` was answered in this session, so that its protocol notifies it when the session ends. Idempotent.
 
     `state` is JSON that only the protocol reads; it is in the `Participant` that `end_session` gets. A newer state replaces an older one.
     """
@@ -157,16 +157,16 @@ def participant(session: Session, client: Client, *, protocol: str) -> Participa
 
 
 def drop_client(session: Session, client: Client, *, protocol: str) -> None:
-    """Remove a client from the session: it has ended its own login, so it is not told when the session ends."""
+    """Remove a client from the session: the client has ended its own login, so it is not notified when the session ends."""
     SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).delete()
 
 
 @unit_of_work
 def end_session(session: Session, *, reason: str, browser_handle: str = "") -> list[RoundTrip]:
-    """Delete a session and have each protocol tell its participants. Return those that only the browser can tell.
+    """Delete a session and have each protocol notify its participants. Return the participants that the browser must visit.
 
     `reason` is an initiator of logouts. `browser_handle` is the handle with which participants send a browser back, empty without a
-    browser. Does nothing for a session that has already ended, so that no participant is told twice.
+    browser. Does nothing for a session that has already ended, so that no participant is notified twice.
     """
     lock_rows(Session, [session.pk])
     rows = Session.objects.of(session.tenant_id).filter(pk=session.pk)
@@ -190,7 +190,7 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 
 
 def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
-    """End the sessions of a user before it is deleted, in that transaction. A cascade alone would not tell the participants."""
+    """End the sessions of a user in the transaction that deletes the user. A cascade alone would not notify the participants."""
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)
 
 

@@ -21,7 +21,7 @@ class Prompt(Enum):
 
 @dataclass(frozen=True)
 class UserHint:
-    """The user that a client expects. `refusal` says why the hint is unreadable; the login raises it when it compares users."""
+    """The user that a client expects. `refusal` is the error for an unreadable hint; the login raises it when it compares users."""
 
     user_id: str = ""
     refusal: RequestRefused | None = None
@@ -50,8 +50,8 @@ class Presentation:
 class Wish:
     """What the login must do before it answers. Absent texts are empty.
 
-    `refusal` is the reason why the client's request cannot be granted. The login raises it before it uses another member, so the others may
-    be left out. Only `presentation` is always needed: a page that is already open still uses it.
+    `refusal` is the reason why the client's request cannot be granted. The login raises it before it uses another member, so the other
+    members may be left out. Only `presentation` is always needed, because a page that is already open still uses it.
     """
 
     presentation: Presentation
@@ -86,7 +86,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of a sentence. A value comes from a client: pages show it apart from the words of the tenant."""
+    """A part of a sentence: words of the tenant, or a value from a client. Pages show values apart from words."""
 
     text: str
     is_value: bool = False

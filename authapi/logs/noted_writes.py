@@ -20,7 +20,7 @@ _LONGEST_CORRELATION_ID = 64
 # Collections whose path has the id of a user first: `users/{id}/...`. Other paths may have one as `.../members/{user_id}/...`.
 _OF_USERS = frozenset({"users", "user-blocks"})
 _PREFIX = "/api/v2/"
-# Other bodies name an existing user. The body of this operation contains only the wanted part of the id of a new user.
+# The body of this operation contains only the requested part of the id of a new user. Other bodies name an existing user.
 _CREATE_USER = "create_user"
 
 

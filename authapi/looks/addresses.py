@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 # The path of uploaded pictures on the tenant's host. The name contains the digest, so the picture at a URL never changes.
 PICTURES = "/u/pictures/"
 LONGEST_ADDRESS = 2048
-# Without quotation marks, parentheses, backslashes, spaces and semicolons, a URL can end neither a `url("")` in a style sheet nor a
+# Without quotation marks, parentheses, backslashes, spaces and semicolons, a URL cannot end a `url("")` in a style sheet or a
 # directive of a content policy. The URL has no user name, because browsers load no pictures and fonts from URLs with a user name.
 ADDRESS = r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%!$&*+,=:@/-]*)?(?:\?[A-Za-z0-9._~%!$&*+,=:@/?-]*)?"
 _ADDRESS = re.compile(ADDRESS)
@@ -32,7 +32,7 @@ def is_picture(value: str) -> bool:
 
 
 def is_font(value: str) -> bool:
-    """Tell whether `value` is the URL of a font file. The URL of a font service's style sheet is not."""
+    """Tell whether `value` is the URL of a font file. False for the style sheet of a font service."""
     return is_address(value) and urlsplit(value).path.lower().endswith(_FONT_ENDINGS)
 
 

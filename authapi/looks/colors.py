@@ -23,7 +23,7 @@ def is_color(value: str) -> bool:
 
 
 def opaque(color: str, over: str = WHITE) -> str:
-    """Return a color as `#rrggbb`. A translucent color is mixed with the color `over` which it lies."""
+    """Return a color as `#rrggbb`. A translucent color is mixed with the color below it, `over`."""
     digits = color[1:].lower()
     if len(digits) in (3, 4):
         digits = "".join(digit * 2 for digit in digits)
@@ -51,7 +51,7 @@ def is_dark(color: str) -> bool:
 
 
 def readable_on(color: str) -> str:
-    """Return black or white, the one with more contrast on the color. The contrast is at least 4.58."""
+    """Return black or white, depending on which has more contrast on the color. The contrast is at least 4.58."""
     return WHITE if is_dark(color) else BLACK
 
 

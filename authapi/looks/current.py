@@ -82,7 +82,7 @@ class Looks:
 
 
 def looks_of(tenant_id: str, organization_id: str | None = None) -> Looks:
-    """Return the looks of a tenant, overridden by those of one of its organizations. They may be up to one second old."""
+    """Return the looks of a tenant, overridden by those of one of its organizations. The result may be up to one second old."""
     settings = sign_in_settings(tenant_id)
     looks = Looks(
         name=settings.friendly_name,

@@ -116,7 +116,7 @@ GROUPS: Mapping[str, Mapping[str, Member | Mapping[str, Member]]] = {
     "widget": WIDGET,
 }
 
-# The fonts are system fonts: the browser loads no font, so no other server learns of a login.
+# The fonts are system fonts: the browser loads no font, so no other server can observe a login.
 FONT_STACKS: Mapping[str, tuple[str, str]] = {
     "": ("The font of the device", 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'),
     "humanist": ("Humanist", 'Seravek, "Gill Sans Nova", Ubuntu, Calibri, "DejaVu Sans", source-sans-pro, sans-serif'),

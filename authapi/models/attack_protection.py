@@ -54,14 +54,14 @@ class KnownBrowser(UnrecordedOwned):
 
 
 class AttackNotice(UnrecordedOwned):
-    """What a mail must tell the administrators of a tenant. There is one row for each kind, so that an attack causes few mails."""
+    """A pending notice to the administrators of a tenant. There is one row for each kind of notice, so that an attack causes few mails."""
 
     class Kind(models.TextChoices):
         LEAKED_PASSWORDS = "leaked_passwords"
         BLOCKED_ADDRESSES = "blocked_addresses"
 
     kind = models.CharField(max_length=24, choices=Kind)
-    # The start of the period that was not reported yet. Both columns are null if nothing waits.
+    # The start of the period that was not reported yet. Both columns are null if no notice is pending.
     since = models.DateTimeField(null=True, blank=True)
     due_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""The base of the rows of this app: an owner, and managers that require a tenant. They allow bulk writes: these rows have no events."""
+"""The base of the rows of this app: an owner, and managers that require a tenant. These rows have no events, so bulk writes are allowed."""
 
 from __future__ import annotations
 

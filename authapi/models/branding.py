@@ -54,5 +54,5 @@ class BrandingPicture(UnrecordedOwned):
 
     @staticmethod
     def shown_image(image: dict[str, Any]) -> dict[str, Any]:
-        """Leave the bytes out of the audit log; the digest identifies them."""
+        """Return the columns for the audit log: all except the bytes, which the digest identifies."""
         return {name: value for name, value in image.items() if name != "data"}

@@ -24,7 +24,7 @@ TOOLKIT_GRANTS = {
 }
 
 
-# The toolkit supports two of them.
+# The toolkit supports two of these methods.
 SIGNING_ALGORITHMS = [(name, name) for name in ("HS256", "RS256", "RS512", "PS256")]
 
 
@@ -74,7 +74,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     is_first_party = models.BooleanField(default=True)
     settings = models.JSONField(default=dict, blank=True, help_text="Further settings, by their names in the management API.")
 
-    # Derived here, but columns in the toolkit: each value is stored once.
+    # Properties instead of the toolkit's columns, because each value is stored once.
     hash_client_secret: ClassVar[bool] = False
 
     # The registered keys and certificates. Set when the client authenticates.

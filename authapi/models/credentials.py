@@ -1,6 +1,6 @@
 """Rows of the toolkit for a login: codes, opaque tokens, refresh tokens, id tokens, device grants.
 
-All models replace those of the toolkit, because those would reference staff instead of end users.
+These models replace the models of the toolkit, which would reference staff instead of end users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ASKED = "Granted request parameters other than scopes; null if there are none."
 class Issued(UnrecordedOwned):
     """The columns that codes and refresh tokens pass on at each exchange. Only digests of codes and tokens are stored.
 
-    `lineage` joins everything that is issued from one login at one client. All of it ends when a code or a rotated token is replayed.
+    `lineage` is the same for all rows of one login at one client. All of them end when a code or a rotated token is replayed.
     """
 
     audience = models.CharField(max_length=600, blank=True, help_text="Empty: an opaque token for the profile.")
@@ -102,14 +102,14 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL"
         constraints = [models.UniqueConstraint(fields=["token_checksum", "revoked"], name="authapi_refreshtoken_checksum_unique")]
-        # For the reuse of a rotated token, which revokes its whole family.
+        # For revoking a whole family, after the reuse of a rotated token.
         indexes = [
             # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),
-            # For expired successors, which are deleted. Few rows have one.
+            # For the deletion of expired successors. Few rows have a successor.
             models.Index(fields=["sealed_until"], condition=models.Q(sealed_until__isnull=False), name="authapi_refreshtoken_sealed"),
         ]
 

@@ -84,7 +84,7 @@ class FactorTransaction(UnrecordedOwned):
 
 
 class RememberedBrowser(UnrecordedOwned):
-    """A browser in which a user needs no second factor for a while after proving one. The row stores the digest of its cookie."""
+    """A browser in which a user has proven a second factor and needs none for a while. The row stores the digest of its cookie."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)

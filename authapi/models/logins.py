@@ -24,7 +24,7 @@ class LoginTransaction(UnrecordedOwned):
         editable=False,
         help_text="The client's request in the terms of its protocol, encrypted.",
     )
-    # Rows of the previous version have the request here. The next version drops this column.
+    # Rows of the previous version have the request in this column. The next version drops this column.
     parameters = models.JSONField(default=dict, editable=False)
     language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Language of its pages and mails.")
     progress = models.JSONField(default=dict, help_text="Results of the pages so far.")

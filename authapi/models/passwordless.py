@@ -10,8 +10,8 @@ from authapi.models.base import UnrecordedOwned
 class PasswordlessCode(UnrecordedOwned):
     """One message to an email address or phone number: a code to type, a link to open, or both. Only digests of them are stored.
 
-    It is valid for one client, one connection and one address. If `bound_to` names a login of the hosted pages or an `auth_session`, it is
-    valid for that only. Using the code also uses up the link, and using the link uses up the code.
+    It is valid for one client, one connection and one address. If `bound_to` names a login of the hosted pages or an `auth_session`, the
+    message is valid only for that login or session. Using the code also uses up the link, and using the link uses up the code.
     """
 
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")

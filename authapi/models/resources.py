@@ -66,7 +66,7 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def scope_values(self) -> tuple[str, ...]:
-        """The names of its scopes. Those of the management interface come from the release, not from the row."""
+        """The names of its scopes. The scopes of the management interface come from the release, not from the row."""
         if self.is_system:
             return tuple(MANAGEMENT_SCOPES)
         return tuple(scope["value"] for scope in self.scopes)

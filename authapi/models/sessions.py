@@ -26,7 +26,7 @@ class Initiator(models.TextChoices):
 class Session(UnrecordedOwned):
     """A login of one user in one browser. The cookie contains a random secret, of which the row stores the digest.
 
-    It is found by (digest, tenant), so a session of one tenant is unknown at another. The row is deleted when the session ends.
+    A query finds it by digest and tenant, so a session of one tenant is unknown at another. The row is deleted when the session ends.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_session_id, editable=False, help_text="`sid` on the wire.")

@@ -9,7 +9,7 @@ from foundation.ids import new_ticket_id
 
 
 class LoginFailures(UnrecordedOwned):
-    """Consecutive failed logins for one identifier, from one address, or from all addresses if the tenant chooses so."""
+    """Consecutive failed logins for one identifier from one IP address, or from all IP addresses if the tenant counts them together."""
 
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     identifier = models.CharField(max_length=254, help_text="Email address, username or phone number, in lower case.")

@@ -1,4 +1,4 @@
-"""Which tokens of external issuers are exchanged for tokens of this service, and for which users."""
+"""The tokens of external issuers that can be exchanged for tokens of this service, and the rule that finds their users."""
 
 from __future__ import annotations
 

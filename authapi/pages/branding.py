@@ -46,12 +46,12 @@ class Brand:
 
 
 def brand_of(tenant_id: str, organization_id: str | None = None) -> Brand:
-    """Return the brand of a tenant, overridden by that of an organization. It may be up to one second old."""
+    """Return the brand of a tenant, overridden by the brand of an organization. The result may be up to one second old."""
     return brand_from(looks_of(tenant_id, organization_id), tenant_id, organization_id)
 
 
 def brand_from(looks: Looks, tenant_id: str, organization_id: str | None = None) -> Brand:
-    """Return looks as pages use them, with the support contacts of the tenant."""
+    """Return the brand for pages from looks, with the support contacts of the tenant."""
     settings = sign_in_settings(tenant_id)
     images = (looks.logo, looks.favicon, looks.background)
     return Brand(

@@ -1,4 +1,4 @@
-"""Runs the test of a connection in an administrator's browser: it goes to the provider and back to a page. The admin shows the result."""
+"""Runs the test of a connection in an administrator's browser: a login at the provider. The admin shows the result."""
 
 from __future__ import annotations
 

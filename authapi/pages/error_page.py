@@ -1,4 +1,4 @@
-"""The page for errors that cannot be sent to a client: what the user can do, a link to the application, and details for support."""
+"""The page for errors that cannot be sent to a client: what the user can do, a link to the application, details for support."""
 
 from __future__ import annotations
 
@@ -165,6 +165,6 @@ def unavailable_page(request: HttpRequest) -> HttpResponse:
 
 
 def new_reference() -> str:
-    """Return a short reference for one refusal. The user tells it to support, and support finds it in the log."""
+    """Return a short reference for one refusal. The user reports the reference to support, and support finds it in the log."""
     digits = secrets.token_hex(_REFERENCE_BYTES).upper()
     return f"{digits[:4]}-{digits[4:]}"

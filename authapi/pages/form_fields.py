@@ -142,7 +142,7 @@ def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
     names = login_identifiers(options)
     if not typed or len(typed) > LONGEST_EMAIL:
         return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")
-    # A username may contain an "@". A name without it is accepted: it may be a username from before the connection's present rules.
+    # A username may contain an "@". A name without it is accepted: it may be a username that earlier rules of the connection allowed.
     return email_problem(typed) if "@" in typed and "username" not in names else ""
 
 

@@ -21,7 +21,7 @@ _SCRIPT = "theme/hosted.js"
 
 
 def with_rate(answer: HttpResponse, rate: Rate | None) -> HttpResponse:
-    """Add the rate headers of the limit that refused a request. Otherwise `config.server.rates` adds those of the charged limit."""
+    """Add the rate headers of the limit that refused a request. For other responses, `config.server.rates` adds the rate headers."""
     for name, value in rate.headers.items() if rate is not None else ():
         answer[name] = value
     return answer

@@ -47,7 +47,7 @@ _GONE, _UNKNOWN = 410, 404
 
 @tenant_page("invitation_link", methods=("GET",))
 def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Mark the browser as one that opened the mail, and redirect to the application. The link stays valid: mail scanners open it, too."""
+    """Mark that this browser opened the mail, and redirect to the application. The link stays valid, because mail scanners open it, too."""
     invitation = mailed_invitation(tenant_id=host.tenant_id, secret=request.GET.get("ticket", ""))
     state = _state(invitation)
     address = application_address(invitation) if invitation is not None and state is Invitation.State.PENDING else ""
@@ -73,7 +73,7 @@ def invitation_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         session, invitation = login.session, login.invitation
         if session is None or invitation is None or next_step(login.wish, login.situation()) is not Step.INVITATION:
             return flow.advance(login, handle=handle)
-        # Another user may have logged in since the page was shown. The answer of the first user does not count for them.
+        # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.
         if request.method != "POST" or request.POST.get("user") != session.user.user_id:
             return _ask(login, handle, session, invitation)
         return _answered(login, handle, session, invitation)

@@ -20,13 +20,13 @@ _LONGEST_SECONDS = 5
 
 @tenant_page("logout", methods=("GET",))
 def next_participant(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Redirect a browser that returns from a participant to the next one, or to the target of the logout: `/u/logout/next`."""
+    """`/u/logout/next`: redirect a browser that returns from a participant to the next participant, or to the target of the logout."""
     return round_trips.go_on(request, host, request.GET.get(HANDLE, ""), is_told=True)
 
 
 @tenant_page("logout_frames", methods=("GET",))
 def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Load the address of each participant that is told in a frame, then continue the logout: `/u/logout/frames`.
+    """`/u/logout/frames`: notify participants by loading the address of each in a frame, then continue the logout.
 
     OpenID Connect Front-Channel Logout 1.0, 3; WS-Federation 1.2, 13.2.4.
     """

@@ -36,7 +36,7 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if is_test(state):
         return finish_test(request, host, state, answer, address=host.issuer + CALLBACK_PATH)
     if is_posted and _USER not in answer:
-        # Browsers may omit the cookie when another site posts a form. They send the cookie with the redirect to this page.
+        # Browsers may omit the cookie when another site posts a form. They send the cookie with this redirect to the same page.
         return see_other(request, with_parameters(request.path, answer))
     if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
         # Some answers must not be in a URL. A page of this service posts such an answer again, so that the browser sends the cookie.

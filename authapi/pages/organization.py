@@ -63,7 +63,7 @@ def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
         return _go_on(login, handle, own[0] if own else None)
     context: dict[str, Any] = {"user": session.user, "own": own[:_SHOWN], "is_cut": len(own) > _SHOWN, "is_optional": is_optional}
     sent = login.http_request.POST
-    # Another user may have logged in since the page was shown. The answer of the first user does not count for them.
+    # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.
     if login.http_request.method != "POST" or sent.get("user") != session.user.user_id:
         return _page(login, handle, **context)
     if is_optional and sent.get("answer") == "none":

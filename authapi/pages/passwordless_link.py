@@ -1,7 +1,7 @@
 """The link in a mail that logs a user in. Mail scanners open every link, so a page that is only fetched logs in no user.
 
 In the browser that requested the link, which its cookie proves, opening the link is enough. Another browser first shows the application and
-the account, and asks. So an attacker cannot silently log a user in by sending them a link of the attacker's own account.
+the account, and asks. So a user who opens an attacker's link is not silently logged in to the attacker's account.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LINK, _CODE = "passwordless_link", "passwordless_typed"
 
 @tenant_page("passwordless_link", methods=("GET",))
 def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Log in if this browser requested the link, ask in another browser, or show why the link is not valid."""
+    """Log the user in if this browser requested the link. In another browser, ask first. For an invalid link, show why it is invalid."""
     row = link_code(host.tenant_id, request.GET.get("ticket", "")[:64])
     if row is None:
         return _dead(request, host, "unknown", status=404)

@@ -47,7 +47,7 @@ class Evidence:
 
 
 def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple[LoginTransaction, AuthenticationRequest]:
-    """Return the login of an answer, and accept no second answer for it. Raises `RequestRefused`."""
+    """Return the login that an answer belongs to. The login accepts no second answer. Raises `RequestRefused`."""
     found = request_for(host.tenant_id, state)
     if found is None:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)

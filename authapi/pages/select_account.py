@@ -1,4 +1,4 @@
-"""The page that asks with which account to continue: the one that is logged in, or another."""
+"""The page that asks whether to continue with the account that is logged in, or with another account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The redirect after a used link: to the return URL of an application, with the parameters of the upstream system, or to its login."""
+"""The redirect after a used link: to the return URL of an application, with the parameters of the upstream system, or to its login page."""
 
 from __future__ import annotations
 

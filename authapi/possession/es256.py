@@ -1,7 +1,7 @@
 """Fast path: verifies the ES256 signature of an ordinary proof, without the general code for a JWS. Pure.
 
-The library joserfc checks all other proofs and makes all refusals: a proof that this module does not verify is checked there.
-It is the plain path. This path takes 76 µs of CPU time instead of 99, 72 of which are the curve's (docs/figures.md).
+The plain path is the library joserfc. It checks every proof that this module does not verify, and decides every refusal. The fast path
+takes 76 µs of CPU time instead of 99 µs; 72 µs of each are the calculation on the curve (docs/figures.md).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from cryptography.hazmat.primitives.hashes import SHA256
 _ALGORITHM = ECDSA(SHA256())
 _HEADER = {"alg", "typ", "jwk"}
 _NUMBER_BYTES = 32
-# 64 bytes in base64url. The last character has two of their bits, so that only four characters are possible there.
+# 64 bytes in base64url. The last character has two of their bits, so that only four characters are possible at the end.
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
 # This maximum is far below the limits of joserfc for headers and payloads.
 _LONGEST = 1500
 
 
 def is_verified(text: str, header: Mapping[str, Any], key: EllipticCurvePublicKey) -> bool:
-    """Tell whether a compact JWS is an ordinary one that this key has signed with ES256. False means undecided."""
+    """Tell whether a compact JWS is an ordinary proof that this key has signed with ES256. False means undecided."""
     signed, _, signature = text.rpartition(".")
     if header["alg"] != "ES256" or header.keys() != _HEADER or len(text) > _LONGEST or _SIGNATURE.fullmatch(signature) is None:
         return False

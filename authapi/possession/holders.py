@@ -44,7 +44,7 @@ class NotHeld(TokenRefused):
 
 @dataclass(frozen=True)
 class Shown:
-    """An access token as a request presents it: with one of the schemes, and with the proof or certificate of the request."""
+    """An access token in a request, with its scheme, and with the proof or certificate of the request."""
 
     scheme: str
     token: str = field(repr=False)
@@ -68,7 +68,8 @@ def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: s
 def verified(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
     """Do what `verify_access_token` does, for a token that may be bound. Also raises `NotHeld`.
 
-    A token that is bound to a certificate expires with it. For an unbound token, `asked` is not called.
+    A token that is bound to a certificate expires with it. For an unbound token, `asked`, which returns the facts of the request, is not
+    called.
     """
     claims = verify_access_token(token, host=host, takes_bound=True)
     return _held(claims, scheme, token, asked) if claims.confirmation or scheme == DPOP else claims
@@ -83,9 +84,9 @@ async def verified_async(scheme: str, token: str, *, host: HostMatch, asked: Cal
 
 
 def require_held(confirmation: Mapping[str, Any] | None, shown: Shown) -> float | None:
-    """Raise `NotHeld` unless the sender holds the key or certificate of the token; return the expiry of the certificate, None for a key.
+    """Check that the sender holds the key or certificate of the token; return the expiry of the certificate, None for a key.
 
-    Call it for a token with `cnf`, and for a token sent with the scheme DPoP, which must be bound to a key.
+    Raises `NotHeld`. Call it for a token with `cnf`, and for a token sent with the scheme DPoP, which must be bound to a key.
     """
     confirmation = confirmation or {}
     key, certificate = confirmation.get("jkt"), confirmation.get("x5t#S256")

@@ -1,6 +1,6 @@
 """Nonces of DPoP (RFC 9449, 8). They are not stored: each is valid in its minute and the next, for one tenant and one generation.
 
-A generation stands for one memory of used proofs (`authapi.possession.replays`), so that proofs of another memory cannot be replayed.
+Each memory of used proofs (`authapi.possession.replays`) has its own generation, so that proofs of another memory cannot be replayed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. They prove only that key. Pure."""
+"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. A proof proves only its key. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _LONGEST_JTI = 256
 _LONGEST_NONCE = 256
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 2048, 4096
 _SHORTEST_MODULUS_CHARACTERS = 342
-# For 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits. One as long as the modulus makes a check a hundred times slower.
+# For 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes a check a hundred times
+# slower.
 _LONGEST_EXPONENT_CHARACTERS = 11
 _WRONG_SIZE = f"An RSA key of a DPoP proof must have {_SHORTEST_MODULUS} to {_LONGEST_MODULUS} bits, and an exponent of at most 64."
 _PORTS = {"http": 80, "https": 443}
@@ -63,7 +64,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Target:
-    """What a proof must be for. `authorities` are the names of the host; `token` is the access token of the request, or empty."""
+    """The values that a proof must match. `authorities` are the names of the host; `token` is the access token of the request, or empty."""
 
     method: str
     scheme: str

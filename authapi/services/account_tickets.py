@@ -95,7 +95,7 @@ def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
 
 
 def void(user: User, purpose: AccountTicket.Purpose) -> int:
-    """Let every open link of this purpose expire now: what it was made for has changed. Call it with the user's row locked."""
+    """Let every open link of this purpose expire now, because its data has changed. Call it with the user's row locked."""
     now = timezone.now()
     return _open(user).filter(purpose=purpose, expires_at__gt=now).update(expires_at=now)
 

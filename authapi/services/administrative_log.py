@@ -36,7 +36,7 @@ class Writing:
 
     `request` is the member `details.request` of the line, `status` the status of a successful answer. `read_body` returns the body
     without secrets, and the id of the user that it names. The body is stored for a success only, because nothing has checked other bodies.
-    The ids of the lines are drawn once, so that a second transaction that writes the same line changes nothing.
+    The ids of the lines are drawn once, so that a second transaction with the same line changes nothing.
     """
 
     tenant_id: str
@@ -85,7 +85,9 @@ def note_work(result: Any = None, **_: Any) -> None:
 
 
 def note_answer(under_way: Writing, *, status: int, message: str = "") -> None:
-    """Store the line of a write that is answered with `status`, unless its transaction did. Lines of failures have a rate limit per client.
+    """Store the line of a write that is answered with `status`, if its transaction has not stored it.
+
+    Lines of failures have a rate limit per client.
 
     The description of a failed operation is the error text. Database errors are logged, not raised, because the write is already done.
     """

@@ -123,7 +123,7 @@ def check_scopes(resource: ApiResource) -> None:
 def set_signature(resource: ApiResource, signing_secret: str | None) -> None:
     """Store the secret that signs the tokens of an API. Refuses HS256 without a secret, and a secret with another algorithm.
 
-    The management interface cannot use a secret, because the other side that knows it could make tokens.
+    The management interface cannot use a secret, because every holder of the secret could make tokens.
     """
     forget_published_after_commit(resource.tenant_id)
     if resource.settings.get("signing_alg") != _SHARED:

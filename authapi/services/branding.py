@@ -59,7 +59,7 @@ def update_theme(*, tenant_id: str, theme_id: str, groups: Theme, display_name: 
 
 @unit_of_work
 def delete_theme(*, tenant_id: str, theme_id: str) -> None:
-    """Delete a theme. The pages then look as they do without one. Raises `NotFound`."""
+    """Delete a theme. The pages then have the look without a theme. Raises `NotFound`."""
     row = _locked_theme(tenant_id, theme_id)
     row.delete()
     _forget(tenant_id)
@@ -159,7 +159,7 @@ def _stored(*, tenant_id: str, kind: str, picture: Any) -> Stored:
 
 
 def _show(tenant_id: str, kind: str, path: str) -> None:
-    """Set the path of a picture where the pages read it, in place of any other picture of its kind."""
+    """Set the path of a picture in the settings that the pages read, in place of any other picture of its kind."""
     row = theme_of(tenant_id)
     if kind == "background":
         values = row.values if row is not None else default_theme_of(tenant_id)
@@ -168,7 +168,7 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
         return
     update_branding(tenant_id=tenant_id, changes={_PLACES[kind]: path})
     if kind == "logo" and row is not None and value_at(row.values, _THEME_LOGO):
-        # The logo of the theme would hide the new one.
+        # The pages would show the logo of the theme instead of the new one.
         _written(row, with_value(row.values, _THEME_LOGO, ""), row.display_name)
 
 

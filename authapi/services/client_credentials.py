@@ -21,7 +21,7 @@ from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFoun
 from identity.services.saving import validated_save
 
 MOST_PER_CLIENT = 10
-# One in use, and one that replaces it.
+# The credential in use, and its replacement.
 MOST_PER_METHOD = 2
 _SHORTEST_KEY_BITS = 2048
 _LONGEST_KEY_BITS = 4096
@@ -97,7 +97,7 @@ def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, eve
     """Delete a credential at once. Raises `NotFound`, and `NotSupported` for one that the client uses.
 
     With `even_used`, a credential in use is deleted, too, and the client's tokens end as with a changed secret. A client whose last
-    credential is deleted keeps its method, so it cannot authenticate until it names another method.
+    credential is deleted keeps its method, so it cannot authenticate until its method changes.
     """
     client = clients.locked_client(tenant_id, client_id)
     credential = _credential(client, credential_id)

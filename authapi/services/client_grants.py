@@ -1,4 +1,4 @@
-"""Client grants: the scopes of a client at an API, without a user or for users. Every change of scopes ends the client's tokens there."""
+"""Client grants: the scopes of a client at an API, for itself or for users. A change of scopes ends the client's tokens for that API."""
 
 from __future__ import annotations
 

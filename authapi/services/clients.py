@@ -83,8 +83,8 @@ def create_client(
 def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], secret: str | None = None) -> Client:
     """Replace the given columns, merge `metadata` and `settings`, and set the secret if one is given.
 
-    Raises `NotFound`, `Invalid`, `AlreadyExists`. Tokens end if the secret, the authentication method or the grants change, and if the
-    client gets a compliance level.
+    Raises `NotFound`, `Invalid`, `AlreadyExists`. The client's tokens end if its secret, authentication method or grants change, and
+    if it gets a compliance level.
     """
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
@@ -199,7 +199,7 @@ def _check_signed_requests(client: Client) -> None:
     """Refuse keys for signed requests that belong to another client."""
     signed = client.settings.get("signed_request_object") or {}
     if signed.get("required") and not client.request_key_ids and not client.settings.get("jwks_uri"):
-        raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first: otherwise no user can log in."]})
+        raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first. Without one, no user can log in."]})
     named = client.used_credential_ids - set(client.proof_ids)
     if not named:
         return

@@ -1,4 +1,4 @@
-"""How users of a tenant are notified of requests that they approve elsewhere (CIBA): the configuration, and what it lacks."""
+"""How a tenant notifies users of requests that they approve elsewhere (CIBA): the configuration, and a check for missing values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def target_of(tenant_id: str) -> Target | None:
 
 
 def take_notifier(row: TenantSettings, change: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """Apply a change of the notifier; return the settings to store. The secret is not among them, but sealed in the row.
+    """Apply a change of the notifier; return the settings to store. The secret is not in the result: the row has it sealed.
 
     Omitted members stay. None restores the default and deletes the secret. Raises `Invalid`, also for a new address without the secret: a
     caller that cannot read the stored secret must not send it to another address.

@@ -24,7 +24,7 @@ _METHODS, _SIGNED = "client_authentication_methods", "signed_request_object"
 class Registration:
     """The checked registration of an application: columns, settings by their names on the wire (None clears one), and keys.
 
-    `method` is the authentication method that `proofs` are for, empty for a client with a secret or without authentication. `request_keys`
+    `method` is the authentication method of `proofs`; empty for a client with a secret or without authentication. `request_keys`
     verify its signed requests, and `signs_requests` means that every request is signed.
     """
 
@@ -110,7 +110,7 @@ def _new_token(client: Client) -> str:
 
 
 def _without_credentials(client: Client, registration: Registration) -> dict[str, Any]:
-    """Return settings without credentials that are about to be deleted. An unchanged method stays, so that tokens stay valid."""
+    """Return settings that name no credential that is about to be deleted. An unchanged method stays, so that tokens stay valid."""
     stays = bool(registration.method) and registration.method == client.proof_method
     return {_SIGNED: None} if stays else {_SIGNED: None, _METHODS: None}
 

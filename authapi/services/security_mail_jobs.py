@@ -16,13 +16,13 @@ from identity.services.saving import validated_save
 
 @unit_of_work
 def start_leak_mail(*, user: User, client: Client | None, ip: str, address: str) -> Job:
-    """Start a job that tells the user that their password was found in a breach."""
+    """Start a job that notifies the user of a password that was found in a breach."""
     return _start(Job.Type.LEAKED_PASSWORD_EMAIL, user, client, {"ip": ip, "address": address})
 
 
 @unit_of_work
 def start_new_device_mail(*, user: User, client: Client | None, ip: str, address: str, login: Mapping[str, str]) -> Job:
-    """Start a job that tells the user of a login. `login` describes it: `country`, `browser` and `system`, empty if unknown."""
+    """Start a job that notifies the user of a login. `login` describes it: `country`, `browser` and `system`, empty if unknown."""
     told = {f"login_{name}": value for name, value in login.items()}
     return _start(Job.Type.NEW_DEVICE_EMAIL, user, client, {"ip": ip, "address": address, **told})
 

@@ -28,7 +28,7 @@ _VERBS = {AuditEntry.Kind.ADD: "Create", AuditEntry.Kind.CHANGE: "Update", Audit
 
 
 def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
-    """Write the line of a change by staff or by a user in a tenant, and that of the write through the management interface."""
+    """Write the line of a change by staff or by a user in a tenant, and the line of a write through the management interface."""
     if entry.actor_kind == "client":
         note_work()
     if entry.actor_kind == "user" and entry.tenant_id is not None:

@@ -76,7 +76,7 @@ FLAGS: dict[str, bool | None] = {
 def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
     """Replace the given settings, by their names on the wire. Null restores a default; `flags` are merged.
 
-    Raises `Invalid`, and `NotSupported` for a setting that the service would not follow.
+    Raises `Invalid`, and `NotSupported` for a setting without effect in this service.
     """
     _refuse_promises(changes)
     row = locked_settings(tenant_id)
@@ -184,7 +184,7 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
 
 
 def _with_mask(device_flow: dict[str, str]) -> dict[str, str]:
-    """Return the format of user codes with both members; each has a default."""
+    """Return the format of user codes with all members; a missing member has its default."""
     charset = device_flow.get("charset") or "base20"
     return {**device_flow, "charset": charset, "mask": device_flow.get("mask") or MASKS.get(charset, "")}
 
@@ -201,7 +201,7 @@ def _device_problems(device_flow: dict[str, str]) -> dict[str, list[str]]:
 def _check_pushing(values: dict[str, Any]) -> None:
     name = "require_pushed_authorization_requests"
     if values.get(name) and not values.get("pushed_authorization_requests_supported", True):
-        raise Invalid({name: ["Switch pushed_authorization_requests_supported on first: otherwise no user can log in."]})
+        raise Invalid({name: ["Switch pushed_authorization_requests_supported on first. Without it, no user can log in."]})
 
 
 def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str, list[str]]:

@@ -47,7 +47,7 @@ def text(parser: Parser, token: Token) -> TextNode:
 
 
 def placeholder_values(context: Context) -> dict[str, str]:
-    """Return the values of the placeholders that a page knows, unescaped."""
+    """Return the values of the placeholders from the context of a page, unescaped."""
     # The address to which a page has sent a message.
     address = context.get("address")
     client, user, link, invitation = (context.get(name) for name in ("client", "user", "link", "invitation"))

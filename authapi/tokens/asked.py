@@ -13,9 +13,9 @@ DETAILS = "authorization_details"
 
 @dataclass(frozen=True)
 class Asked:
-    """The granted part of such a request. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
+    """What a login was granted beside scopes. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
 
-    `acr` is the context that the login has met. A login that requests none of these has None in place of an `Asked`.
+    `acr` is the context that the login has met. A login without such a request has None in place of an `Asked`.
     """
 
     details: tuple[Mapping[str, Any], ...] = ()
@@ -36,13 +36,13 @@ class Asked:
 
     @property
     def token_claims(self) -> dict[str, Any]:
-        """The claims that an access token has for it (RFC 9396, 9.1; RFC 9068, 2.2.1)."""
+        """The claims in an access token for these values (RFC 9396, 9.1; RFC 9068, 2.2.1)."""
         members = {DETAILS: list(self.details), USERINFO_CLAIMS: list(self.userinfo_claims), "acr": self.acr}
         return {name: value for name, value in members.items() if value}
 
 
 def asked_of(state: Mapping[str, Any] | None) -> Asked | None:
-    """Return the `Asked` that a row stores as JSON; None for a login that requested none of it."""
+    """Return the `Asked` that a row stores as JSON; None for a login without such a request."""
     if not state:
         return None
     return Asked(

@@ -37,15 +37,15 @@ def binding(request: TokenRequest) -> Confirmation | None:
 
 
 def bound_to(confirmation: Confirmation | None, *, client: Client, resource: ApiResource | None) -> Confirmation | None:
-    """Return the `cnf` of an access token for this API, or None. Raises `RequestRefused` if it must be bound and is not."""
+    """Return the `cnf` of an access token for this API, or None. Raises `RequestRefused` for a missing binding."""
     asked = resource.settings.get("proof_of_possession") if resource is not None else None
     is_required = client.settings.get("require_proof_of_possession")
     level = client.settings.get("compliance_level") or NONE
     if not (confirmation or asked or is_required or level != NONE):
         return None
     if confirmation and resource is not None and resource.is_system and not (is_required or asked or level != NONE):
-        # An edge may forward client certificates to the token endpoint and not to these interfaces. A client then could not use a token
-        # that is bound to its certificate. A DPoP proof reaches every interface.
+        # An edge may forward client certificates to the token endpoint and not to the management interface. A client then could not use a
+        # token that is bound to its certificate. A DPoP proof reaches every interface.
         confirmation = {KEY: confirmation[KEY]} if KEY in confirmation else None
     if asked and _is_required(asked, client) and MECHANISMS[asked["mechanism"]] not in (confirmation or ()):
         raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_SENTENCES[MECHANISMS[asked["mechanism"]]])

@@ -25,7 +25,7 @@ from identity.models import Organization, User
 # CIBA 7.3; contract, 2.11.
 INTERVAL = 5
 _LONGER = 5
-# A client that misses a `slow_down` answer has a shorter interval than the row. The maximum lets it catch up.
+# A client that misses a `slow_down` answer keeps a shorter interval than the row. The maximum bounds the difference.
 _LONGEST_INTERVAL = 60
 # Two requests that are sent in time may arrive closer together.
 _JITTER = timedelta(seconds=1)

@@ -11,7 +11,7 @@ from typing import Any
 # The method that a session records for any kind of second factor.
 SECOND_FACTOR = "mfa"
 # Methods that every tenant offers: a password, a code or link that was sent, a passkey, and a login at a provider. A tenant with second
-# factors offers those in addition.
+# factors offers these methods in addition.
 PROVABLE = frozenset({"pwd", "otp", "federated", "pop"})
 
 ANY_LOGIN = "1"
@@ -34,7 +34,7 @@ CONTEXTS: Mapping[str, frozenset[str]] = {
 
 
 def offered(chosen: Iterable[str] = (), *, has_second_factors: bool = False) -> tuple[str, ...]:
-    """Return the contexts that a tenant offers, strongest first: those in `chosen`, or all, without the ones that no login can meet."""
+    """Return the contexts that a tenant offers, strongest first: those in `chosen`, or all, without contexts that no login can meet."""
     wanted = frozenset(chosen) or CONTEXTS.keys()
     provable = PROVABLE | {SECOND_FACTOR} if has_second_factors else PROVABLE
     return tuple(name for name, methods in CONTEXTS.items() if name in wanted and methods & provable)

@@ -30,7 +30,7 @@ from identity.models import Organization
 # RFC 8628, 3.2 and 3.5.
 INTERVAL = 5
 _LONGER = 5
-# A client that misses a `slow_down` answer has a shorter interval than the row. The maximum lets it catch up.
+# A client that misses a `slow_down` answer keeps a shorter interval than the row. The maximum bounds the difference.
 _LONGEST_INTERVAL = 60
 # Two requests that are sent in time may arrive closer together.
 _JITTER = timedelta(seconds=1)
@@ -190,7 +190,7 @@ def _kept_with_user_code(row: DeviceGrant, form: UserCodeForm) -> str:
             with transaction.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
-            # A concurrent request has drawn the same code.
+            # A concurrent request has stored the same code.
             row.pk = None
             continue
         return code

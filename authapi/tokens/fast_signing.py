@@ -1,7 +1,7 @@
-"""Fast path: a compact JWS with RS256 in two steps. The input of the signature is built first, and the signature is made on demand.
+"""Fast path: makes a compact JWS with RS256 in two steps. First it builds the input of the signature; on demand it signs.
 
-The plain path is joserfc. It makes every other algorithm, and the same bytes for RS256, whose signatures are deterministic.
-The figure is in docs/figures.md.
+The plain path is joserfc, which signs with every algorithm. Both paths return the same bytes, because RS256 signatures are
+deterministic. The measurement is in docs/figures.md.
 """
 
 from __future__ import annotations

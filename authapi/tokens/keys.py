@@ -1,6 +1,6 @@
 """The signing keys of tenants: which key signs, which keys verify, and how keys rotate.
 
-A key is published as `next` before it signs, so that clients that cache the published set have it in time. It stays published as
+A key is published as `next` before it signs, so that clients that cache the published set have the key in time. It stays published as
 `previous` until the last token that it may have signed has expired.
 """
 
@@ -53,7 +53,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Trust:
-    """What verifies the tokens of a tenant: its hosts, its verifying keys, and the JWKs that it publishes."""
+    """The data that verifies tokens of a tenant: its hosts, its verifying keys, and the JWKs that it publishes."""
 
     hosts: frozenset[str]
     public_keys: dict[str, PublicKey]
@@ -99,7 +99,7 @@ def _imported(key: PublicKey) -> RSAKey:
 @lru_cache(maxsize=1024)
 def _private_key(kid: str, tenant_id: str, sealed: str) -> RSAKey:
     row = SigningKey(tenant_id=tenant_id, kid=kid, sealed_private_key=sealed)
-    # The seal proves that this service made the key. Testing its primes again would cost 38 ms at a tenant's first token.
+    # The seal proves that this service made the key, so its primes are not tested again. The test takes 38 ms for a tenant's first token.
     private = load_pem_private_key(row.private_key().encode(), None, unsafe_skip_rsa_key_validation=True)
     return RSAKey.import_key(cast(rsa.RSAPrivateKey, private))
 
@@ -126,7 +126,7 @@ def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
 
 
 def forget_published_after_commit(tenant_id: str) -> None:
-    """Make this process reload after the commit whether the published keys may name an algorithm."""
+    """After the commit, make this process read again whether the published keys may name an algorithm."""
     transaction.on_commit(partial(_signs_otherwise.forget, tenant_id), robust=True)
 
 

@@ -1,4 +1,4 @@
-"""Makes access tokens: takes what a grant decided and returns the signed token. JWTs are not stored."""
+"""Makes access tokens: takes the decision of a grant and returns the signed token. JWTs are not stored."""
 
 from __future__ import annotations
 

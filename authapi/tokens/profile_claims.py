@@ -13,7 +13,7 @@ from identity.documents.user import user_document
 from identity.models import User
 
 _PROFILE = ("name", "nickname", "given_name", "family_name", "picture", "preferred_username", "updated_at")
-# The columns of a user that claims are made from.
+# The columns of a user from which claims are made.
 SHOWN = (
     "name", "nickname", "given_name", "family_name", "picture", "username", "email", "email_verified", "phone_number", "phone_verified",
     "updated_at", "created_at",
@@ -56,7 +56,7 @@ def profile_switches(settings: Mapping[str, Any]) -> ProfileSwitches:
 def profile_claims(
     user: User, scopes: Collection[str], named: Collection[str] = (), *, writes_times_as_text: bool = False
 ) -> dict[str, Any]:
-    """Return the claims of a user that `scopes` open or that are in `named`. Omits empty values and `sub`."""
+    """Return the claims of a user that `scopes` include or that are in `named`. Omits empty values and `sub`."""
     wanted = {claim for scope in scopes for claim in CLAIMS_OF_SCOPE.get(scope, ())}
     if named:
         wanted.update(named)

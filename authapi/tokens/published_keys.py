@@ -1,4 +1,4 @@
-"""Public keys that other services publish: tells which keys are usable and which key may have signed a token."""
+"""Public keys that other services publish: checks which keys are usable, and finds the key that may have signed a token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-# Algorithms with a private key only. HS256 would let any holder of the public key or of a shared secret forge tokens.
+# Only algorithms with a private key. With HS256, any holder of the public key or of a shared secret could forge tokens.
 KEY_TYPES = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384"), "EC"),

@@ -1,10 +1,10 @@
 """Fast path: reads and exchanges a refresh token with two statements on the event loop. The second statement is the whole transaction.
 
 The plain path is `authapi.tokens.refresh_tokens`, which runs in a thread. It locks the row, reads it, and writes the row and its
-successor, with five messages to the database server. The fast path reads the row without a lock. Each change of a token (by an exchange,
+successor, with five statements to the database server. The fast path reads the row without a lock. Each change of a token (by an exchange,
 a revocation, a block or a logout) changes `updated`, and the fast path writes only if `updated` is still the value that it read.
-A token that has changed in the meantime takes the plain path, as does everything but an ordinary exchange of a valid token. One statement
-writes the rotation and the successor, so both are stored or neither is. The figures are in docs/performance.md.
+A token that has changed in the meantime takes the plain path, as does every request other than an ordinary exchange of a valid token. One
+statement writes the rotation and the successor, so both are stored, or none. The figures are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from foundation.database.loop_queries import LoopSelect, LoopStatement
 from foundation.memory.ttl_cache import Cold
 from foundation.secrets.random_secrets import digest_of
 
-# The columns that an exchange reads, also of related rows. Instances of whole rows would take several times as long to make.
+# The columns that an exchange reads, also of related rows. Making instances of whole rows would take several times as long.
 _READ = (
     "tenant", "application", "user", "session", "organization", "wire_id", "lineage", "scope", "audience", "auth_time", "methods",
     "confirmation", "asked", "created", "updated", "revoked", "is_rotating", "is_rotated", "expires_at", "idle_expires_at",
     "sealed_successor", "sealed_until", "session__idle_expires_at", "user__connection", "user__user_id", "user__blocked",
     *(f"user__{name}" for name in SHOWN), "user__connection__name",
 )  # fmt: skip
-# The columns with values of the successor's own. All others are inherited or have the default of a new row.
+# The columns with new values in the successor. All other columns are copied from the old row or have the default of a new row.
 _OWN = (
     "token_checksum", "wire_id", "created", "updated", "idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until",
 )  # fmt: skip
@@ -88,7 +88,7 @@ def _noted() -> str:
 
 
 def _rotated() -> str:
-    """Return the statement that replaces a token. Each column of the successor is inherited, new, or a default."""
+    """Return the statement that replaces a token. Each column of the successor is copied, new, or a default."""
     changed = _assigned((*ROTATED, "updated"), after=3)
     place = 3 + len(ROTATED) + 1
     own = {name: f"${place + number}::{_type(name)}" for number, name in enumerate(_OWN, start=1)}

@@ -1,4 +1,4 @@
-"""The policy for a client's refresh tokens: whether they rotate, how long they live, and for which other APIs they work. Pure."""
+"""The policy for a client's refresh tokens: whether they rotate, how long they are valid, and for which other APIs they work. Pure."""
 
 from __future__ import annotations
 

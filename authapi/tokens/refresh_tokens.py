@@ -91,9 +91,10 @@ def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
 
 
 def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
-    """Tell whether a rotated token is presented again, and not only because its client lost the answer.
+    """Tell whether the use of a rotated token indicates theft, and not a client that lost the answer.
 
-    The leeway applies to the previous token only. If its successor was rotated as well, the client must have received that successor.
+    Within the leeway, the previous token may be used again. An older token indicates theft: its successor was rotated, so the client has
+    it.
     """
     if not row.is_rotated or row.revoked is None:
         return False
@@ -139,9 +140,8 @@ def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
 def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> Successor | None:
     """Return the locked successor of a rotated token; None after the leeway, and if the successor has ended or was used.
 
-    A client that lost an answer gets the same successor again. The caller holds the lock of the row. Locks are always taken from the older
-    to
-    the younger token of a family.
+    A client that lost an answer gets the same successor again. The caller holds the lock of the row. Locks are always taken from the
+    older to the younger token of a family.
     """
     if not row.sealed_successor or row.sealed_until is None or row.sealed_until <= now:
         return None
@@ -155,7 +155,7 @@ def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime)
 def give_again(successor: Successor, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str:
     """Record one more access token at the successor of a rotated token; return the text of the successor, which is the same as before."""
     row, now = successor.row, timezone.now()
-    # The access token that expires last decides how long a revocation must be remembered.
+    # A revocation must be stored until the last access token expires.
     until = max(until, row.issued_until or until)
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(update_fields=[*USED])

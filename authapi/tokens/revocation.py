@@ -32,13 +32,13 @@ def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
 
 
 def revoke_access_token(*, tenant_id: str, jti: str, expires_at: datetime) -> None:
-    """End one access token. Repeating the call has no further effect."""
+    """End one access token. A repeated call has no further effect."""
     RevokedToken.objects.of(tenant_id).get_or_create(jti=jti, defaults={"tenant_id": tenant_id, "expires_at": expires_at})
 
 
 @unit_of_work
 def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
-    """End everything issued for one login at one client: codes, refresh tokens, opaque tokens and JWTs. Repeating it is harmless."""
+    """End all codes, refresh tokens, opaque tokens and JWTs of one login at one client. A repeated call has no further effect."""
     family = RefreshToken.objects.of(tenant_id).filter(lineage=lineage)
     _revoke_locked(family)
     AccessToken.objects.of(tenant_id).filter(lineage=lineage).delete()

@@ -1,8 +1,8 @@
-"""The certificates with which a tenant signs SAML and WS-Federation: which one signs, which are published, and how they roll over.
+"""The certificates with which a tenant signs SAML and WS-Federation: which certificate signs, which are published, and how they roll over.
 
-A rollover has three steps, each on its own day. `prepare_key` publishes the next certificate beside the current one. `rotate_key` makes it
-sign once partners have it. `remove_key` removes the previous certificate from metadata. No step runs on a schedule, because partners that
-have copied a certificate by hand would then reject every login.
+A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current one. `rotate_key` makes
+it the signing certificate when partners have it. `remove_key` removes the previous certificate from metadata. No step runs on a schedule,
+because partners that have copied a certificate by hand would then reject every login.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def published_certificates(tenant_id: str) -> tuple[x509.Certificate, ...]:
 
 
 def decryption_keys(tenant_id: str) -> tuple[rsa.RSAPrivateKey, ...]:
-    """Return every private key for whose certificate a partner may have encrypted."""
+    """Return every private key that may decrypt a message of a partner."""
     return tuple(_identity(row).private_key for row in _present(tenant_id))
 
 
@@ -153,7 +153,7 @@ def _identity(row: SamlKey) -> SigningIdentity:
 @lru_cache(maxsize=1024)
 def _private_key(kid: str, tenant_id: str, sealed: str) -> rsa.RSAPrivateKey:
     row = SamlKey(tenant_id=tenant_id, kid=kid, sealed_private_key=sealed)
-    # The seal proves that this service made the key. Testing its primes again would cost tens of milliseconds.
+    # The seal proves that this service made the key, so its primes are not tested again. The test takes tens of milliseconds.
     return cast(rsa.RSAPrivateKey, load_pem_private_key(row.private_key().encode(), None, unsafe_skip_rsa_key_validation=True))
 
 

@@ -1,7 +1,7 @@
 """Signatures of the service's own tokens: which algorithm signs with which key, and which algorithms each verifier accepts.
 
-One RSA key signs with several algorithms. A verifier names the algorithms that it accepts, and the kind of key narrows them: a public key
-is never used as a shared secret (RFC 8725, 3.1 and 3.2).
+One RSA key signs with several algorithms. A verifier names the algorithms that it accepts, and each kind of key allows some of them only: a
+public key is never used as a shared secret (RFC 8725, 3.1 and 3.2).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from authapi.tokens.keys import signing_key
 
 # With the RSA key of the tenant.
 RSA_ALGORITHMS = ("RS256", "PS256", "RS512")
-# With a secret that both sides share, so that either of them can make the token.
+# With a shared secret: the verifier can also make tokens.
 SHARED = "HS256"
 ALGORITHMS = (SHARED, *RSA_ALGORITHMS)
 _DIGESTS = {"RS512": hashlib.sha512}

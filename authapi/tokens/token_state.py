@@ -31,7 +31,7 @@ class StreamState:
 
 @dataclass(frozen=True)
 class TokenState:
-    """Whether one token is valid now, and the settings of its client that change the answers to it."""
+    """Whether one token is valid now, and the settings of its client that change the answers to the token."""
 
     client_version: int | None
     client_name: str
@@ -44,8 +44,8 @@ class TokenState:
 def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jtis: Collection[str]) -> StreamState:
     """Return the state on which open streams depend, in one query.
 
-    A stream ends when its client is missing or has another version than its token, when its tenant is missing or not
-    active, or when its `jti` is revoked.
+    A stream ends when the client of its token is missing or has another version, when the tenant is missing or not
+    active, or when the `jti` of the token is revoked.
     """
     client, tenant, revoked = (model._meta.db_table for model in (Client, Tenant, RevokedToken))
     # Table names come from the models.

@@ -1,4 +1,4 @@
-"""The result of a login: the tokens that one client gets for one user, before any of them is made. Pure except for its rows."""
+"""The decision about a login: which tokens one client gets for one user. Makes no token. Pure except for its rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from identity.models import Connection, Organization, User
 
 @dataclass(frozen=True)
 class UserIssue:
-    """The tokens of one user at one client. An empty `audience` means an opaque token that opens the profile and nothing else.
+    """The tokens of one user at one client. An empty `audience` means an opaque token for the profile only.
 
-    `scopes` are the granted scopes (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client and
-    joins everything issued from that login. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` claim of the default
+    `scopes` are the granted scopes (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client; all
+    tokens of that login have it. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` claim of the default
     dialect, empty for logins in a browser. `asked` is what was granted beside the scopes, None for most logins.
     """
 

@@ -44,7 +44,7 @@ class TokenRefused(Exception):
 
 
 class InvalidToken(TokenRefused):
-    """The token is malformed, revoked, from another issuer, or its client is deleted or has changed since."""
+    """The token is malformed, revoked or from another issuer, or its client was deleted or has changed since it was issued."""
 
 
 class TokenExpired(InvalidToken):
@@ -64,7 +64,7 @@ class ClientNotGlobal(TokenRefused):
 
 
 class InsufficientScope(TokenRefused):
-    """The token is valid, but has none of the scopes of which one is required."""
+    """The token is valid, but has none of the scopes that the operation accepts."""
 
     status = 403
     error_code = "insufficient_scope"
@@ -126,7 +126,7 @@ def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
 
 
 def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenClaims, ProfileSwitches]:
-    """Return the claims of a JWT that opens the profile of its user on this host, and the settings of its client for the answer.
+    """Return the claims of a JWT for the profile of its user on this host, and the settings of its client for the answer.
 
     The caller checks the scope, `cnf` and how the token was sent.
 
@@ -147,7 +147,7 @@ def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
 
 
 def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
-    """Raise `InsufficientScope` unless the token has one of the `expected` scopes."""
+    """Raise `InsufficientScope` if the token has none of the `expected` scopes."""
     if claims.scopes.isdisjoint(expected):
         raise InsufficientScope(expected)
 
@@ -155,7 +155,7 @@ def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
 def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]) -> VerifiedToken:
     claims, state, hosts = _counting(token, tenant_id, trust_of=trust_of, state_of=state_of)
     is_for_management = any(is_management_audience(audience, hosts) for audience in claims.audiences)
-    # A user's token has no client grant behind it, so it is accepted for global clients only (design, "who may subscribe").
+    # A user's token needs no client grant, so it is accepted for global clients only (design, "who may subscribe").
     if not is_for_management or not (state.is_global or claims.is_machine):
         raise ClientNotGlobal
     return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)

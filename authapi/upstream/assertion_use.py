@@ -10,7 +10,7 @@ from identity.models import Connection
 
 
 def use_assertion(connection: Connection, found: Accepted) -> None:
-    """Record the use of an assertion. Raises `UpstreamFailed` for one that was used before.
+    """Record the use of an assertion. Raises `UpstreamFailed` if the assertion was used before.
 
     Ids are recorded per connection, because another provider of the tenant may issue the same id.
     """

@@ -41,7 +41,7 @@ def begin_request(row: LoginTransaction, *, connection_id: str, issuer: str, cal
 
 
 def request_for(tenant_id: str, state: str) -> tuple[LoginTransaction, AuthenticationRequest] | None:
-    """Return the login of a `state` with its request; None unless the login still waits for this answer."""
+    """Return the login of a `state` with its request; None if the login does not wait for this answer any more."""
     match = _STATE.fullmatch(state)
     if match is None:
         return None
@@ -61,5 +61,5 @@ def end_request(row: LoginTransaction) -> bool:
 
 
 def _place(row: LoginTransaction) -> str:
-    # The name of the table instead of the model's, so that rows that the previous version sealed can be unsealed.
+    # The name of the table, not of the model: with it, rows that the previous version sealed can be unsealed.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

@@ -36,7 +36,7 @@ class ProviderAnswer:
 
 
 class ProviderSession:
-    """Stands in for a session of `requests` in Authlib's client. Sends through the checked session and follows no redirect."""
+    """The session that Authlib's client uses instead of one of `requests`. Sends through the checked session and follows no redirect."""
 
     def __init__(self) -> None:
         self._deadline = time.monotonic() + SECONDS

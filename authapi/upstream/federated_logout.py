@@ -22,7 +22,8 @@ def kept_for_logout(connection: Connection, proven: Proven) -> str:
 def federated_logout(session: Session, *, return_to: str) -> ProviderLogout | None:
     """Return how to end the login at the provider; the browser then goes to `return_to`.
 
-    None if the session did not begin at a provider, or if the provider cannot end logins. A failure there never stops a logout here.
+    None if the session did not begin at a provider, or if the provider cannot end logins. A failure at the provider never stops a logout of
+    this service.
     """
     kept = upstream_of(session)
     if not kept:

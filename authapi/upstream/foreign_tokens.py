@@ -30,14 +30,14 @@ _FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class CannotTell(Exception):
-    """The provider has no endpoint that tells for which application a token was issued."""
+    """The provider has no endpoint that returns the application to which a token was issued."""
 
 
 def owner_of_token(connection: Connection, token: str) -> Proven:
     """Return the user whose token this is. Raises `UpstreamFailed`, and `CannotTell` for a provider without a suitable endpoint.
 
     1. The provider must confirm that the token is valid and was issued to the client of this connection.
-    2. The profile tells whose token it is. If the check names a subject, too, both must be equal.
+    2. The profile names the user. If the check also names a subject, both must be equal.
     """
     token = checked_token(token)
     provider = provider_of(connection)

@@ -53,7 +53,7 @@ def begin(login: Login, connection: Connection) -> str:
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
     wish = login.wish
     hints = {theirs: wish.parameters[ours] for theirs, ours in provider.row.hints.items() if ours in wish.parameters}
-    # A user who must log in again here must do so at the provider, too, if the provider supports it.
+    # If the client demands a new login, request one from the provider, too, if the provider supports that.
     again = provider.row.again if Prompt.LOGIN in wish.prompts else {}
     return authorization_address(
         provider, metadata, request, state, {**hints, **again, **provider.parameters, **passed_on(connection, wish.parameters)}
@@ -81,7 +81,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
     """Exchange the answer of a provider for claims. Raises `UpstreamFailed`.
 
     1. The answer must be from the issuer that got the request (RFC 9207, 2.4).
-    2. It must be no refusal, and have a code.
+    2. It must have a code, and must not be a refusal.
     3. The code is exchanged for tokens, with our secret and the PKCE verifier.
     4. The id token is checked. A provider without id tokens returns the profile for the access token.
     5. If the id token has too few claims, the userinfo endpoint is read, for the same subject.
@@ -108,7 +108,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 def name_in_form(user: str) -> dict[str, str]:
     """Return the name that Apple sends beside the code of the first login; empty for anything else.
 
-    The value comes through the browser without a signature, so nothing else in it is trusted, least of all an email address.
+    The value comes through the browser without a signature, so nothing else in it is trusted, not even an email address.
     """
     if not 0 < len(user) <= _LONGEST_USER:
         return {}

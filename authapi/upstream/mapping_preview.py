@@ -1,4 +1,4 @@
-"""What profile sample claims would become through the mapping of a connection. Asks no provider and stores nothing."""
+"""Shows the profile that the mapping of a connection makes of sample claims. Sends no request and stores nothing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OAUTH_SAMPLE = {"id": 248289, "email": "ada@example.com", "name": "Ada Lovelace
 
 
 def sample_of(connection: Connection) -> dict[str, Any]:
-    """Return claims to begin with."""
+    """Return sample claims for the protocol of the connection, to fill in the form."""
     if connection.strategy == GENERIC:
         return _OAUTH_SAMPLE
     return _SAML_SAMPLE if _speaks_assertions(connection) else _OPENID_SAMPLE
 
 
 def previewed(connection: Connection, sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the subject and the profile of sample claims. Raises `UpstreamFailed` where a login would fail because of them."""
+    """Return the subject and the profile of sample claims. Raises `UpstreamFailed` if a login with these claims would fail."""
     if _speaks_assertions(connection):
         claims = _of_assertion(connection, sample)
     elif connection.strategy in OPENID_STRATEGIES:

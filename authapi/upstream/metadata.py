@@ -24,7 +24,7 @@ _MOST_PROVIDERS = 512
 
 @dataclass(frozen=True)
 class Metadata:
-    """The exact issuer and the addresses of a provider. Addresses of the connection replace those of discovery."""
+    """The exact issuer and the addresses of a provider. Addresses of the connection replace addresses from discovery."""
 
     issuer: str
     addresses: Mapping[str, str]
@@ -46,7 +46,7 @@ class Metadata:
 
 
 def is_browser_address(address: str) -> bool:
-    """Tell whether a browser may be sent to an address of a provider: a web page, with TLS if the service itself requires TLS there."""
+    """Tell whether a browser may be sent to an address of a provider: a web address, with TLS if this service requires TLS for it."""
     if not address.isprintable() or " " in address:
         return False
     try:
@@ -75,7 +75,7 @@ def metadata_of(provider: Provider) -> Metadata:
 
 
 def discovered(provider: Provider) -> Metadata:
-    """Return the metadata that a provider publishes, with the addresses of the connection on top. Raises the errors of `metadata_of`."""
+    """Return the metadata that a provider publishes, overridden by addresses of the connection. Raises the errors of `metadata_of`."""
     document = documents.get(provider.discovery_url)
     issuer = document.get("issuer")
     if not isinstance(issuer, str) or not _is_expected(provider, issuer):

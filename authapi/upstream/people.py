@@ -49,7 +49,7 @@ def known_user(connection: Connection, subject: str) -> User | None:
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user, and whether the login is the user's primary identity. None if there is no such user."""
     if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
-        # `user_id_of` would keep such a subject as it is. It would then be equal to the id of the user with the subject behind the name.
+        # `user_id_of` does not prefix such a subject. The id would then equal that of the user whose subject is the part after the name.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject has the form of a user id.")
     try:
         user_id = user_id_of(connection, subject)
@@ -57,7 +57,8 @@ def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
     user = User.objects.of(connection.tenant_id).select_related("connection").filter(user_id=user_id).first()
     if user is not None and user.connection_id != connection.pk:
-        # User ids of social connections do not contain the name of the connection, so two connections of one strategy may share an id.
+        # User ids of social connections do not contain the name of the connection, so users of two connections of one strategy may have the
+        # same id.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
     if user is not None:
         return user, True
@@ -73,7 +74,7 @@ def _created(connection: Connection, subject: str, profile: dict[str, Any]) -> U
     try:
         return create_user(tenant_id=connection.tenant_id, connection=connection, identifier=subject, **profile)
     except AlreadyExists as error:
-        # Two first logins ran at the same time, and the other one has created the user.
+        # A concurrent first login has created the user.
         found = _found(connection, subject)
         if found is not None:
             return found[0]

@@ -26,7 +26,8 @@ Kept = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ProviderLogout:
-    """How a logout reaches the provider. A `trip` is visited last and returns with an answer; with `then`, the logout ends at the provider.
+    """How a logout reaches the provider. With `trip`, the browser visits the provider last
+    and returns with an answer. With `then`, the logout ends at the provider.
 
     `trip` makes the round trip for the handle that the provider's answer returns.
     """

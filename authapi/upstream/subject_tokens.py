@@ -1,4 +1,4 @@
-"""Logs a user in by a token of an external issuer: the profile for its type tells which tokens are accepted, and which user they name.
+"""Logs a user in by a token of an external issuer: the profile for its type defines which tokens are accepted, and which user they name.
 
 The upstream service runs an action of the tenant for this. Here the profile checks signature, issuer, audience, times, and single use.
 """
@@ -46,7 +46,7 @@ _METHOD = "federated"
 _SUCCESS, _FAILURE = "secte", "fecte"
 # RFC 8725, 3.11: a token with the type of another purpose is refused. Logout tokens have issuer, audience and subject, too.
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
-# Members of tokens that do not describe a login, or that describe one in which another party acts.
+# Members of tokens that describe no login, or a login in which another party acts.
 _FOREIGN_MEMBERS = ("events", "act")
 _LONGEST_SUBJECT = 255
 _USED = "It was exchanged before."
@@ -60,7 +60,7 @@ def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> Toke
     """Return tokens for the user of a subject token. Raises `RequestRefused`; the log of the tenant has the reason.
 
     1. The client must be allowed to exchange such tokens, and a profile must have their type.
-    2. The address of the sender must have attempts left.
+    2. The IP address of the sender must have attempts left.
     3. The token is checked, and must name a user.
     4. The user is logged in, as with a password.
     """
@@ -214,7 +214,7 @@ def _own_keys(profile: TokenExchangeProfile, *, is_key_unknown: bool = False) ->
 
 def _note(client: Client, profile: TokenExchangeProfile, sender: Sender, *, user: User | None = None, problem: str = "") -> None:
     if problem and not REFUSED_EXCHANGES.takes(client.tenant_id, client.client_id):
-        # Any program can name a client that does not authenticate. A flood of tokens must not fill the log.
+        # Any sender can name a public client, which does not authenticate. A flood of tokens must not fill the log.
         return
     sign_in_log.note(
         tenant_id=client.tenant_id,

@@ -1,6 +1,6 @@
-"""The short chain before a hot endpoint: method, bounded body, host, the endpoint, the rate that is charged, the error table.
+"""Runs a hot endpoint: checks method and body size, finds the host, calls the endpoint, charges a rate, and maps errors.
 
-One thread does all of it, without sessions, CSRF checks and messages. The tenant is charged once its client has authenticated. The
+One thread runs all steps, without Django's sessions, CSRF checks and messages. The tenant is charged once its client has authenticated. The
 sender's address is charged for refused requests (ADR 0073).
 """
 
@@ -58,7 +58,7 @@ _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.T
 
 @dataclass(frozen=True)
 class Call:
-    """One request: its tenant, its sender, its contents, and who is charged for it."""
+    """One request: its tenant, its sender, its contents, and the client that is charged for it."""
 
     host: HostMatch
     address: str
@@ -87,7 +87,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Later:
-    """The rest of a request that needs a slow thread, for example to hash a password."""
+    """The remaining work of a request that needs a slow thread, for example to hash a password."""
 
     work: Callable[[], Answer]
 
@@ -177,7 +177,7 @@ class _Request:
     origin: Origin
     words: Mapping[Case, Case]
     at_once: AtOnce | None = None
-    # The charge of the request so far, by the fast path or by the thread.
+    # The charge of the request so far, made by the fast path or by the thread.
     charge: Charge | None = None
 
     @property
@@ -206,7 +206,7 @@ async def _rated(request: _Request) -> Answer:
             answer = replace(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), reader=answer.reader)
     rate = rate or debt_of(done.tenant_id, request.origin)
     if answer.status == 429:
-        # The answer may have the headers of the bucket that refused it. Otherwise no allowance must be shown as left.
+        # The answer may have the headers of the bucket that refused it. Otherwise the headers must show that no allowance is left.
         rate = rate.used_up
     return replace(answer, headers=cors.answer_headers(answer.reader) | rate.headers | answer.headers)
 
@@ -273,7 +273,7 @@ class _Done:
 
 @dataclass(slots=True)
 class _Waiting:
-    """The work that a slow thread continues, and the charge so far."""
+    """The work for a slow thread, and the charge so far."""
 
     later: Later
     charge: Charge

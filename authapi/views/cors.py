@@ -16,7 +16,8 @@ def answer_headers(reader: str = "") -> dict[str, str]:
 def preflight_headers(methods: Iterable[str], *, reader: str = "") -> dict[str, str]:
     """Return the headers that answer an `OPTIONS` request.
 
-    A preflight names no client. So an endpoint with cookies allows every page here, and checks the origin of the request itself.
+    A preflight names no client. So the preflight of an endpoint with cookies permits every origin, and the endpoint checks the origin of
+    the request itself.
     """
     return {
         **_readers(reader),

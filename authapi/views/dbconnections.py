@@ -1,6 +1,6 @@
 """`POST /dbconnections/signup` and `/dbconnections/change_password`, for applications with their own forms.
 
-Their error body is special, too: `{name, code, description, statusCode}` (contract 2.10 and 8).
+Their error body differs from other endpoints: `{name, code, description, statusCode}` (contract 2.10 and 8).
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _is_enabled(client: Client, connection: Connection) -> bool:
 def _is_in_use(connection: Connection) -> bool:
     """Tell whether a client of the tenant uses the connection.
 
-    Client ids are public, so a request without one may do as much as a request that names a client, and no more.
+    Client ids are public, so a request without a client id may do the same as a request with one.
     """
     named = Client.objects.of(connection.tenant_id).filter(client_id__in=connection.enabled_clients, revoked_at__isnull=True)
     return takes_passwords(connection) and named.exists()
@@ -184,7 +184,7 @@ def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _
         case Reason.PASSWORD_TOO_WEAK if refused.weak is not None:
             return _weak(connection, password, refused.weak)
         case _:
-            # One answer for every case that would tell which accounts exist.
+            # All cases that would reveal which accounts exist get the same answer.
             return _Problem("invalid_signup", "Invalid sign up")
 
 

@@ -31,7 +31,7 @@ _TOKEN_CLAIMS = (
 )  # fmt: skip
 # Accepted without effect: profiles have no address.
 _SILENT_SCOPES = {"address"}
-# The members that are equal for all tenants. `web_message` works, but is not listed, as in the upstream service.
+# The members that are equal for all tenants. As in the upstream service, `web_message` is supported but not listed.
 _SERVED: dict[str, Any] = {
     "response_types_supported": [
         "code", "token", "id_token", "code token", "code id_token", "token id_token", "code token id_token",

@@ -1,4 +1,4 @@
-"""The endpoints of old clients as ASGI applications, by exact path (contract, 2.9). `authapi.protocols.legacy` implements them."""
+"""The endpoints of old clients as ASGI applications, by exact path (contract, 2.9). They call functions in `authapi.protocols.legacy`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`/mfa/*`: an application requests, enrolls, lists and removes second factors (contract 2.11).
 
 The `mfa_token` of a waiting login proves the first factor only. With it, an application may request a challenge, read the list, and enroll
-a first second factor. To enroll a further one, or to remove one, it needs an access token for `{issuer}mfa/`, which requires a login with
-a second factor.
+a first second factor. To enroll a further factor, or to remove one, it needs an access token for `{issuer}mfa/`, which requires a
+login with a second factor.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _require_right_to_enroll(caller: _Caller, request: TokenRequest) -> None:
         if ENROLL not in caller.scopes:
             raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"The scope {ENROLL} is needed.")
         return
-    # A password alone must not add a factor beside existing ones: an attacker could then prove the new one instead.
+    # A password alone must not add a factor beside existing ones: an attacker could then prove the new factor instead.
     if not caller.row.may_enroll or has_usable_factor(caller.prover, frozenset(caller.row.methods)):
         raise RequestRefused(FactorCase.ALREADY_ENROLLED, audience=f"{request.host.issuer}mfa/")
 

@@ -1,4 +1,4 @@
-"""Fast path: tokens for machines and of refresh tokens, decided and signed on the event loop with cached values.
+"""Fast path of `/oauth/token` for the grants client_credentials and refresh_token: runs on the event loop with cached values.
 
 The plain path is `authapi.views.token`, which runs in a thread. Each of its steps competes for the interpreter lock with the event loop
 and other threads. Both paths share the code for the grant, the client authentication and the contents of the token. The fast path answers
@@ -68,7 +68,7 @@ async def token_at_once(call: Call) -> Answer:
     with tenant_bound(call.host.tenant_id):
         client = client_auth.authenticate(request)
         if level_of(client.settings) != NONE or answers_as_standard(client.settings):
-            # The endpoint makes the refusals and headers of such a client.
+            # The endpoint produces the refusals and headers for such a client.
             raise Cold
         if client.is_public:
             # A public client does not authenticate, so its address is charged for used-up tokens. Other clients were charged already.
@@ -97,7 +97,7 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
 
 async def _refreshed(request: TokenRequest, client: Client) -> Answer:
     if PROOF_HEADER in request.headers:
-        # A proof can be used once, and a changed row is noticed only afterwards. Then it would be too late to start over.
+        # A proof can be used once, and a changed row is noticed only after the use is recorded. Starting over is then impossible.
         raise Cold
     try:
         answer, signings = await refresh_at_once(request, client)
@@ -122,7 +122,7 @@ def _answer(answer: TokenAnswer, signed: dict[str, str], headers: dict[str, str]
 
 
 def _proven_and_signed(request: TokenRequest, client: Client, proof: Proof, sign: Signing) -> tuple[str, dict[str, str]]:
-    """Record the use of the proof and sign. Raises `Decided`, because a recorded proof would be refused the second time."""
+    """Record the use of the proof and sign. Raises errors as `Decided`, because a recorded proof would be refused the second time."""
     with deciding():
         count_proof(request, proof, client)
         return sign(), FRESH | nonce_headers(request)

@@ -1,4 +1,4 @@
-"""Addresses without an endpoint: programs get a JSON error that any origin may read, browsers get a page."""
+"""Addresses without an endpoint: scripts and clients get a JSON error that any origin may read, users get a page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _METHODS = ("GET", "POST")
 def is_navigation(headers: Mapping[str, str]) -> bool:
     """Tell whether a browser follows a link or sends a form, so that a user reads the answer.
 
-    Current browsers tell this by Fetch Metadata headers. For other browsers, an `Accept` header with HTML tells it.
+    Current browsers state this in Fetch Metadata headers. For other browsers, `Accept` must contain HTML.
     """
     mode = headers.get("Sec-Fetch-Mode")
     return mode == "navigate" if mode else "text/html" in headers.get("Accept", "")
 
 
 def unserved(request: HttpRequest) -> HttpResponse:
-    """Answer a program: the preflight of a script, or 404 with an error object and CORS headers.
+    """Answer a script or a client: a preflight, or any other request with 404, an error object and CORS headers.
 
     The outer layer has charged the address, and adds the rate headers.
     """

@@ -37,7 +37,7 @@ _USER = CompiledSelect(
     "tenant_id",
     "user_id",
 )
-# The same query on the event loop, without columns that no claim uses.
+# The query for the event loop: the same row, without columns that no claim uses.
 _USER_AT_ONCE = GatheredSelect(
     "profile_user",
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).only("tenant", "user_id", "blocked", *SHOWN).order_by(),
@@ -49,7 +49,7 @@ _REFUSED = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE, OAuthCase.LEV
 
 @dataclass(frozen=True)
 class _Opened:
-    """The user of a token, the scopes that it opens, its binding, and the settings of its client."""
+    """The user of a token, the scopes of the token, its binding, and the settings of its client."""
 
     user: User
     scopes: Collection[str]
@@ -134,7 +134,7 @@ def _shown(opened: _Opened, headers: dict[str, str]) -> Answer:
 def _presented(call: Call) -> _Presented:
     """Return the token from the header, a form, or the query (RFC 6750, 2.1, 2.2 and 2.3).
 
-    Raises `RequestRefused` without a token and with more than one.
+    Raises `RequestRefused` for a request without a token, or with more than one.
     """
     scheme, token = _header_token(call)
     if token and not call.body and not call.query:
@@ -150,7 +150,7 @@ def _presented(call: Call) -> _Presented:
 
 
 def _header_token(call: Call) -> tuple[str, str]:
-    """Return scheme and token of the header; both are empty without one."""
+    """Return the scheme and the token of the header; both are empty without a header."""
     scheme, _, token = call.headers.get("authorization", "").partition(" ")
     return (scheme.lower(), token.strip()) if scheme.lower() in SCHEMES else ("", "")
 

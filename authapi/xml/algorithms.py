@@ -1,6 +1,7 @@
 """The accepted and the produced algorithms of XML signatures and encryption. Pure data.
 
-SHA-1 is accepted only if a caller opts in for one partner. HMAC, DSA, RSA PKCS#1 v1.5 key transport and unlisted algorithms never are.
+SHA-1 is accepted only if a caller opts in for one partner. HMAC, DSA, RSA PKCS#1 v1.5 key transport and unlisted algorithms are never
+accepted.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ CONTENT_ENCRYPTION_NAMES = {
     "aes128-gcm": AES128_GCM,
     "aes256-gcm": AES256_GCM,
 }
-# `rsa-1_5` is left out: errors reveal whether its padding is valid, and many tries then reveal the plain text.
+# `rsa-1_5` is left out: errors reveal whether its padding is valid, and an attacker can find the plain text with many such tries.
 RSA_OAEP_MGF1P = f"{XENC}rsa-oaep-mgf1p"
 RSA_OAEP = f"{XENC11}rsa-oaep"
 KEY_TRANSPORTS = frozenset({RSA_OAEP_MGF1P, RSA_OAEP})

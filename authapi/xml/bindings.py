@@ -77,7 +77,7 @@ def _opened(raw: bytes) -> bytes:
     if raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"<":
         return inflated(raw)
     try:
-        # A long compressed stream may begin with this byte by chance.
+        # A long compressed stream may also begin with this byte.
         return inflated(raw)
     except XmlError:
         return raw
@@ -102,7 +102,7 @@ def verify_query(query: str, parameter: str, certificates: Sequence[x509.Certifi
 
 
 def _written(query: str) -> dict[str, str]:
-    """Return the parameters in their encoded form. Refuses a repeated one, which two readers could read differently."""
+    """Return the parameters in their encoded form. Refuses a repeated parameter, which two readers could read differently."""
     found: dict[str, str] = {}
     for pair in query.split("&"):
         name, _, value = pair.partition("=")

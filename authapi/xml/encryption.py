@@ -119,7 +119,7 @@ def _skeleton(algorithm: str, method: Element, key_value: str, data_value: str) 
 
 
 def _transport_method(wrapped: Element) -> Element:
-    """Build the method of the key transport again, with digest and mask function from our list and nothing else."""
+    """Build the method of the key transport anew, with only a digest and a mask function from our list."""
     found = _method(wrapped)
     made = new_element(_METHOD, {"Algorithm": _one_of(found, algorithms.KEY_TRANSPORTS)})
     digest = child(found, qualified(DS, "DigestMethod"))

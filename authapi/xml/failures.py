@@ -1,4 +1,4 @@
-"""What can be wrong with foreign XML. Each message names the error in words that help to fix it, and contains nothing of the document."""
+"""Errors of foreign XML. Each message helps to fix the error, and quotes nothing of the document."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ XS = "http://www.w3.org/2001/XMLSchema"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XML = "http://www.w3.org/XML/1998/namespace"
 
-# Prefixes of the written documents. Some service providers match on the usual ones.
+# Prefixes of the written documents. Some service providers accept only the usual prefixes.
 PREFIXES = {
     "samlp": SAMLP,
     "saml": SAML,

@@ -1,4 +1,4 @@
-"""The only place that signs messages: exclusive canonicalization, one reference to the id of the element, and the certificate."""
+"""The only module that signs messages: exclusive canonicalization, one reference to the id of the element, and the certificate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACEHOLDER = "placeholder"
 
 
 class _Signer(XMLSigner):
-    """Lets callers sign with SHA-1, which the library refuses. The settings of one partner opt in."""
+    """A signer that accepts SHA-1, which the library refuses. Used only if the settings of a partner select SHA-1."""
 
     def check_deprecated_methods(self) -> None:
         pass
@@ -35,14 +35,14 @@ def signed(
 ) -> Element:
     """Return a signed copy of an element that has an id.
 
-    `place` is the index of the signature among the children; None means last. SAML 2.0 requires it after the Issuer (1), metadata
-    first (0), SAML 1.1 assertions last, with `id_attribute="AssertionID"`. Sign an inner element before the outer one. SHA-1 is
-    used if requested, because the settings of the caller have opted in.
+    `place` is the index of the signature among the children; None means last. SAML 2.0 requires the signature after the Issuer
+    (1), metadata at the start (0), SAML 1.1 assertions at the end, with `id_attribute="AssertionID"`. Sign an inner element before the
+    outer one. SHA-1 is used if requested, because the settings of a partner have selected it.
     """
     known = {*algorithms.SIGNATURE_METHODS, *algorithms.OLD_SIGNATURE_METHODS}
     if signature not in known or digest not in algorithms.DIGEST_METHODS | algorithms.OLD_DIGEST_METHODS:
         raise AlgorithmRefused
-    # A separate tree, because the library searches the whole tree for ids and places.
+    # A separate tree, because the library searches the whole tree for the id and for the position of the signature.
     alone = parse(serialized(element), METADATA)
     mark = new_element(qualified(DS, "Signature"), {"Id": _PLACEHOLDER})
     alone.insert(len(alone) if place is None else place, mark)

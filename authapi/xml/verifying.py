@@ -1,7 +1,7 @@
-"""The only place that verifies signatures of messages, and the only source of trusted elements.
+"""The only module that verifies signatures of messages, and the only source of trusted elements.
 
-Keys come from the caller and never from the message. The result is parsed again from the exact bytes that were signed, so
-that nothing that an attacker wraps around, beside or inside a signed element can reach a caller.
+Keys come from the caller and never from the message. The result is parsed again from the exact bytes that were
+signed, so that elements that an attacker adds around, beside or inside a signed element never reach a caller.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def is_signed(element: Element) -> bool:
 
 
 def verified(element: Element, certificates: Sequence[x509.Certificate], *, allow_sha1: bool = False, id_attribute: str = "ID") -> Element:
-    """Return `element` as the key of one of the certificates has signed it. Use the result, never the argument.
+    """Verify the signature of `element` with the certificates; return the signed element. Use the result, never the argument.
 
     1. No id occurs twice in the whole document.
     2. The element has exactly one signature as a child: first, after its Issuer, or last.
     3. The signature has the one form that SAML allows: one reference, to the id of this element, with the enveloped
        transform and exclusive canonicalization, and nothing else inside.
     4. All algorithms are listed; SHA-1 only if the caller opts in.
-    5. The key of one of the certificates verifies it. Keys in the message are removed first.
-    6. The signed bytes are parsed again, and are the same element.
+    5. The key of one of the certificates verifies the signature. Keys in the message are removed first.
+    6. The signed bytes, parsed again, are this element.
 
     Raises `SignatureMissing`, `SignatureRefused`, `AlgorithmRefused`, `SignatureInvalid`.
     """
@@ -125,7 +125,7 @@ def _check_form(signature: Element, expected_id: str | None, *, allow_sha1: bool
 
 
 def _check_reference(reference: Element, expected_id: str, *, allow_sha1: bool) -> None:
-    # SAML core, 5.4.2: the reference names the ID of the element that has the signature. `URI=""` is not accepted instead.
+    # SAML core, 5.4.2: the reference names the ID of the element that has the signature. `URI=""` is not accepted.
     if reference.get("URI") != f"#{expected_id}" or reference.get("Type") is not None:
         raise SignatureRefused("The signature refers to an element other than its parent.")
     if [etree.QName(part).localname for part in reference] != ["Transforms", "DigestMethod", "DigestValue"] or not _all_of(reference, DS):
@@ -165,7 +165,7 @@ def _refused_algorithm(name: str | None) -> str:
 
 
 def _fitting(certificates: Iterable[x509.Certificate], method: str) -> list[x509.Certificate]:
-    """Return the certificates whose key has the kind of the algorithm: a key is never used as a key of another kind."""
+    """Return the certificates whose key is of the type that the algorithm needs: a key is never used as a key of another type."""
     if "#ecdsa-" in method:
         return [each for each in certificates if isinstance(each.public_key(), ec.EllipticCurvePublicKey)]
     return [each for each in certificates if _is_long_rsa(each.public_key())]
@@ -183,7 +183,7 @@ def _drop_key_info(element: Element) -> None:
 
 
 def _signed_bytes(element: Element, certificate: x509.Certificate, id_attribute: str, *, allow_sha1: bool) -> bytes | None:
-    # The library would refuse an expired certificate. Only its key matters here; callers show the expiry and warn of it.
+    # The library would refuse an expired certificate. Only its key is used; callers show the expiry and warn of it.
     configuration = replace(_configuration(allow_sha1), verification_time=certificate.not_valid_before_utc)
     try:
         result = XMLVerifier().verify(element, x509_cert=certificate, id_attribute=id_attribute, expect_config=configuration)

@@ -28,7 +28,7 @@ _LONGEST_CODE = 16
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. Only checks that leave the code unused omit the client; codes of every client then match."""
+    """The scope in which a code is valid. Without `client`, codes of every client match: for checks that leave the code unused."""
 
     connection: Connection
     address: Address
@@ -125,7 +125,7 @@ def session_code(client: Client, session: str) -> PasswordlessCode | None:
 
 
 def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
-    """Return the row of a link, whether used or not. None for an unknown link."""
+    """Return the row of a used or unused link. None for an unknown link."""
     if not secret:
         return None
     rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")

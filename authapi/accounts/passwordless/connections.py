@@ -1,4 +1,4 @@
-"""Finds the passwordless connections of a client, and the one that a request names."""
+"""Finds the passwordless connections of a client, and the connection that a request names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def passwordless_among(connections: Iterable[Connection]) -> list[Connection]:
 
 
 def named_passwordless(client: Client, name: str) -> Connection | None:
-    """Return the enabled connection of the client with this name, realm or strategy. None without one.
+    """Return the client's enabled connection with this name, realm or strategy; None if no connection matches.
 
     Client libraries send `email` and `sms`, not the name of the connection.
     """
@@ -26,7 +26,7 @@ def named_passwordless(client: Client, name: str) -> Connection | None:
 
 
 def tenant_passwordless(tenant_id: str, name: str) -> Connection | None:
-    """Return the connection of this name or strategy, for a request that names no client."""
+    """Return the tenant's oldest connection with this name, otherwise with this strategy, for a request that names no client."""
     usable = Connection.objects.of(tenant_id).filter(strategy__in=list(Channel), deletion_started_at__isnull=True)
     found = list(usable.order_by("created_at", "pk"))
     return next((one for one in found if one.name == name), None) or next((one for one in found if one.strategy == name), None)

@@ -1,6 +1,6 @@
-"""Rate limits for sending and guessing codes: prevent flooded mailboxes and guessed codes without locking out the real user.
+"""Rate limits for sending and guessing codes: they prevent flooded mailboxes and guessed codes, and do not lock the real user out.
 
-Each IP address has a bucket for each recipient. The bucket refills more slowly than the recipient's own bucket, so an attacker at one IP
+Each IP address has a bucket for each recipient. This bucket refills more slowly than the bucket of the recipient, so an attacker at one IP
 address cannot use up the allowance of the user. A browser in which the user has logged in before has separate buckets, which requests
 from other browsers do not empty.
 """

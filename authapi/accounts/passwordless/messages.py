@@ -55,7 +55,7 @@ def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: st
 
 @step_of(Job.Type.PASSWORDLESS_CODE)
 def hand_over(job: Job) -> bool:
-    """Queue the message if the code is still valid and the account exists or the login may create it. Return False: no work remains.
+    """Queue the message if the code is still valid and the account exists or may be created. Returns False: no work remains.
 
     Queuing the message and deleting the contents from the job happen in one transaction, so the message is sent once.
     """

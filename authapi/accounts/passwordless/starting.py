@@ -1,4 +1,4 @@
-"""Requests a code or a link. The response is the same, and takes the same time, whether an account exists or not.
+"""Requests a code or a link. The response is the same, and takes the same time, whether or not an account exists.
 
 Only the worker that sends the message (`messages`) looks up the account.
 """

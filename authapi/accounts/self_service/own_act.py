@@ -61,7 +61,8 @@ class OwnAct:
     def locked_user(self) -> User:
         """Lock and return the user. Raises `RequestRefused` if the session has ended.
 
-        Blocking or deleting a user ends the sessions under the same lock. An existing session therefore proves that neither happened.
+        Blocking or deleting a user ends the sessions under the same lock. A session that still exists therefore proves that the user exists
+        and is not blocked.
         """
         try:
             user = locked_user(tenant_id=self.host.tenant_id, user_id=self.user.user_id)

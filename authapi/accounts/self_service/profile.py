@@ -19,7 +19,7 @@ _ONCE = frozenset({"on_first_login", "never_on_login"})
 
 
 def is_kept_elsewhere(user: User) -> bool:
-    """Tell whether another provider overwrites the profile at each login, so that a change here would be lost."""
+    """Tell whether another provider overwrites the profile at each login, so that a change by the user would be lost."""
     connection = user.connection
     if connection.is_database or connection.strategy in _OWN_STRATEGIES:
         return False

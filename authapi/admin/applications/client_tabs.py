@@ -24,7 +24,7 @@ _NEWEST = 10
 
 
 class ClientTabs:
-    """The tabs of one site. A table is left out for accounts that may not see its rows."""
+    """The tabs of one site. An account sees only the tables whose rows it may see."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site

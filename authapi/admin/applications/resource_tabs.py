@@ -1,4 +1,4 @@
-"""The tabs of an API: its scopes with the roles and users that have them, and the clients that it is granted to."""
+"""The tabs of an API: its scopes with their roles and users, and the clients with a grant for the API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 100
 
 
 class ResourceTabs:
-    """The tabs of one site. A table is left out for accounts that may not see its rows."""
+    """The tabs of one site. An account sees only the tables whose rows it may see."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site

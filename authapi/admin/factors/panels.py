@@ -64,7 +64,7 @@ FACTOR_BUTTONS = (
 
 
 class FactorPanels:
-    """The factor panels of one admin site. A panel is left out for accounts that may not see its rows."""
+    """The factor panels of one admin site. An account sees only the panels whose rows it may see."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site

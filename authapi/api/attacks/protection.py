@@ -131,7 +131,7 @@ class LeakRulesEndpoint(Endpoint):
 
 
 class AddressBlockEndpoint(Endpoint):
-    """The block of an address that has used up its attempts. An IPv6 address stands for its /64."""
+    """The block of an address that has used up its attempts. For an IPv6 address, the block is that of its /64 network."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation(

@@ -28,7 +28,7 @@ _VOICE = "voice"
 _NO_VOICE = "Not supported: codes are sent as text messages only."
 
 
-# The names of factors in a ticket, and the kind that each stands for here. None where the service has no such factor.
+# The kind of factor by its name in a ticket. None for a factor that the service does not have.
 ENROLLED_FACTORS: dict[str, str | None] = {
     "push-notification": None,
     "phone": PHONE,
@@ -43,11 +43,13 @@ class SetupTicket(Closed):
     """A link that sets up a second factor."""
 
     user_id = Text(max_length=300)
-    email = EmailAddress(required=False, help_text="Where the mail goes; without it, to the address of the user.")
+    email = EmailAddress(required=False, help_text="The address that gets the mail. Default: the address of the user.")
     send_mail = Switch(required=False, help_text="Whether the link is mailed.")
     email_locale = Text(required=False, max_length=35, help_text="The language of the mail and of the page.")
     factor = serializers.ChoiceField(required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that can be set up.")
-    allow_multiple_enrollments = Switch(required=False, help_text="Also for a user who has a factor, and who proves that one first.")
+    allow_multiple_enrollments = Switch(
+        required=False, help_text="Also for a user who has a factor. The user must prove that factor first."
+    )
 
 
 class MethodToChange(Closed):

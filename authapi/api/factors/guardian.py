@@ -30,7 +30,7 @@ from identity.api.lookups import organization_at
 from identity.factors.user_factors import remove_factor
 from identity.models import EnrolledFactor
 
-# Factors of vendors and of an app that this service does not have. Deployment tools write them back as they read them.
+# Factors of vendors and of an app that this service does not have. Deployment tools send back what they have read.
 _NOT_HERE = ("push-notification", "duo")
 # In the order of upstream, which clients expect.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
@@ -74,7 +74,7 @@ class GuardianFactorEndpoint(Endpoint):
 
 
 class GuardianPoliciesEndpoint(Endpoint):
-    """The policy for second factors in the terms of upstream: always, in new browsers, or neither (an empty list)."""
+    """The policy for second factors in the terms of upstream: always, in new browsers, or an empty list."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_guardian_policies", "Read when logins require a second factor", _READ_POLICY, 200, POLICY_LIST),

@@ -16,7 +16,7 @@ from foundation.api.refusals import invalid_path, not_supported
 from identity.api.lookups import user_at
 from identity.factors.user_factors import note, remove_all_factors, remove_factors_of_kind, renew_recovery_code
 
-# The provider names that clients send, and the kind of factor that each name means here.
+# The provider names that clients send, and the kind of factor of each name.
 _PROVIDERS = {"google-authenticator": TOTP}
 _OTHER_PROVIDERS = ("duo",)
 _CHANGES_USERS = ("update:users",)

@@ -23,7 +23,7 @@ class SetupTicketEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "create_guardian_enrollment_ticket",
-            "Create a link that sets up a second factor, and mail it where wanted",
+            "Create a link that sets up a second factor, and mail it on request",
             ("create:guardian_enrollment_tickets",),
             200,
             SETUP_TICKET,

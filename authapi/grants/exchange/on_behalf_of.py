@@ -32,7 +32,7 @@ from identity.models import Organization, User
 
 _GRANT_CLAIM = "token-exchange"
 _SUCCESS, _FAILURE = "secte", "fecte"
-# Upstream's bound.
+# The maximum of the upstream service.
 _LONGEST_CHAIN = 5
 
 
@@ -60,7 +60,7 @@ def on_behalf_of(request: TokenRequest, client: Client) -> TokenAnswer:
 def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
     """Return the user of the subject token, and the new token to issue. Raises `RequestRefused`.
 
-    1. The client must be the API that the subject token is for, and the sender must hold what the token is bound to.
+    1. The client must be the API of the subject token, and the sender must hold the key or certificate to which the token is bound.
     2. A client grant for users must allow the client to request tokens for the next API.
     3. The new token has the scopes that grant and user have in common, and expires with the subject token at the latest.
     """
@@ -118,7 +118,7 @@ def _rights(
         return allowed, None
     own = permission_values(user, resource, organization_id=organization.pk if organization else None)
     both = tuple(value for value in allowed if value in own)
-    # An API may check the list of permissions alone, so the grant limits that list as well.
+    # Some APIs check only the list of permissions, so the grant limits that list, too.
     return both if enforces_permissions(resource) else allowed, both if lists_permissions else None
 
 

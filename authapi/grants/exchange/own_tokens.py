@@ -16,7 +16,7 @@ from authapi.tokens.verifying import TokenRefused, verify_own_token
 from identity.models import User
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a type)
-# Access tokens of this service are JWTs, so both type names are correct.
+# Access tokens of this service are JWTs, so both names of token types are correct.
 OWN_TYPES = frozenset({ACCESS_TOKEN, "urn:ietf:params:oauth:token-type:jwt"})
 ON_BEHALF_OF = "on_behalf_of_token_exchange"
 
@@ -31,7 +31,7 @@ def own_api(client: Client) -> str:
 
 
 def may_exchange(client: Client, kind: str) -> bool:
-    """Tell whether a client may use this kind of exchange. A client of a third party may not, because it needs the consent of users."""
+    """Tell whether a client may use this kind of exchange. A third-party client may not, because it needs the consent of users."""
     allowed = (client.settings.get("token_exchange") or {}).get("allow_any_profile_of_type") or ()
     return client.is_first_party and kind in allowed
 
@@ -39,8 +39,8 @@ def may_exchange(client: Client, kind: str) -> bool:
 def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User]:
     """Return the claims of the subject token and its user. Raises `RequestRefused`.
 
-    Every unsuitable token gets the same answer: one for another API or without a user, a refresh token, a revoked token, and a bound token
-    whose key or certificate the sender has not proven.
+    Every unsuitable token gets the same answer: a token for another API, a token without a user, a refresh token, a revoked token, and a
+    bound token whose key or certificate the sender has not proven.
     """
     claims = _verified(request.required("subject_token"), request, OAuthCase.INVALID_SUBJECT_TOKEN)
     user = user_of_token(claims, request)
@@ -78,7 +78,7 @@ def user_of_token(claims: AccessTokenClaims, request: TokenRequest) -> User | No
 
 
 def is_held(confirmation: Mapping[str, Any] | None, request: TokenRequest) -> bool:
-    """Tell whether this request proves that the sender holds what a token is bound to, by a DPoP proof or a certificate."""
+    """Tell whether the DPoP proof or the certificate of this request matches the binding of a token."""
     return all(_holds(name, value, request) for name, value in (confirmation or {}).items())
 
 

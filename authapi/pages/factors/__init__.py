@@ -1,1 +1,1 @@
-"""The hosted pages of second factors: to prove one, to set one up, and to save the recovery code."""
+"""The hosted pages on which users prove a second factor, set one up, and save the recovery code."""

@@ -1,7 +1,7 @@
 """The page of a login that asks for a second factor. It shows one way to prove a factor, with a list of the other ways.
 
-A code is sent when the user presses a button. Only the first code of a login to a device is sent by the page itself, once. So a
-reload or a browser that prefetches pages sends no second code.
+A code is sent when the user presses a button. The page itself sends only the first code of a login
+to a device, once. So a reload or a prefetch sends no second code.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def challenge_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
             # The session has ended or was replaced, or nothing remains to be proven.
             return flow.advance(login, handle=handle)
         visit = _Visit(login, handle, session, ways_of(login, session))
-        # Another user may have logged in since the page was shown. The answer of the first user does not count for them.
+        # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.
         if request.method != "POST" or request.POST.get("user") != session.user.user_id:
             return _asked(visit, request)
         way = visit.way(request.POST.get(WAY, ""))

@@ -2,7 +2,7 @@
 
 An enrollment belongs to the login that began it: the row of the login names it, and codes and challenges are bound to that row. Another
 login of the same user, with the same password, can neither see nor confirm it. The need for an enrollment is checked again with the user
-locked. So of two concurrent logins one enrolls, and the other must prove that factor.
+locked. So one of two concurrent logins enrolls a factor, and the other one must prove that factor.
 """
 
 from __future__ import annotations

@@ -33,13 +33,16 @@ def app_context(user: User, factor: EnrolledFactor) -> dict[str, Any]:
 def address_context(prover: Prover, factor: EnrolledFactor) -> dict[str, Any]:
     """Return the context for a phone or an email address to which a code was sent."""
     seconds = seconds_to_wait(prover, factor)
-    # Not masked: the user has typed it or it is in the profile, and a wrong digit must be visible.
+    # Not masked: the address was typed or comes from the profile, and the user must be able to see a wrong digit.
     shown = factor.address if factor.kind == EMAIL else left_to_right(factor.address)
     return {"address": shown, "wait": seconds_text(seconds) if seconds else "", "fields": [code_field(is_sent=True)]}
 
 
 def key_context(prover: Prover, party: RelyingParty, kind: str, *, purpose: str = ENROLL) -> dict[str, Any]:
-    """Return the context for a key or a passkey, with a new challenge. Existing keys are listed, so that the browser adds no second one."""
+    """Return the context for a key or a passkey, with a new challenge.
+
+    The existing keys are listed, so that the browser creates no second key on the same device.
+    """
     user = prover.user
     options = ceremonies.registration_options(
         party,

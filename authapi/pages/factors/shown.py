@@ -26,7 +26,7 @@ class Trouble:
 
 
 def trouble_of(error: Exception, *, kind: str = "") -> Trouble:
-    """Return the trouble that an error means: a refused answer of this kind, or a code that could not be sent."""
+    """Return the problem to show for an error: a refused answer for this kind of factor, or a code that could not be sent."""
     if isinstance(error, TooManyMessages):
         return Trouble(Problem(too_many_messages()), 429, error.rate)
     if isinstance(error, TooManyGuesses):

@@ -39,7 +39,7 @@ class _Place:
 
 
 def sessions_view(visit: Visit) -> HttpResponse:
-    """Show the sessions, end one, or end all others."""
+    """Show the sessions. End one session, or all sessions except the current one."""
     problems = []
     if visit.is_form:
         named = visit.chosen("session")
@@ -70,7 +70,7 @@ def _place(session: Session, visit: Visit) -> _Place:
 
 
 def applications_view(visit: Visit) -> HttpResponse:
-    """Show the allowed applications, or withdraw the access of one."""
+    """Show the allowed applications, or withdraw the access of one application."""
     problems = []
     if visit.is_form:
         if take_back(visit.own, client_id=visit.chosen("application")):

@@ -68,7 +68,7 @@ def place_for(kind: str) -> str:
 
 
 def choice_view(visit: Visit) -> HttpResponse:
-    """Show the kinds that the user can add, or begin with one."""
+    """Show the kinds of factor that the user can add, or begin the enrollment of the chosen kind."""
     kinds, kind = kinds_to_add(visit.client, visit.user), visit.chosen("kind")
     if visit.is_form and kind in kinds:
         trouble = _began(visit, kind)
@@ -131,7 +131,7 @@ def _prover(visit: Visit) -> Prover:
 
 
 def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
-    """Begin with a kind. Return the error, None if the page of the kind can continue."""
+    """Begin the enrollment of a kind. Return the error; None if the page of the kind can continue."""
     if kind in KEYS or (kind == PHONE and not address):
         return None
     try:

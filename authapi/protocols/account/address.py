@@ -14,7 +14,7 @@ from authapi.protocols.account.visit import Visit
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the address and the form, or mail a link to the new address. The response does not reveal whether it is in use."""
+    """Show the address and the form, or mail a link to the new address. The response does not reveal whether the address is in use."""
     if not visit.is_form:
         return _page(visit, visit.kept.get("email", ""))
     email = visit.typed("email", longest=LONGEST_EMAIL)

@@ -27,7 +27,7 @@ _LONGEST_NAME = 300
 
 
 def export_view(visit: Visit) -> HttpResponse:
-    """Show what the download contains, or answer with the download."""
+    """Show what the download contains, or return the download."""
     if not visit.is_form:
         return visit.show("data")
     made = export_data(visit.own)
@@ -42,7 +42,7 @@ def export_view(visit: Visit) -> HttpResponse:
 
 
 def deletion_view(visit: Visit) -> HttpResponse:
-    """Show what a deletion does, or delete the account of a user who has typed its name."""
+    """Show what a deletion does, or delete the account if the user has typed its name."""
     if not visit.is_form:
         return _deletion(visit)
     if not is_confirmed(visit.user, visit.typed("account", longest=_LONGEST_NAME)):

@@ -32,7 +32,9 @@ _NOT_LINKED, _CANNOT_LINK = "not-linked", "cannot-link"
 
 
 def state_of(place: str, *, session: Session | None = None, kept: Mapping[str, str] | None = None, link: str = "") -> dict[str, Any]:
-    """Return the state of a login that ends at the section `place`. With a session it requests a new login; `link` names a connection.
+    """Return the state of a login that ends at the section `place`.
+
+    With `session`, its user must log in again. `link` names the connection of the account to link.
 
     `kept` is the input of the user, without secrets. Only the same user gets it back.
     """
@@ -89,7 +91,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Return to the list of linked accounts if linking failed. Other refusals are raised, because no client waits."""
+    """Return to the list of linked accounts if linking failed. Raise every other refusal, because no client waits for an answer."""
     if not request.state.get("link") or refused.case not in (LegacyCase.LINK_DENIED, LegacyCase.CANNOT_LINK):
         raise refused
     code = _NOT_LINKED if refused.case is LegacyCase.LINK_DENIED else _CANNOT_LINK

@@ -1,4 +1,4 @@
-"""The sections of second factors and of passkeys: to rename and to remove them."""
+"""The sections in which users rename and remove second factors and passkeys."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def passkeys_view(visit: Visit) -> HttpResponse:
 
 
 def _changed(visit: Visit, kinds: Collection[str]) -> HttpResponse | None:
-    """Process the form; None without one. Serves both sections, which differ in their kinds only."""
+    """Process the posted form and return the response; None if no form was posted. Both sections differ only in their kinds of factor."""
     if not visit.is_form:
         return None
     template = "passkeys" if kinds == PASSKEYS else "factors"

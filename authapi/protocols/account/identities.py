@@ -1,4 +1,4 @@
-"""The section that shows which logins open the account, links another one, and unlinks one."""
+"""The section that shows which logins open the account, links another account, and unlinks a linked account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.services.failures import NotFound, ServiceError
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the logins, redirect to a provider whose account is to be linked, or unlink one."""
+    """Show the logins, redirect to the provider of an account to link, or unlink an account."""
     problems = []
     if visit.is_form:
         if visit.request.POST.get("link"):
@@ -41,7 +41,7 @@ def view(visit: Visit) -> HttpResponse:
 
 
 def _link(visit: Visit) -> HttpResponse:
-    """Begin the login of the account to link. The next page explains the link and asks."""
+    """Begin the login of the account to link. The next page explains the link and asks the user to confirm it."""
     named = visit.chosen("link")
     connection = next((one for one in _providers(visit) if one.name == named), None)
     if connection is None:

@@ -160,7 +160,7 @@ def _answered(visit: Visit) -> HttpResponse:
         raise RequestRefused(RequestCase.UNSERVED)
     is_form = visit.request.method == "POST"
     if is_form and not is_own_form(visit.request, read_cookie(visit.request, SESSION)):
-        # The token is bound to the session. A form of another site, of another user, or from before a login changes nothing.
+        # The token is bound to the session. A form of another site, of another user or of an earlier session is refused.
         visit, is_form = replace(visit, problem=_("This page was open for too long. Check what it says now, then try again.")), False
     if not visit.is_proven and (section.proof is Proof.PAGE or (is_form and section.proof is Proof.ACTS)):
         kept = {name: visit.request.POST.get(name, "")[:_LONGEST_KEPT] for name in section.kept} if is_form else {}
@@ -173,7 +173,10 @@ def _log_in(request: HttpRequest, host: HostMatch, client: Client, state: dict[s
 
 
 def _usable_session(request: HttpRequest, host: HostMatch, client: Client) -> Session | None:
-    """Return the session of the browser if this page accepts it. Login uses the same rules; otherwise it would redirect here forever."""
+    """Return the session of the browser if this page accepts it.
+
+    The login uses the same rules: with other rules, page and login would redirect to each other forever.
+    """
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     if session is None or all(one.pk != session.connection_id for one in client_connections(client)):
         return None

@@ -28,7 +28,7 @@ from identity.models import User
 
 
 class Proof(Enum):
-    """When a section needs a login within the last minutes: never, for changes, or also to be shown."""
+    """When a section requires a login within the last minutes: never, before changes, or also before it is shown."""
 
     NONE = auto()
     ACTS = auto()
@@ -43,8 +43,8 @@ _LONGEST_CHOICE = 300
 class Section:
     """One page of the account. `name` is in addresses and in stored rows, so it never changes.
 
-    `view` answers GET and POST. The token of a form has been checked before. `kept` are the fields that are preserved if the form needs a
-    new login. It must not name a secret.
+    `view` answers GET and POST. The token of a posted form has already been checked. `kept` names the fields that are preserved while
+    the user logs in again. It must not name a field with a secret.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Visit:
         return answer
 
     def keep_session(self, answer: HttpResponse, cookie: str) -> HttpResponse:
-        """Set a new cookie for the session; does nothing if it is empty."""
+        """Set a new cookie for the session. An empty `cookie` sets none."""
         seconds = max(1, int((self.session.expires_at - timezone.now()).total_seconds())) if self.session.is_persistent else None
         if cookie:
             set_cookie(answer, SESSION, cookie, seconds=seconds)
@@ -152,7 +152,7 @@ class Visit:
         rate: Rate | None = None,
         status: int = 400,
     ) -> HttpResponse:
-        """Render a page of the account. The status is 429 with a rate, and `status` with problems."""
+        """Render a page of the account. The status is 429 if `rate` is given, and otherwise `status` if there are problems."""
         found = [*problems, *([Problem(self.problem)] if self.problem else [])]
         failed = _FAILED.get(self.request.GET.get(FAILED, ""))
         shared = {

@@ -48,7 +48,7 @@ def user_id_of(request: TokenRequest) -> str:
 
 
 def binding_message_of(request: TokenRequest) -> str:
-    """Return the message that the user compares with the application's. Raises `RequestRefused`."""
+    """Return the message that the user compares with the message in the application. Raises `RequestRefused`."""
     message = request.required("binding_message")
     if _MESSAGE.fullmatch(message):
         return message

@@ -1,6 +1,6 @@
 """`/approve`: the page of the link that a user gets, and the pages on which the login of a request ends.
 
-Opening a link, for example by a mail scanner, approves nothing: it leads to the login, and then to a page that asks. Only that page says
+Opening a link, for example by a mail scanner, approves nothing: the user logs in, and a page then asks for approval. Only that page says
 what an application requests of which user, and only that user sees it.
 """
 

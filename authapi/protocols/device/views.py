@@ -49,7 +49,7 @@ class _Tried:
 
 @tenant_page("activate")
 def activate(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the field for the code, and redirect a valid one to the login."""
+    """Show the field for the code. Redirect to the login if the typed code is valid."""
     form = sign_in_settings(host.tenant_id).user_codes
     sent = request.POST if request.method == "POST" else request.GET
     typed = sent.get(PARAMETER, "")[:_LONGEST_TYPED]

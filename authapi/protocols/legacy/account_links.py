@@ -1,4 +1,4 @@
-"""`GET /authorize` with `access_token`: the user of the token logs in to another account, which is then linked to theirs.
+"""`GET /authorize` with `access_token`: the user of the token logs in to another account, which is then linked to that user.
 
 Linking deletes the other user, and its logins then open the first account. So a page asks the user of this browser's session, who must be
 the user of the token. A URL that an attacker has made therefore links nothing.

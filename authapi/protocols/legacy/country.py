@@ -1,6 +1,6 @@
 """`GET /user/geoloc/country`: the country of the browser, for forms that offer its calling code.
 
-A proxy at the edge may set it in a header. Callers learn only about themselves, so a forged header does no harm.
+A proxy at the edge may set the country in a header. The answer is about the caller only, so a forged header does no harm.
 """
 
 from __future__ import annotations

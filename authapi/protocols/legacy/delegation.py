@@ -125,7 +125,7 @@ def _of_refresh_token(request: LegacyRequest, client: Client, token: str) -> _Lo
 
 
 def _target(request: LegacyRequest, client: Client) -> Client:
-    """Return the target client. The error is the same for a target that does not allow it and for an unknown one."""
+    """Return the target client. The error is the same for an unknown target and for a target that does not allow the client."""
     named = request.text("target") or client.client_id
     if named == client.client_id:
         return client
@@ -136,7 +136,7 @@ def _target(request: LegacyRequest, client: Client) -> Client:
 
 
 def _check(target: Client, client: Client, user: User) -> None:
-    """Refuse a login of this user at the target that needs a page or is not allowed."""
+    """Raise `RequestRefused` if the user may not log in to the target, or if that login needs a page."""
     check_without_pages(client, user)
     check_without_pages(target, user)
     if not target.is_first_party:

@@ -39,7 +39,7 @@ def login(request: LegacyRequest) -> Reply:
     if client is None:
         raise RequestRefused(LegacyCase.UNKNOWN_CLIENT)
     if request.origin and not is_own_page(request):
-        # The browser would not store cookies of this host, so the ticket could not be bound to it.
+        # The browser would not store cookies of this host, so the ticket could not be bound to the browser.
         raise RequestRefused(LegacyCase.FOREIGN_PAGE)
     require_own_forms(client)
     username, password = request.needed("username"), request.needed("password")
@@ -55,7 +55,7 @@ def login(request: LegacyRequest) -> Reply:
 
 
 def challenge(request: LegacyRequest) -> Reply:
-    """Tell that a login needs no CAPTCHA: this service counts failures instead."""
+    """Answer that a login needs no CAPTCHA: this service limits failed logins instead."""
     return Reply({"required": False}, headers=NO_STORE)
 
 

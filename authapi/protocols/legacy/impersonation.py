@@ -14,7 +14,7 @@ _SCHEME = "bearer"
 
 
 def impersonate(request: LegacyRequest) -> NoReturn:
-    """Refuse. Callers without a token of a global client learn nothing more. Raises `RequestRefused`."""
+    """Raise `RequestRefused`: for a valid token, because impersonation is off; otherwise, because the token is invalid."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     try:
         if scheme.lower() != _SCHEME:

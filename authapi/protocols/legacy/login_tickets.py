@@ -68,7 +68,7 @@ def is_of_page(row: LoginTicket, verifier: str) -> bool:
 
 
 def redeemed(row: LoginTicket) -> ProvenUser | None:
-    """Use up a ticket and return its user; None if another request was first."""
-    # Of two concurrent deletions, only one finds the row.
+    """Use up a ticket and return its user; None if another request has already used the ticket."""
+    # Only one of two concurrent deletions finds the row.
     count, _ = LoginTicket.objects.of(row.tenant_id).filter(pk=row.pk).delete()
     return ProvenUser(row.user, row.connection, tuple(row.methods)) if count else None

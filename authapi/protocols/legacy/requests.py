@@ -55,7 +55,7 @@ class LegacyRequest(TokenRequest):
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful answer: JSON, or text of another type. `reader` is the one origin that may read it with cookies."""
+    """A successful answer: JSON, or text of another type. `reader` is the only origin that may read the answer with cookies."""
 
     members: Mapping[str, Any] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)

@@ -1,4 +1,4 @@
-"""`POST /oauth/ro`: exchanges a password, a code, or a token that a device signed for tokens of the user."""
+"""`POST /oauth/ro`: exchanges a password, a code or a device token for tokens of the user."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _reader(request: LegacyRequest) -> str | None:
     """Return the origin that may read the answer, empty for a page of this host; None if the page may not read it."""
     client = client_named(request.host.tenant_id, request.in_query("client_id"))
     if not request.origin:
-        # A page of this host sends no origin with a GET. Other pages that send none cannot read the answer either.
+        # A page of this host sends no origin with a GET. `Sec-Fetch-Site` identifies other pages without an origin.
         return "" if request.headers.get("sec-fetch-site", "same-origin") == "same-origin" else None
     if is_own_page(request):
         return ""

@@ -1,7 +1,7 @@
 """Logins with a login ticket: at `/authorize?login_ticket=`, or with the form from `/usernamepassword/login`.
 
-A browser with the cookie of its ticket continues at once. A browser that blocked the cookie has another proof: the requesting page stores a
-verifier, and passes it to a page of this service that frames it (`cross_origin_loc`).
+A browser with the cookie of its ticket continues at once. A browser that blocked the cookie needs another proof: the requesting page stores
+a verifier, and passes it to a page of this service that frames it (`cross_origin_loc`).
 """
 
 from __future__ import annotations

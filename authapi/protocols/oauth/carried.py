@@ -1,7 +1,7 @@
 """The three ways in which an authorization request arrives: in the URL, signed by its client, or pushed before.
 
-`received` returns the parameters of a request at `/authorize`. `claim` and `let_go` belong to its answer: a pushed request, or a signed
-request with a `jti`, can be answered only once.
+`received` returns the parameters of a request at `/authorize`. The answer calls `claim` or `let_go`, because a pushed
+request, or a signed request with a `jti`, can be answered only once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def received(client: Client, parameters: Parameters) -> Parameters:
     if not pushed.is_pushed(request_uri):
         return parameters
     if token:
-        # RFC 9101, 5: at most one of them.
+        # RFC 9101, 5: at most one of `request` and `request_uri`.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters request and request_uri exclude each other.")
     return pushed.found(client, request_uri)
 

@@ -21,7 +21,8 @@ class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
     processor time to parse empty values.
     """
 
-    # The engine shows a page for a repeated parameter. This service refuses them by name (`authapi.protocols.oauth.checks`).
+    # The engine shows a page for a repeated parameter. This service sends an error that names the parameter
+    # (`authapi.protocols.oauth.checks`).
     duplicate_params = ()
 
     def __init__(self) -> None:

@@ -154,7 +154,7 @@ def respond_refused(
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Leave a notice for each client that wants one (back-channel), and revoke the refresh tokens that end with the session.
+    """Write a notice for each client that requests one (back-channel), and revoke the refresh tokens that end with the session.
 
     If a browser is present, it loads the addresses that clients have registered for this (front-channel).
     """
@@ -195,7 +195,7 @@ def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
 
 
 def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
-    """Return what is granted besides scopes; None, as for most requests, if there is nothing."""
+    """Return the details, claims and context that are granted besides scopes. None, as for most requests, if there are none."""
     claims, contexts, terms = request.claims, asked_contexts(request), login.terms
     if not (terms.details or claims is not NONE or contexts):
         return None

@@ -23,9 +23,9 @@ from foundation.hooks import work_waits
 from identity.hosts import canonical_address
 
 SEND_NOTICE = "authapi.send_logout_notice"
-# A client that registers an address gets these; it must opt in to every other initiator.
+# A client that registers an address gets notices of these initiators. The client must opt in to every other initiator.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
-# Longer than one attempt may take. A worker that dies in that time has not sent the notice.
+# Longer than an attempt can take. If a worker crashes during an attempt, another worker sends the notice after this time.
 _LEASE = timedelta(seconds=30)
 
 

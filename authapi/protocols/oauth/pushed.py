@@ -80,7 +80,10 @@ def found(client: Client, request_uri: str) -> Parameters:
 
 
 def use_up(*, tenant_id: str, digest: str) -> bool:
-    """Delete a pushed request. Return False if another answer has used it. Of two concurrent answers, one waits and gets False."""
+    """Delete a pushed request. Return False if another answer has used it.
+
+    If two answers run concurrently, one waits for the other and gets False.
+    """
     deleted, _ = PushedRequest.objects.of(tenant_id).filter(digest=digest).delete()
     return bool(deleted)
 

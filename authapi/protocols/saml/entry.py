@@ -119,7 +119,7 @@ def authenticated_of(
     organization: Organization | None = None,
     session: Session | None = None,
 ) -> Authenticated:
-    """Return the content of an assertion about a user. Without a session it is a sample. Raises `RequestRefused`."""
+    """Return the content of an assertion about a user. Without a session, the content is a sample. Raises `RequestRefused`."""
     profile = profile_of(user, settings, organization)
     attributes = attributes_of(profile, settings)
     try:
@@ -161,7 +161,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Send the browser to each application that wants to be told of logouts. Without a browser none can be told."""
+    """Send the browser to each application that requests notices of logouts. Without a browser, no application is notified."""
     if not ending.browser_handle:
         return ()
     known = [(each, saml_settings(each.client.settings)) for each in ending.participants if is_on(each.client.settings)]
@@ -221,7 +221,10 @@ def _answering(request: ProtocolRequest, asked: AuthnRequest, settings: SamlSett
 
 
 def _session_index(session: Session, client: Client) -> str:
-    """Return the session index: stable for a session at one application, and different at each application, so that they cannot compare."""
+    """Return the session index of a session at one application. It never changes.
+
+    Each application gets a different one, so that applications cannot compare them.
+    """
     return f"_{hashlib.sha256(f'{session.pk}:{client.client_id}'.encode()).hexdigest()[:40]}"
 
 

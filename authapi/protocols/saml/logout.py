@@ -16,14 +16,14 @@ from authapi.xml.building import element
 from authapi.xml.failures import XmlError
 from authapi.xml.parsing import Element, child, children, text_of
 
-# The validity of requests of this service, which are used at once, and the tolerance for those of applications.
+# How long requests of this service are valid, and how old requests of applications may be.
 _LIFETIME = timedelta(minutes=5)
 _MOST_INDEXES = 50
 
 
 @dataclass(frozen=True)
 class Participation:
-    """What an application was told about a login. A logout repeats it, and checks against it."""
+    """The name and session index of a login, as sent to an application. A logout request of either side must repeat them."""
 
     name_id: NameId
     session_index: str
@@ -106,7 +106,7 @@ def read_logout_answer(sent: Sent, settings: SamlSettings, *, addresses: frozens
 
 
 def logout_request(*, issuer: str, address: str, request_id: str, participation: Participation, now: datetime) -> Element:
-    """Return the request to end the login that the participant was told of."""
+    """Return the request that asks a participant to end a login."""
     return element(
         samlp("LogoutRequest"),
         {

@@ -1,4 +1,4 @@
-"""`/samlp/{client}/logout`: an application ends the login here and at all others, or answers a logout request of this service."""
+"""`/samlp/{client}/logout`: an application ends the login at all applications, or answers a logout request of this service."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
 
 
 def _answered(request: HttpRequest, host: HostMatch, client: Client, settings: SamlSettings, sent: Sent) -> HttpResponse:
-    """Continue a logout after the answer of a participant. If the answer fails the checks, the logout there has failed."""
+    """Continue a logout after the answer of a participant. An invalid answer counts as a failed logout at that participant."""
     is_told, answered_id = False, ""
     try:
         answer = read_logout_answer(sent, settings, addresses=_addresses(host, client))
@@ -92,7 +92,7 @@ def _answered(request: HttpRequest, host: HostMatch, client: Client, settings: S
 
 
 class _Answers:
-    """Creates signed answers to one logout request. Which one is sent is known after all participants were visited."""
+    """Creates signed answers to one logout request. The choice between them is made after all participants were visited."""
 
     def __init__(self, host: HostMatch, client: Client, settings: SamlSettings, asked: LogoutRequest, relay_state: str) -> None:
         self._host, self._client, self._settings, self._asked, self._relay_state = host, client, settings, asked, relay_state

@@ -84,7 +84,7 @@ class SamlSettings:
 
     @property
     def allows_sha1(self) -> bool:
-        """An application that is set to SHA-1 may also send it."""
+        """An application whose settings select SHA-1 may also send SHA-1 signatures."""
         return SIGNATURE_NAMES[self.signature] == RSA_SHA1 or DIGEST_NAMES[self.digest] == SHA1
 
     @property

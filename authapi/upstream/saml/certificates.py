@@ -29,7 +29,7 @@ _PEM = re.compile(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.*?)-----END 
 
 
 class CertificateUnreadable(ValueError):
-    """The text has no usable certificate. The message gives the reason and repeats nothing of the text."""
+    """The text has no usable certificate. The message gives the reason and never quotes the text."""
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _nameless(statement: Statement) -> str:
             f"The assertion has no NameID. Send one, or name the attribute that identifies users (user_id_attribute). {_listed(statement)}"
         )
     return (
-        "The NameID is transient: the provider makes another one at each login. Send a persistent one, or name the attribute that"
+        "The NameID is transient: the provider makes another NameID at each login. Send a persistent one, or name the attribute that"
         f" identifies users (user_id_attribute). {_listed(statement)}"
     )
 

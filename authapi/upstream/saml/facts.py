@@ -66,7 +66,7 @@ def instant_of(text: str | None) -> datetime | None:
         raise TimeUnreadable
     whole, fraction, zone = match.groups()
     try:
-        # Python stores microseconds; .NET sends tenths of them.
+        # Python stores microseconds; .NET sends tenths of microseconds.
         moment = datetime.fromisoformat(f"{whole}{(fraction or '')[:7]}{zone or 'Z'}")
         return moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:

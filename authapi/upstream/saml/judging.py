@@ -24,7 +24,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class Expected:
-    """What an answer must match. `request_id` is None for a login that the provider began. An empty `issuer` is not checked."""
+    """What an answer must match. `request_id` is None for a login that the provider began. Without `issuer`, any issuer matches."""
 
     issuer: str
     audience: str
@@ -80,7 +80,7 @@ def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> No
 
 
 def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> None:
-    """Check that there is a restriction and that each one names us. Raises `UpstreamFailed`."""
+    """Check that the assertion has an audience restriction, and that each one names us. Raises `UpstreamFailed`."""
     if not restrictions:
         raise _refused(f"The assertion has no Audience. Enter '{audience}' as audience (SP entity id) at the provider.")
     for names in restrictions:
@@ -90,11 +90,11 @@ def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> 
 
 
 def check_times(what: str, not_before: datetime | None, not_on_or_after: datetime | None, now: datetime) -> None:
-    """Check that something is valid now, with a tolerance for clocks. Raises `UpstreamFailed`."""
+    """Check that `what`, such as the assertion, is valid now, with a tolerance for clocks. Raises `UpstreamFailed`."""
     if not_before is not None and now + SKEW < not_before:
-        raise _refused(f"{what} counts from {wire_instant(not_before)} and it is {wire_instant(now)} here. {_CLOCKS}")
+        raise _refused(f"{what} is valid from {wire_instant(not_before)}, and the time on this server is {wire_instant(now)}. {_CLOCKS}")
     if not_on_or_after is not None and now - SKEW >= not_on_or_after:
-        raise _refused(f"{what} ended at {wire_instant(not_on_or_after)} and it is {wire_instant(now)} here. {_CLOCKS}")
+        raise _refused(f"{what} ended at {wire_instant(not_on_or_after)}, and the time on this server is {wire_instant(now)}. {_CLOCKS}")
 
 
 _CLOCKS = "Compare the clocks of both servers; the message may also be an old one."
@@ -159,7 +159,7 @@ def with_organization(recipients: frozenset[str], address: str, connection: str)
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    # An answer for another connection has the name of that connection in its address.
+    # The address of an answer for another connection contains the name of that connection.
     is_ours = plain in recipients and set(names) <= {"connection", "organization"} and names.get("connection") in (None, connection)
     return recipients | {address} if is_ours else recipients
 

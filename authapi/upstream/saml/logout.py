@@ -38,7 +38,9 @@ def logout_address(base: str, connection: str) -> str:
 
 
 def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[str], RoundTrip] | None:
-    """Return the function that makes the visit to the provider; None if it has no logout address, or if the login had no NameID.
+    """Return the function that makes the browser's visit to the provider.
+
+    None if the provider has no logout address, or if the login had no NameID.
 
     Raises `UpstreamFailed`.
     """

@@ -1,7 +1,7 @@
 """Metadata of a provider: its entity id, addresses and certificates (SAML Metadata 2.0). Pure: the clock is an argument.
 
 The document is trusted for its source: an administrator uploads it, or it is fetched over TLS from an address that an administrator
-entered. A signature on it is not checked, because no key to check it with is known.
+entered. A signature of the document is not checked, because this service has no key for the check.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ProviderMetadata:
 
     @classmethod
     def of_kept(cls, kept: Mapping[str, Any]) -> ProviderMetadata:
-        """Return the metadata from its stored JSON."""
+        """Return the metadata from stored JSON."""
         valid_until = instant_of(kept.get("valid_until"))
         return cls(**{**kept, "certificates": read_certificates(kept["certificates"]), "valid_until": valid_until})
 

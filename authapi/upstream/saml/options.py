@@ -48,7 +48,7 @@ class OptionsInvalid(ValueError):
 
 
 class ClientProtocol(Enum):
-    """The protocol in which the application is answered after a login that the provider began."""
+    """The protocol of the answer to the application after a login that the provider began."""
 
     OAUTH2 = "oauth2"
     SAML = "samlp"

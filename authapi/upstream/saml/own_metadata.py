@@ -36,7 +36,7 @@ def own_metadata(
         {
             "protocolSupportEnumeration": SAMLP,
             "AuthnRequestsSigned": "true" if signs_requests else "false",
-            # A signed response is accepted, too, and the schema cannot express that.
+            # A signed response with an unsigned assertion is also accepted, but the schema has no attribute for that.
             "WantAssertionsSigned": "false",
         },
         *keys,

@@ -19,7 +19,7 @@ def login_request(
 ) -> Element:
     """Return an `AuthnRequest`. `is_forced` requests a new login, `contexts` the classes of authentication, best first.
 
-    It requests no format of the NameID: providers refuse a format that they do not have, and otherwise send the configured one.
+    It requests no format of the NameID: a provider refuses a format that it does not support, and otherwise sends its configured format.
     """
     wanted = [element(saml("AuthnContextClassRef"), None, context) for context in contexts]
     return element(

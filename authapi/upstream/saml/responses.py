@@ -50,10 +50,10 @@ def request_id_of(raw: bytes) -> str:
 def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected, *, keys: Sequence[RSAPrivateKey] = ()) -> Accepted:
     """Return the assertion of a response. `keys` decrypt an encrypted one. Raises `UpstreamFailed`.
 
-    1. A refusal is raised with the provider's own text.
+    1. A status other than success is raised with the provider's own text.
     2. If the response is signed, its signature is verified; then only the signed part is read.
-    3. The response must be about this login.
-    4. Its one assertion is decrypted, and its own signature verified. At least one of the two signatures is required.
+    3. The response must answer the request of this login.
+    4. The one assertion is decrypted and its signature verified. The response or the assertion must be signed.
     5. The assertion must be for us, about this login, and valid now.
     """
     try:
@@ -108,7 +108,7 @@ def opened(holder: Element, keys: Sequence[RSAPrivateKey]) -> Element:
 
 
 def verified_by(element: Element, certificates: Sequence[Certificate], what: str, *, id_attribute: str = "ID") -> Element:
-    """Return the element as one of the certificates has signed it. Raises `UnknownSigner`, and `XmlError` for other faults."""
+    """Return the element that the signature of one of the certificates covers. Raises `UnknownSigner`, and `XmlError` for other faults."""
     try:
         return verified(element, [certificate.parsed for certificate in certificates], id_attribute=id_attribute)
     except SignatureInvalid as error:

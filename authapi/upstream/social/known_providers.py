@@ -58,9 +58,9 @@ class ProfileCall:
 class TokenCheck:
     """How to check for which client the provider issued an access token.
 
-    `sent` is the place of the token in the request, `proof` the authentication of our client. The other fields are expressions over the
-    answer: `alive` must be true, each of `clients` must be ours, and `subject` names the user, if the provider tells it. A provider that
-    answers with an error for an invalid token needs no `alive`.
+    `sent` is the part of the request with the token, `proof` the authentication of our client. The other fields are expressions over the
+    answer: `alive` must be true, each of `clients` must be ours, and `subject` names the user, if the answer contains a subject. A provider
+    that answers with an error for an invalid token needs no `alive`.
     """
 
     address: str
@@ -141,7 +141,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         peculiarities=frozenset({Peculiarity.POSTED_SECRET}),
         calls=(
             ProfileCall("user", "user_endpoint", accept="application/vnd.github+json"),
-            # The profile has the address that the user chose to publish. Only this call tells which addresses are verified.
+            # The profile has the address that the user chose to publish. Only this call returns which addresses are verified.
             ProfileCall("emails", "emails_endpoint", accept="application/vnd.github+json", is_optional=True),
         ),
         fields={
@@ -205,7 +205,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         },
         peculiarities=frozenset({Peculiarity.POSTED_SECRET, Peculiarity.NO_PKCE, Peculiarity.SECRET_PROOF}),
         calls=(ProfileCall("me", "me_endpoint", parameters={"fields": "id,name,first_name,last_name,email,picture.width(256)"}),),
-        # Graph does not tell whether an address is verified.
+        # Graph does not return whether an address is verified.
         fields={
             "sub": "me.id",
             "name": "me.name",
@@ -229,7 +229,7 @@ KNOWN: Mapping[str, KnownProvider] = {
     ),
     "linkedin": KnownProvider(
         scope="openid profile email",
-        # The discovery document names the first issuer. Id tokens were seen with either.
+        # The discovery document names the first issuer. Both issuers occur in id tokens.
         issuer="https://www.linkedin.com/oauth",
         other_issuers=("https://www.linkedin.com",),
         addresses={
@@ -247,7 +247,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         again={},
     ),
 }
-# The rows for providers that a tenant describes itself, by OpenID Connect or by OAuth 2.0.
+# The strategies for providers that a tenant describes itself, with OpenID Connect or OAuth 2.0.
 OPENID = KnownProvider(scope="openid profile email")
 OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
 # The version of Facebook's Graph for connections that name none. A version is supported for two years or longer.
@@ -261,7 +261,7 @@ class AddressUnknown(ValueError):
 
 
 def check_addresses(replaced: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise `AddressUnknown` for a replacement that matches no address. A misspelled name would otherwise leave the old address in use."""
+    """Raise `AddressUnknown` for a replacement that matches no address. Otherwise a misspelled name would leave the old address in use."""
     for strategy, addresses in replaced.items():
         row = KNOWN.get(strategy)
         if row is None:

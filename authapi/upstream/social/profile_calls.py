@@ -27,7 +27,7 @@ _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
 )
-# The verification of one address or number does not apply to another one.
+# The verification of an address or number does not apply to another address or number.
 _PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
 
 
@@ -47,7 +47,7 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
 
 
 def mapped_claims(provider: Provider, whole: Any, *, has_standard: bool = True) -> dict[str, Any]:
-    """Return the claims of a profile as the expressions of the provider map it. Raises `UpstreamFailed` where no subject is named."""
+    """Return the claims of a profile as the expressions of the provider map it. Raises `UpstreamFailed` if they name no subject."""
     claims = {name: whole[name] for name in _STANDARD if name in whole} if isinstance(whole, dict) and has_standard else {}
     return with_subject({**claims, **_mapped(provider.fields, whole)})
 
@@ -55,7 +55,7 @@ def mapped_claims(provider: Provider, whole: Any, *, has_standard: bool = True) 
 def judged_claims(provider: Provider, claims: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an id token, changed by the expressions of the table. Raises `UpstreamFailed`.
 
-    A user of an organization that the connection does not allow is refused: any organization can open accounts at the provider.
+    A user of an organization that `hosted_domains` does not list is refused: any organization can open accounts at the provider.
     """
     domains = provider.hosted_domains
     named = claims.get("hd")

@@ -35,7 +35,7 @@ _MOST_RESULT_CHARACTERS = 512 * 1024
 
 @dataclass(frozen=True)
 class WsFedProvider:
-    """One provider, and the realm by which it knows us. An empty `entity_id` is unknown."""
+    """One provider, and our realm at the provider. `entity_id` is empty if unknown."""
 
     realm: str
     entity_id: str
@@ -47,7 +47,8 @@ class WsFedProvider:
 def options_of(connection: Connection) -> WsFedOptions:
     """Return the options. Raises `UpstreamFailed`, also for a connection of another protocol."""
     if not is_wsfed(connection.strategy, connection.options):
-        # The browser decides in which protocol it sends the answer. A token here names no request, so it must not replace one that does.
+        # The browser decides in which protocol it sends the answer. A token here names no request, so it must not replace a SAML answer,
+        # which names its request.
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in WS-Federation, but {connection.name} uses another protocol.")
     try:
         return read_options(connection.strategy, connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)

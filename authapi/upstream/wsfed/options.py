@@ -26,7 +26,7 @@ _LONGEST = 2048
 # A host with an optional port, the usual form of `adfs_server`.
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?(?::[0-9]{1,5})?")
 _DOMAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
-# These issuers serve accounts of every organization, so an attacker can have an account there, too.
+# These directories contain accounts of every organization, so an attacker can have an account in them.
 _SHARED_TENANTS = ("common", "organizations", "consumers")
 WSFED_NAMES = ("ws-federation", "wsfed", "ws-fed")
 
@@ -80,7 +80,7 @@ def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
 
 
 def _entra_metadata(options: Mapping[str, Any]) -> str:
-    """Return the metadata address of Entra for one directory; the keys may be those of one application."""
+    """Return the metadata address of Entra for one directory. A client id in it selects the keys of that client."""
     domain = read_text(options, "tenantId", 255) or read_text(options, "tenant_domain", 255) or read_text(options, "domain", 255)
     if not domain:
         return ""

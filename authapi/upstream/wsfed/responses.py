@@ -1,7 +1,7 @@
 """Turns a `wresult` into a trusted assertion (WS-Federation 1.2, 13.2.3). Pure: the clock is an argument.
 
-The token is a SAML 1.1 or 2.0 assertion. It does not name the request that it answers: the `wctx` and the browser tie it to a login, and
-its id is accepted once.
+The token is a SAML 1.1 or 2.0 assertion. It does not name the request that it answers: `wctx` and the browser bind the token to a
+login, and its id is accepted once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST_TOLD = 300
 
 @dataclass(frozen=True)
 class Expected:
-    """What a token must match. An empty `issuer` is not checked."""
+    """What a token must match. Without `issuer`, any issuer matches."""
 
     issuer: str
     realm: str
@@ -45,7 +45,7 @@ def accepted_token(raw: bytes, certificates: Sequence[Certificate], expected: Ex
 
     1. A SOAP fault is raised with the provider's own text.
     2. The one token is decrypted if needed, and its signature verified.
-    3. It must be for us and valid now.
+    3. The assertion must be for us, and valid now.
     """
     try:
         root = parse(raw)
@@ -97,7 +97,7 @@ def _check_fault(root: Element) -> None:
             continue
         texts = [text_or_nothing(one) for one in root.iter(qualified(namespace, "Text"), "faultstring")]
         told = "".join(character for character in " ".join(texts) if character.isprintable())[:_LONGEST_TOLD]
-        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, told or "The provider answers with a fault without a reason.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, told or "The provider sent a SOAP fault without a reason.")
 
 
 def _token(root: Element, keys: Sequence[RSAPrivateKey]) -> Element:

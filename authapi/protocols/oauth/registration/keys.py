@@ -62,7 +62,7 @@ def _members(key_set: Any) -> list[Mapping[str, Any]]:
     if not isinstance(keys, list) or not all(isinstance(jwk, dict) for jwk in keys):
         raise refused('The jwks must be an object with a list of keys: {"keys": [...]}.')
     if any(name in jwk for jwk in keys for name in _PRIVATE):
-        raise refused("The jwks has a private or secret key. Send public keys, and make new pairs: these are known now.")
+        raise refused("The jwks has a private or secret key. Send public keys only, and create new keys: these are no longer secret.")
     return keys
 
 
@@ -92,7 +92,7 @@ def _certificate(chain: Any) -> NewCredential:
         der = base64.b64decode(first if isinstance(first, str) else "", validate=True)
         pem = x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM).decode()
     except (binascii.Error, ValueError) as error:
-        raise refused("A certificate of the jwks cannot be read: x5c has them in base64.") from error
+        raise refused("A certificate of the jwks cannot be read. Send certificates in x5c, as base64 of DER.") from error
     return NewCredential(type=ClientCredential.Type.X509_CERT, name=_name("certificate", pem), pem=pem)
 
 

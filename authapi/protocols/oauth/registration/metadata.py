@@ -35,9 +35,9 @@ _CERTIFICATE_METHODS = ("tls_client_auth", "self_signed_tls_client_auth")
 _PROOFS = ("private_key_jwt", *_CERTIFICATE_METHODS)
 _LONGEST_NAME = 255
 _LONGEST_LINK = 2048
-_NO_ENCRYPTION = "Nothing is encrypted for clients: leave the member out."
-_NOT_SIGNED = "This is not signed for clients: leave the member out."
-# Members that promise unsupported features, with the harmless values.
+_NO_ENCRYPTION = "This service encrypts nothing for clients: leave the member out."
+_NOT_SIGNED = "This service does not sign this document for clients: leave the member out."
+# Members that request unsupported features, with the values that are accepted nevertheless.
 _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
     "subject_type": (("public",), "Each application sees the same user id: the only subject type is public."),
     "sector_identifier_uri": ((), "Each application sees the same user id, so there are no sectors: leave the member out."),
@@ -126,7 +126,7 @@ def _grants(sent: Metadata, method: str) -> tuple[str, ...]:
     if unserved:
         raise refused(f"Unsupported grant type: {unserved[0][:100]}. A client that registers itself may have {', '.join(GRANTS)}.")
     if not set(grants) - {"refresh_token"}:
-        raise refused("The grant_types must have one beside refresh_token, through which the client gets its tokens.")
+        raise refused("The grant_types must have another grant beside refresh_token, with which the client gets its first tokens.")
     if "client_credentials" in grants and method == "none":
         raise refused("The grant client_credentials needs a client that authenticates.")
     types = sent.texts("response_types", ("code",) if "authorization_code" in grants else ())

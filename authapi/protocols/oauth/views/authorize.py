@@ -27,7 +27,7 @@ _LOOKED_AT_HERE = frozenset({ticket_login.PARAMETER, account_links.PARAMETER})
 
 @tenant_page("authorize")
 def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Answer the client, or redirect to the page that is due."""
+    """Answer the client, or redirect to the next page of the login."""
     parameters = read(sent_pairs(request))
     client = requested_client(host, single(parameters, "client_id"))
     if refused := _repeated(client, parameters):

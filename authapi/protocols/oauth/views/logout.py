@@ -70,7 +70,10 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout")
 def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session. Ask first if nothing proves who requests it."""
+    """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session.
+
+    Ask the user first if nothing proves that the user requests the logout.
+    """
     sent = sent_pairs(request)
     parameters = read(sent)
     for name in _NAMES:
