@@ -59,7 +59,7 @@ CANARY: Schema = {
     "required": ["id", "requested_at"],
     "properties": {
         "id": {"type": "string", "pattern": "^evt_[a-zA-Z0-9]{22}$", "description": "The id that the event has on every stream."},
-        "requested_at": {"type": "string", "format": "date-time", "description": "When the service sent it; also the `time` of the event."},
+        "requested_at": {"type": "string", "format": "date-time", "description": "When the service sent the event; equal to its `time`."},
     },
 }
 
@@ -84,7 +84,7 @@ class CanaryEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "send_canary",
-            "Send a test event to the open streams of this client; it enters no log and moves no cursor",
+            "Send a test event to the open streams of this client; the event is not stored and moves no cursor",
             (READ_EVENTS,),
             202,
             CANARY,
@@ -162,7 +162,7 @@ def stream_components() -> dict[str, Schema]:
         "time": {**text, "format": "date-time"},
         "data": {
             "type": "object",
-            "description": "Present on a test event only: what was sent with it.",
+            "description": "Only on a test event: the `data` of the request.",
             "properties": {"object": {"type": "object"}},
             "additionalProperties": True,
         },

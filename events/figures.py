@@ -1,4 +1,4 @@
-"""Figures that only the database knows, read at each scrape with one bounded statement per app.
+"""Metrics whose values are in the database, read at each scrape with one bounded statement per app.
 
 Every process returns the same values, and they survive restarts.
 """
@@ -24,7 +24,7 @@ MOST_COUNTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure: its name, its meaning, and the scalar subquery that yields it; NULL counts as 0."""
+    """One metric: its name, its meaning, and the scalar subquery that returns its value; NULL counts as 0."""
 
     name: str
     meaning: str
@@ -38,7 +38,7 @@ class Figure:
 
 
 class DatabaseFigures(Collector):
-    """The figures of one app. If the database cannot answer in time, they are absent and a figure of its own reports that."""
+    """The metrics of one app. If the database cannot answer in time, they are absent and a separate metric reports the failure."""
 
     def __init__(self, app: str, figures: Sequence[Figure]) -> None:
         self.app = app
@@ -49,7 +49,7 @@ class DatabaseFigures(Collector):
         return [*(figure.metric() for figure in self.figures), self._failed()]
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the present value of every figure."""
+        """Yield the present value of every metric."""
         failed = self._failed()
         try:
             values = self._values()
@@ -87,7 +87,7 @@ def read_in_time(query: str, parameters: Sequence[Any] | None = None) -> list[tu
 
 
 def counted(rows: str) -> str:
-    """Return a query that counts rows, `MOST_COUNTED` at most; `rows` is what follows SELECT."""
+    """Return a query that counts rows, `MOST_COUNTED` at most; `rows` is the text after SELECT."""
     return f"SELECT count(*) FROM (SELECT {rows} LIMIT {MOST_COUNTED}) counted"
 
 
@@ -95,12 +95,12 @@ _registered: dict[str, DatabaseFigures] = {}
 
 
 def register(figures: DatabaseFigures) -> None:
-    """Register figures of another app, which calls this when it is ready."""
+    """Register the metrics of an app. The app calls this function when it is ready."""
     _registered[figures.app] = figures
 
 
 def registered() -> list[DatabaseFigures]:
-    """Return the figures of every app by the app's name."""
+    """Return the metrics of every app, sorted by the app's name."""
     return [_registered[app] for app in sorted(_registered)]
 
 
@@ -117,7 +117,7 @@ EVENTS = DatabaseFigures(
         ),
         Figure(
             "outbox_retention_floor_age_seconds",
-            "The shortest history that a tenant has whose log was ever pruned.",
+            "The shortest history among the tenants whose log was ever pruned.",
             "SELECT min(extract(epoch FROM clock_timestamp() - floor_recorded_at)) FROM events_head",
         ),
         Figure(
@@ -129,14 +129,14 @@ EVENTS = DatabaseFigures(
         ),
         Figure(
             "database_oldest_snapshot_age_seconds",
-            "Age of the oldest open transaction that holds a snapshot: rows it might see cannot be vacuumed.",
+            "Age of the oldest open transaction that holds a snapshot: PostgreSQL cannot vacuum rows that this transaction might see.",
             "SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_stat_activity"
             " WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
         ),
         Figure("tripwire_marks_waiting", f"Changes that no event covers yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
         Figure(
             "tripwire_swept",
-            "Events of changes that had gone around the signals and that the sweep found.",
+            "Events of changes that bypassed the signals; the sweep found these changes.",
             "SELECT count FROM events_tally WHERE name = 'swept'",
             is_counter=True,
         ),

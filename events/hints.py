@@ -50,7 +50,7 @@ class HintPublisher:
         try:
             reached = cast("int", self._client.publish(channel, payload))
         except (RedisError, OSError) as error:
-            logger.warning("hints are silent for %.1f s: %s", self._guard.failed(), type(error).__name__)
+            logger.warning("no hints are sent for %.1f s: %s", self._guard.failed(), type(error).__name__)
             return None
         self._guard.answered()
         return reached

@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True)
 class Hold:
-    """A consumer that still needs every event after `position`; if it yields, `make_way` gives it copies instead."""
+    """A consumer that still needs every event after `position`. With `does_yield`, `make_way` copies the events, so pruning continues."""
 
     position: int
     holder: str
@@ -17,7 +17,7 @@ class Hold:
 
 
 class LogFollower(Protocol):
-    """An app that reads logs from positions of its own."""
+    """An app that reads logs from its own positions."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
         """Copy the waiting work that needs events at or below `through`. Called before pruning, outside any transaction."""
@@ -25,7 +25,7 @@ class LogFollower(Protocol):
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the holds on events at or below `through`.
 
-        The answer must stay true while these are pruned: a consumer that starts later must not need events below the lowest hold.
+        The holds must stay valid while events are pruned: a consumer that starts later must not need events below the lowest hold.
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:

@@ -140,7 +140,7 @@ class Mark(models.Model):
 
 
 class Tally(models.Model):
-    """A count that must survive the process that counted."""
+    """A counter that survives a restart of the process."""
 
     name = models.CharField(primary_key=True, max_length=32)
     count = models.BigIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""Celery's edges of the event log. Running any of them twice is harmless."""
+"""Celery tasks of the event log. It is safe to run a task twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entity of an event in the words of a reader: the email address of a user, the name of a connection, with the page of each."""
+"""Names the entity of an event for readers: a user by email address, a connection by name, each with a link to its page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from identity.admin.scope import staff_of
 from identity.models import Connection, Group, Organization, User
 from identity.models.base import RecordedModel
 
-# By the kind of an entity: its model, its identifier, and the fields that name it, the best first.
+# For each kind of entity: the model, the identifier, and the fields that can name it, in order of preference.
 _KINDS: dict[str, tuple[type[RecordedModel], str, tuple[str, ...]]] = {
     "user": (User, "user_id", ("email", "name")),
     "connection": (Connection, "id", ("display_name", "name")),

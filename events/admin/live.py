@@ -24,7 +24,7 @@ class LivePage(TenantPage):
         return [path("events/live/", self.for_tenant(self.show), name=self.url_name)]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Render the page of the tenant in scope. The query can choose event types and an entity, so that other pages can link to both."""
+        """Render the page of the tenant in scope. The query can select event types and an entity, for links from other pages."""
         context = {
             "tenant_id": tenant_id,
             "types": EVENT_TYPES,

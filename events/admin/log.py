@@ -88,11 +88,11 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         own = ["entity_page", "who", "type", "time", "recorded_at", "position", "size"]
         return [
             (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
-            ("Resume right before it", {"fields": ["cursor_before", "command"], "classes": ["collapse"]}),
+            ("Resume before this event", {"fields": ["cursor_before", "command"], "classes": ["collapse"]}),
         ]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
-        """Return the entry with what its page shows of the request and of other rows: host, entity, id of the event."""
+        """Return the entry with further values that its page shows: host of the request, entity, and id of the event."""
         row: Any = super().get_object(request, object_id, from_field)
         row.read_at = request.get_host()
         row.shown_event_id = row.event.event_id
@@ -172,7 +172,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return Panel("What changed", ("Field", "Old", "New"), rows, without)
 
 
-_WITHOUT_PREVIOUS = "This event carries no previous object."
+_WITHOUT_PREVIOUS = "This event has no previous object."
 
 
 def _shown(value: str | None) -> str:

@@ -40,9 +40,9 @@ class LogSearch(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
-        for low, high, message in (("first", "last", "The positions"), ("since", "until", "The times")):
+        for low, high, message in (("first", "last", "position"), ("since", "until", "time")):
             if values.get(low) is not None and values.get(high) is not None and values[low] > values[high]:
-                self.add_error(high, f"{message} end before they begin.")
+                self.add_error(high, f"The last {message} is before the first {message}.")
         return values
 
     @property
@@ -94,7 +94,7 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
 
 
 def place_of(query: QueryDict) -> Place | None:
-    """Return where the page begins; an invalid place is ignored."""
+    """Return where the page begins; an invalid key is ignored."""
     for name in _PLACES:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 19:

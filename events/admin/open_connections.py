@@ -37,7 +37,7 @@ _REFRESH_SECONDS = 5
 
 @dataclass(frozen=True)
 class Shown:
-    """One connection, with values that the page shows beyond the fields of the connection."""
+    """One connection, with additional values for the page."""
 
     connection: OpenConnection
     client_name: str
@@ -125,7 +125,7 @@ class ConnectionsPage(TenantPage):
             messages.warning(request, "This connection had already ended.")
             return
         _note(request, tenant_id, connection)
-        text = f"The connection of {chosen.client_name} is closed. The client may come back with its offset at once."
+        text = f"The connection of {chosen.client_name} is closed. The client may reconnect with its offset at once."
         messages.success(request, text)
 
     def _shown(self, found: OpenConnections, tenant_id: str) -> list[Shown]:
@@ -144,7 +144,7 @@ class ConnectionsPage(TenantPage):
 
 
 def _time_since(moment: datetime) -> str:
-    """Return how long ago that was, in the two largest units: `42 s`, `3 min 5 s`, `2 h 10 min`."""
+    """Return the time since this moment, in the two largest units: `42 s`, `3 min 5 s`, `2 h 10 min`."""
     minutes, seconds = divmod(max(0, int((timezone.now() - moment).total_seconds())), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -164,7 +164,7 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
     """Return the text and the message level that report a test event."""
     unheard = f" {fate.silent_processes} processes did not answer in time." if fate.silent_processes else ""
     if not fate.arrivals:
-        reason = f"{fate.left_out} of its filters take no event" if fate.left_out else "none open"
+        reason = f"the filters of {fate.left_out} streams exclude every event" if fate.left_out else "no open stream"
         return messages.WARNING, f"{client_name} got no test event: {reason}.{unheard}"
     times = ", ".join(f"{elapsed:.1f} ms" for elapsed in fate.written)
     reached = f"The test event reached {len(fate.written)} of {len(fate.arrivals)} open streams of {client_name}"

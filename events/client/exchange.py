@@ -129,7 +129,7 @@ def _translated(what: str) -> Iterator[None]:
     except ssl.SSLCertVerificationError as error:
         raise Untrusted(f"the certificate does not verify: {error.verify_message}") from error
     except TimeoutError as error:
-        raise Unreachable(f"{what}: nothing came in time") from error
+        raise Unreachable(f"{what}: no data arrived in time") from error
     except (OSError, http.client.HTTPException) as error:
         words = getattr(error, "strerror", None) or type(error).__name__
         raise Unreachable(f"{what}: {printable(str(words))}") from error

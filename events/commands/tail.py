@@ -44,8 +44,8 @@ UNUSABLE, REFUSED, EXPIRED, UNREACHABLE = 2, 3, 4, 5
 HELP = f"""Follow the event stream of a service, and reconnect when the connection ends.
 
 It reads over HTTP, so it shows what clients see. Events go to standard output, everything else to
-standard error. After a connection ends, the next one starts at the last offset in the output: nothing is lost,
-nothing comes twice. At the end it prints the totals, and the command that resumes.
+standard error. After a connection ends, the next one starts at the last offset in the output: no event
+is lost or repeated. At the end it prints the totals, and the command that resumes.
 
 Examples
   manage.py events tail                                     the service that `make up` runs here

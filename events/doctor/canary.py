@@ -35,7 +35,7 @@ def examine_canary(patient: Patient, observation: Observation) -> Finding:
     advice = to_do(BUFFERING, between(observation.stream))
     if not came:
         return fail("canary", f"did not arrive within {_PATIENCE_SECONDS:g} s", advice, seconds=None)
-    text = f"arrived {seconds * 1000:.0f} ms after it was asked for"
+    text = f"arrived {seconds * 1000:.0f} ms after the request"
     if seconds > _PROMPT_SECONDS:
         return warn("canary", text, advice, seconds=seconds)
     return ok("canary", text, seconds=seconds)

@@ -42,11 +42,11 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
             raise stream.refusal()
         encoding = printable(stream.header("Content-Encoding")).lower()
         if encoding in {"", "identity"}:
-            yield ok("compression", "offered and not taken", encoding=None)
+            yield ok("compression", "offered but not used", encoding=None)
             return
         observation = Observation(stream)
         came = observation.watch(patience_seconds, until=lambda seen: bool(seen.pieces))
-        delay = f"the first bytes came after {observation.first_byte_seconds:.1f} s" if came else "nothing came out of it in time"
+        delay = f"the first bytes came after {observation.first_byte_seconds:.1f} s" if came else "no byte arrived in time"
         yield fail(
             "compression",
             f"Content-Encoding {encoding}: events wait in the compressor; {delay}",
@@ -57,9 +57,9 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Judge a stream without even a response head, while error responses come at once. Raises `StreamError`."""
-    what = "an answer that may be compressed" if remedies is COMPRESSION else "the stream"
-    text = f"error answers come at once, {what} does not even begin ({error}): something waits for a full buffer"
+    """Judge a stream that sends no response head although error responses arrive at once. Raises `StreamError`."""
+    what = "a response that may be compressed" if remedies is COMPRESSION else "the stream"
+    text = f"error responses arrive at once, but {what} does not begin ({error}): a server waits for a full buffer"
     with patient.ask(with_token=False) as answer:
         return fail(name, text, to_do(remedies, between(answer)))
 
@@ -72,7 +72,7 @@ def judge_opening(observation: Observation, patience_seconds: float) -> Iterator
     if first is None:
         yield fail(
             "first byte",
-            f"none within {patience_seconds:g} s of the headers: something holds it back",
+            f"none within {patience_seconds:g} s of the headers: a server holds it back",
             to_do(BUFFERING, named),
             seconds=None,
         )
@@ -122,7 +122,7 @@ def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callab
 def judge_long_life(observation: Observation, minutes: float | None, tell: Callable[[str], None]) -> Finding:
     """Keep the connection open and report what ends it: the service as planned, or a proxy."""
     if minutes is None:
-        return skip("long life", "not watched; --idle MINUTES keeps a stream open for so long")
+        return skip("long life", "not watched; --idle MINUTES keeps a stream open for that time")
     if observation.ended is not None:
         return skip("long life", f"not watched: the connection was over already ({observation.ended})")
     since = observation.age
@@ -146,7 +146,7 @@ def _cut(observation: Observation, since: float, *, name: str = "heartbeat") -> 
             return ok(name, f"the service ended the stream as planned after {age:.1f} s: {ended}", seconds=age)
         return fail(name, f"the service ended the stream: {ended}", "See the log of the service", seconds=age)
     likely = next((f" ({who}?)" for limit, who in _KNOWN_LIMITS.items() if abs(age - limit) <= max(1.0, limit * 0.02)), "")
-    text = f"cut after {age:.1f} s{likely}, without a word from the service: {observation.ended}"
+    text = f"cut after {age:.1f} s{likely}, without an error message from the service: {observation.ended}"
     return fail(name, text, to_do(TIMEOUTS, between(observation.stream)), seconds=age, watched_since=since)
 
 

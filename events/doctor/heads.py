@@ -32,7 +32,7 @@ def _headers(answer: Exchange) -> Finding:
     named = between(answer)
     text = f"after {seconds * 1000:.0f} ms{f', from {named}' if named else ''}"
     if seconds > _SLOW_HEADERS_SECONDS:
-        return warn("headers", text, "Find out what waits: " + to_do(BUFFERING, named), seconds=seconds, server=named)
+        return warn("headers", text, "Find the server that waits: " + to_do(BUFFERING, named), seconds=seconds, server=named)
     return ok("headers", text, seconds=seconds, server=named)
 
 
@@ -82,5 +82,5 @@ def _accel_buffering(answer: Exchange) -> Finding:
     if value.lower() == "yes":
         return fail("X-Accel-Buffering", "yes tells nginx to buffer", "Send no, or nothing", value=value)
     if value:
-        return ok("X-Accel-Buffering", f"{value} arrived, so nothing in between took it", value=value)
+        return ok("X-Accel-Buffering", f"{value} arrived, so no server removed it", value=value)
     return ok("X-Accel-Buffering", "absent: nginx consumes the header that the service sends", value=None)

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
-# How often a quiet process looks whether commits wait for a synchronous standby again.
+# Seconds between two checks of an idle process whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
 
 _LOCK_HEAD = f"""

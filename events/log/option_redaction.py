@@ -51,7 +51,7 @@ def _cleaned(document: Any, removed: list[tuple[str, Path, Any]]) -> Any:
     parts = split(Connection(strategy=str(document.get("strategy"))).option_schema, options)
     removed += [(str(document.get("id")), path, value) for path, value in parts.secrets.items()]
     shown = {**document, "options": parts.shown}
-    # The document of a connection omits empty options, so this does too.
+    # The document of a connection omits empty options, so omit them here, too.
     return shown if parts.shown else {name: value for name, value in document.items() if name != "options"}
 
 

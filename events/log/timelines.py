@@ -1,9 +1,13 @@
 """The fence of numbering: after a promotion that may have lost numbered events, a log gets a new epoch before its next position.
 
-Each log remembers the timeline of PostgreSQL's WAL on which it was last numbered. A promotion, and a recovery to a point in time, begin
-a new timeline. Nothing numbered was lost if every numbering on the timelines between waited for a synchronous standby: then cursors
-stay valid. Otherwise positions would be assigned a second time, and a client with an earlier cursor would miss the new events at
-these positions, so the epoch is raised and its cursor answers 410. Decision: docs/adr/0124.
+Each log stores the timeline of PostgreSQL's WAL on which it was last numbered. A promotion, and a recovery to a point in time, begin
+a new timeline.
+
+1. If every numbering on the earlier timelines waited for a synchronous standby, no numbered event was lost, and cursors stay valid.
+2. Otherwise numbered events may be lost, and numbering would assign their positions a second time. A client with an earlier cursor
+   would miss the new events at these positions. So the epoch is raised, and earlier cursors answer 410.
+
+Decision: docs/adr/0124.
 
 Another database cluster (a restored dump, an upgrade) has other timelines; `database_identity` reports it to the operator.
 """
@@ -79,7 +83,7 @@ def fence_of(database: psycopg.Connection[Any]) -> Fence | None:
 
 
 def hold(cursor: psycopg.Cursor[Any], fence: Fence, tenant_id: str, earlier: int | None) -> None:
-    """Raise the epoch of the log if events that were numbered on `earlier` may be lost; remember the present timeline.
+    """Raise the epoch of the log if events that were numbered on `earlier` may be lost; store the present timeline.
 
     Runs in the numbering transaction, after the lock on the head row and before the first position.
     """
@@ -118,7 +122,8 @@ def _noted(database: psycopg.Connection[Any]) -> Fence | None:
 def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, bool]:
     """Store the state of replication; return it, and whether the server was recovered to a chosen point."""
     with database.transaction(), database.cursor() as cursor:
-        # The commit of this row waits for the standby like those of numbering: if the row survives a failover, they do.
+        # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, so do the numbered
+        # events.
         cursor.execute(DURABLE_COMMIT)
         cursor.execute(_NOTE, _values(identity))
         found = cursor.execute(_STATE, _values(identity)).fetchone()

@@ -65,8 +65,8 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
 async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
     """Answer 200, write until the end, and release the slot.
 
-    Where the server hands its transport over, this returns and a separate task of the stream continues: otherwise the calling
-    frames, with all their objects, would be kept for the life of the stream.
+    If the server hands over its transport, this method returns and a separate task continues the stream. Otherwise the calling
+    frames, with all their objects, would stay in memory for the life of the stream.
     """
     metrics.CONNECTS.labels("200", "opened").inc()
     take_over = taking_over(scope)

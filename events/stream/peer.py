@@ -69,7 +69,7 @@ class _Pacer:
 
 
 def paced(send: Send) -> Send:
-    """Return a `send` that waits while the client is behind; the same `send` where the server waits by itself."""
+    """Return a `send` that waits while the client is behind; `send` itself if the server already waits."""
     request = _twisted_request(send)
     if request is None or request.channel is None:
         return send

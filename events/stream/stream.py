@@ -144,7 +144,7 @@ class Stream:
             self.wake()
 
     def on_time(self, now: float) -> float:
-        """Do what is due on the timer wheel: break a stuck write, end the stream, request a heartbeat."""
+        """Do the work that is due: break a stuck write, end the stream, request a heartbeat."""
         measures.sample_lag(self.lag)
         if self.writer.writing_since:
             stuck_at = self.writer.writing_since + self._pace.write_deadline

@@ -11,12 +11,12 @@ _LONGEST_TICK_SECONDS = 1.0
 
 
 class Timed(Protocol):
-    """A stream or another member of the wheel."""
+    """A stream, or another object with timers."""
 
     slot: int
 
     def on_time(self, now: float) -> float:
-        """Do what is due and return the time of the next look."""
+        """Do the work that is due, and return the time of the next check."""
 
 
 def tick_for(heartbeat_seconds: float) -> float:
@@ -25,7 +25,7 @@ def tick_for(heartbeat_seconds: float) -> float:
 
 
 class Wheel:
-    """Looks at each member when its slot comes. Times are the event loop's; a member is at most one tick late."""
+    """Checks each member when its slot is due. Times are those of the event loop. A check is at most one tick late."""
 
     def __init__(self, tick_seconds: float) -> None:
         self._tick = tick_seconds
@@ -46,7 +46,7 @@ class Wheel:
                 del self._slots[member.slot]
 
     def turn(self, now: float) -> None:
-        """Look at every member whose slot has come."""
+        """Check every member whose slot is due."""
         last = int(now / self._tick)
         first = self._turned_to + 1
         self._turned_to = last
@@ -57,7 +57,7 @@ class Wheel:
                 self.put(member, member.on_time(now))
 
     async def run(self) -> None:
-        """Turn until cancelled."""
+        """Check the due slots until cancelled."""
         loop = asyncio.get_running_loop()
         self._turned_to = int(loop.time() / self._tick)
         while True:

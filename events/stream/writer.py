@@ -14,7 +14,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 # Writes a piece, given bare and as a chunk, without waiting; returns False where that is not possible.
 PassOn = Callable[[bytes, bytes], bool]
 
-# What broke a connection, as one word.
+# The cause of a broken connection, as one word.
 GONE = "client"
 SLOW = "slow"
 OPERATOR = "operator"

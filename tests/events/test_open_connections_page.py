@@ -137,7 +137,7 @@ def test_a_test_event_reports_its_latency_on_each_stream(browser: Client, target
 
 
 def test_a_test_event_without_an_open_stream_is_reported(browser: Client, target: Target) -> None:
-    assert "none open" in send_to(browser, target.client.client_id)
+    assert "no open stream" in send_to(browser, target.client.client_id)
 
 
 def test_a_test_event_to_a_blocked_client_is_reported_as_waiting(browser: Client, target: Target) -> None:

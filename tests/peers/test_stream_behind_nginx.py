@@ -52,5 +52,5 @@ def test_the_doctor_finds_compression_and_names_the_fix(tenant: Tenant, tmp_path
 def test_the_doctor_finds_an_idle_timeout_because_the_proxy_ends_the_stream(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, CUTTING, tmp_path, heartbeat_seconds=30)
     assert (status, findings["heartbeat"]["verdict"]) == (2, "FAIL"), findings
-    assert "without a word from the service" in findings["heartbeat"]["finding"]
+    assert "without an error message from the service" in findings["heartbeat"]["finding"]
     assert "proxy_read_timeout" in findings["heartbeat"]["advice"]

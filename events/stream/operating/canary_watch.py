@@ -1,4 +1,4 @@
-"""Results of canaries: each process remembers the last canaries it offered to its streams, and reports them on request."""
+"""Results of canaries: each process keeps the last canaries that it offered to its streams, and reports them on request."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def measure_canary(*, tenant_id: str, client_id: str, source: str, event_type: s
     event_id, _ = send_canary(tenant_id=tenant_id, client_id=client_id, source=source, event_type=event_type)
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        # Sent after the canary on the same channel, so every process gets the canary before the question.
+        # Sent after the canary on the same channel, so every process gets the canary before this call.
         fate = _fate(tenant_id, event_id)
         if not fate.waiting or time.monotonic() > until:
             return fate

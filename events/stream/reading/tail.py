@@ -37,7 +37,7 @@ _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
 _RETRY_SECONDS = 0.2
 
-# The log is read through psycopg's own pool, everything else of a tenant through Django.
+# Errors of psycopg's pool, which reads the log, and errors of Django, which reads all other rows.
 READ_FAILURES = (psycopg.Error, PoolTimeout, DatabaseError, OSError)
 
 
@@ -60,7 +60,7 @@ class Tail:
         self.tenant_id = tenant_id
         self.epoch = bounds.epoch
         self.heard = bounds.head
-        # When this process first heard of events that it has not read yet, in Unix seconds.
+        # When this process first learned of events that it has not read yet, in Unix seconds.
         self.heard_at = time.time()
         self.ring = Ring(bounds.head)
         self.sealer = sealer
