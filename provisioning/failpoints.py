@@ -12,7 +12,7 @@ _directory: str = getattr(settings, "FAILPOINTS_DIR", "")
 
 
 def reach(name: str) -> None:
-    """Kill this process with SIGKILL if the file `name` exists in the directory. The file is removed first, so it happens once."""
+    """Kill this process with SIGKILL if the file `name` exists in the directory. Removes the file first, so only one process is killed."""
     if not _directory:
         return
     try:

@@ -26,10 +26,10 @@ DECISIONS = {
     State.OPEN: "Open again",
 }
 _MEANINGS = {
-    State.ACKNOWLEDGED: "Marks it as being worked on. It stays in the list, bulk redelivery includes it, and alerts do not count it.",
-    State.IGNORED: "Alerts do not count it. It stays in the list until its retention ends, and is redelivered on request only.",
-    State.RESOLVED: "Marks it as solved by other means, such as a manual change on the server. Its event is not sent.",
-    State.OPEN: "Marks it as open again. Alerts count it.",
+    State.ACKNOWLEDGED: "Marks the dead letter as being worked on. Bulk redelivery includes it, and alerts do not count it.",
+    State.IGNORED: "Alerts do not count the dead letter. It stays listed until its retention ends, and is redelivered on request only.",
+    State.RESOLVED: "Marks the dead letter as solved by other means, such as a manual change on the server. Its event is not sent.",
+    State.OPEN: "Marks the dead letter as open again. Alerts count it.",
 }
 
 

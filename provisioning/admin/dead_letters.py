@@ -181,7 +181,7 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
 
 
 def _is_used(title: str, letter: DeadLetter) -> bool:
-    """Tell whether a group of fields says something about the letter."""
+    """Tell whether at least one field of the group has a value for the letter."""
     used = {"Decision": letter.triaged_at or letter.resolved_at, "Redelivery": letter.redelivered_at}
     return bool(used.get(title, True))
 

@@ -135,7 +135,7 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
             EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id, held_since__isnull=False).values_list("held_reason", flat=True)
         )
         if lane is None:
-            return "It has no lane yet."
+            return "The delivery has no lane yet."
         if (reason := held.first()) is not None:
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)

@@ -69,9 +69,9 @@ STEPS = (
 )
 
 
-# The setup whose token is kept before it has an id.
+# Stands in for the id of a new setup when its token is kept.
 _NEW = "new"
-# What is missing before a setup goes live, by the step that would show it.
+# Warnings before a setup goes live, by the step that was not done.
 _UNTESTED = {
     "test": "The connection is not tested: the address or the token can be wrong.",
     "preview": "The mapping is not tried: attributes can be missing or wrong on the server.",
@@ -80,7 +80,7 @@ _UNTESTED = {
 
 
 def _untested(setup: GuidedSetup) -> list[str]:
-    """Return what is not checked yet, in sentences."""
+    """Return a warning for each step that was not done."""
     done = setup.done_steps
     return [text for name, text in _UNTESTED.items() if name not in done]
 

@@ -43,7 +43,7 @@ class StreamForm(ServiceForm):
         choices=[(ACTION, "An action, such as SCIM provisioning"), (WEBHOOK, "A webhook")],
         initial=ACTION,
         label="Destination",
-        help_text="It cannot be changed later.",
+        help_text="The type cannot be changed later.",
     )
     action = forms.ModelChoiceField(Action.all_tenants.none(), required=False, help_text="The deployed action that runs for each event.")
     webhook_endpoint = forms.CharField(

@@ -226,7 +226,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
 
 
 def _primary_of(stream: EventStream) -> str:
-    """Return the name of the act that the state of the stream asks for."""
+    """Return the name of the action that fits the state of the stream."""
     if deletion_guard.is_staged(stream):
         return "allow-deletions"
     if stream.held_since is not None:

@@ -36,7 +36,9 @@ VERSIONS = page_schema("versions", VERSION)
 EXECUTION = reference("ActionExecution")
 TESTED = reference("ActionTestResult")
 BINDINGS = page_schema("bindings", _OBJECT)
-FORCE = Parameter("force", {**SWITCH, "default": False}, "Delete it even if a stream is bound to it; that stream is then held.")
+FORCE = Parameter(
+    "force", {**SWITCH, "default": False}, "True: delete the action even if a stream is bound to it. That stream is then held."
+)
 VERSION_PARAMETERS = (*PAGE_PARAMETERS, *PROJECTION)
 LIST_PARAMETERS = (
     *VERSION_PARAMETERS,
@@ -80,7 +82,7 @@ _STEP = {
     "title": TEXT,
     "state": {**TEXT, "enum": list(STATES)},
     "message": TEXT,
-    "advice": {**TEXT, "description": "How to fix it."},
+    "advice": {**TEXT, "description": "How to fix the problem."},
     "duration_ms": {"type": "number"},
     "details": _OBJECT,
 }

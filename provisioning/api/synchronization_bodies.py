@@ -29,7 +29,7 @@ class SynchronizationToStart(Closed):
     )
     rate_per_second = WholeNumber(required=False, min_value=1, max_value=MOST_PER_SECOND)
     enable_stream = Switch(required=False, help_text="Enable the stream at the end, at the position before the first user was read.")
-    delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of ours whose user no longer exists.")
+    delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of this service whose user no longer exists.")
     deletion_limit = DeletionLimit(
         required=False, max_length=12, help_text="More deletions than this wait for approval: a number, or a percentage such as 5%."
     )

@@ -41,7 +41,7 @@ COMPONENTS: dict[str, Schema] = {
                     "waits_for": {
                         **TEXT,
                         "enum": [phases.RESUME, phases.CONFIRMATION],
-                        "description": "The answer that it waits for; `status_details` contains the reason.",
+                        "description": "The answer that the synchronization waits for. `status_details` contains the reason.",
                     },
                     "plan": {"type": "object", "required": [*PARTS], "properties": {**_PLAN, "deletion_limit": TEXT}},
                     "outcomes": {

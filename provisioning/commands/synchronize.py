@@ -20,8 +20,8 @@ _ACTOR = "the command line"
 HELP = f"""Synchronize existing users with the SCIM server of a stream, before the stream is enabled.
 
 A stream delivers only changes made while it is enabled; existing users need one synchronization. Each user of the stream's
-connections is looked up by externalId. The account found is updated unless it is equal already. Without one, an account
-that --match trusts is linked: it gets our externalId and our attributes. Otherwise the user is created. Accounts of other
+connections is looked up by externalId. The account found is updated unless it is equal already. If none is found, an
+account that --match trusts is linked: it gets our externalId and our attributes. Otherwise the user is created. Accounts of other
 users, and ambiguous accounts, are never changed; the report lists them.
 
 Without --yes it starts with a dry run and asks for confirmation. You can repeat it: a second run does not write equal

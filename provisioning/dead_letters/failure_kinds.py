@@ -59,7 +59,7 @@ class FailureKind:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """The kinds of a tenant; `is_cut` if there are more letters or kinds than the limits."""
+    """The kinds of failure of a tenant. `is_cut` tells whether there are more letters or kinds than the limits."""
 
     kinds: list[FailureKind]
     is_cut: bool

@@ -1,4 +1,4 @@
-"""What a redelivery of many dead letters would do, from our own rows: kinds, and events that would not be sent. Nothing is written."""
+"""Predicts a redelivery of many dead letters from stored rows: kinds of failure, and events that would not be sent. Only reads."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], p
     elif place is not None and is_creation:
         shown.notes.append("The user already exists: the event counts as delivered, and nothing is sent.")
     elif place is None and not (is_creation or session.options.upsert):
-        shown.notes.append("There is no user to update, and upsert is off: it would be skipped.")
+        shown.notes.append("There is no user to update, and upsert is off: the event would be skipped.")
     else:
         _write(session, document, place, shown)
 

@@ -17,7 +17,7 @@ from identity.services.failures import Invalid, NotFound
 from provisioning.models import DeadLetter, IgnoredKind
 
 State = DeadLetter.State
-# States in which the destination does not have the event. `redelivered` letters are being delivered and get their state from that.
+# States in which the destination does not have the event. For `redelivered` letters, the running delivery decides.
 UNSETTLED = (State.OPEN, State.ACKNOWLEDGED, State.IGNORED)
 _DECISIONS = frozenset({State.OPEN, State.ACKNOWLEDGED, State.IGNORED, State.RESOLVED})
 BY_HAND = "by hand"

@@ -21,7 +21,7 @@ _MOST_COUNTED = 10_000
 _NEW_SECONDS = 3600.0
 
 # Disabled streams are included: their open letters still need a decision. Periods are aligned to the clock. An alert raised less
-# than one period ago suppresses the next one as well; otherwise the end of a slot would repeat it at once.
+# than one period ago suppresses the next one as well. Otherwise an alert at the end of a period would be repeated at once.
 _RAISE = """
 INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
 SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,

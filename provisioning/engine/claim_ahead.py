@@ -1,7 +1,7 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next one.
 
 The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` has the
-figure. Without the fast path, a fast destination and the database wait for each other. A claim made ahead has the same
+measurement. Without the fast path, a fast destination and the database wait for each other. A claim made ahead has the same
 guarantees as any other: the attempt is counted before it starts, the lane is leased under a token, and it is a different lane
 from the one that is running. Three rules limit its side effects:
 
@@ -9,7 +9,7 @@ from the one that is running. Three rules limit its side effects:
    destination while another process is idle. Otherwise the claim is given back and its attempt does not count.
 2. Claim ahead only during a first attempt, and only a first attempt that is not the last one: a delivery that crashes its worker
    costs one other delivery at most one attempt, and never its last.
-3. Settle only plain successes this way. Failures, holds and redeliveries are written synchronously, with no script pending.
+3. Settle only plain successes with a script. Failures, holds and redeliveries are written synchronously, with no script pending.
 """
 
 from __future__ import annotations

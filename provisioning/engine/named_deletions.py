@@ -23,7 +23,7 @@ _FORGET = "DELETE FROM provisioning_nameddeletions WHERE stream_id = %s"
 
 
 class TooManyNamedDeletions(Misconfigured):
-    """More accounts identified by userName alone would be deleted within an hour than allowed: the stream is held."""
+    """Too many accounts that are identified by their userName alone would be deleted within an hour: the stream is held."""
 
 
 def allow_named_deletion(user_id: str, *, stream_id: str, tenant_id: str) -> None:
@@ -31,7 +31,7 @@ def allow_named_deletion(user_id: str, *, stream_id: str, tenant_id: str) -> Non
     most = settings.DELETIONS_BY_NAME_PER_HOUR
     if most < 1 or fetch_one(_COUNT, {"stream": stream_id, "tenant": tenant_id, "user": user_id, "most": most}) is None:
         raise TooManyNamedDeletions(
-            f"more than {most} accounts would be deleted within an hour that are identified by their userName alone. "
+            f"more than {most} accounts that are identified by their userName alone would be deleted within an hour. "
             "Check the server; resume the stream to allow the same number again"
         )
 

@@ -55,7 +55,7 @@ def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
     try:
         current_app.send_task(task, args=list(arguments), countdown=countdown)
     except Exception as error:  # noqa: BLE001  (broker clients raise any type; work continues without the nudge)
-        logger.warning("nudges are silent for %.0f s: %s", _guard.failed(), type(error).__name__)
+        logger.warning("no nudges are sent for %.0f s: %s", _guard.failed(), type(error).__name__)
         return False
     return True
 

@@ -1,7 +1,7 @@
 """Counts attempts per stream for the metrics: in memory for each delivery, in the database with each sweep.
 
-Workers have no port, so the database collects what they count. One statement stores all counts of a process, for any number of
-streams. The counts of the last seconds are lost with a killed worker.
+Workers have no port for metrics, so they store their counts in the database. One statement stores all counts of a process, for any number
+of streams. The counts of the last seconds are lost with a killed worker.
 """
 
 from __future__ import annotations

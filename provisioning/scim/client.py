@@ -87,7 +87,7 @@ class ScimClient(AccountLookup):
         if answer.status == 201:
             self.links.created(made, user_name=person.user_name, key=person.external_id)
         else:
-            # Only 201 proves a new account. Treat it as created, but learn the link from its key.
+            # Only 201 proves a new account. With any other status, a later lookup of the key creates the link.
             self._log("warning", "create answered a status other than 201", status=answer.status)
         return Created(str(made["id"]))
 
@@ -175,7 +175,7 @@ class ScimClient(AccountLookup):
             self.links.not_sent()
 
     def _before_post(self, person: Person, *, is_repetition: bool, is_doubtful: bool) -> Match | None:
-        """Look for the account of an earlier create. Without a doubt none can have arrived, so accounts of others are ignored."""
+        """Look for the account of an earlier create. If no doubt is stored, no create was sent, so accounts of others are ignored."""
         may_be_there = is_repetition or is_doubtful or self.links.open_link is not None
         if not may_be_there or self.links.is_just_gone:
             return None

@@ -41,7 +41,7 @@ class AmbiguousMatch(DataFailure):
 
 
 class UnverifiableMatch(DataFailure):
-    """unverifiable match: what the lookup returned cannot be told from another user"""
+    """unverifiable match: the returned account may belong to another user"""
 
 
 class ForeignAccount(DataFailure):

@@ -139,7 +139,7 @@ class UserSync:
 
     def _missing(self, document: Document, person: Person) -> Result:
         if self._options.upsert:
-            # The preceding lookup found nothing, so the POST needs no second one.
+            # The preceding lookup found nothing, so no second lookup is needed before the POST.
             return self._create(document, person, reason="created-from-update", is_repetition=False)
         self._log("warning", "update skipped: no matching user, upsert is off", event_id=self._run.event_id, user_id=person.external_id)
         return skipped(NO_USER_TO_UPDATE, user_id=person.external_id)

@@ -88,8 +88,8 @@ def update_action(
 ) -> Action:
     """Replace the given fields of the draft and set the given secrets. Deliveries continue with the deployed version.
 
-    Secrets that are not given are kept; with `only_secrets`, those it does not name are removed. Raises `Invalid` if it names a
-    secret without a value, and for a base URL of another server without a new token.
+    Secrets that are not given are kept. With `only_secrets`, secrets that this list does not name are removed. Raises `Invalid` if
+    the list names a secret without a value, and for a base URL of another server without a new token.
 
     A new `name` takes effect at once. `entry_point` can be changed if the action has one; a template cannot be changed.
     """

@@ -41,12 +41,12 @@ _OF_ERRORS: dict[type[OutboundError], str] = {
 _OF_STATUSES = {
     400: "The server refuses the request; see its message.",
     401: "The token is not accepted: enter SCIM_BEARER_TOKEN again, exactly as issued, and check that it has not expired.",
-    403: "The token is known and may not do this: give it the permission to read and write users.",
-    404: "Nothing is there: SCIM_BASE_URL usually ends with the version, such as /scim/v2.",
-    405: "The server does not take this method here: choose another update mode, or check the address.",
-    409: "The server holds a resource with the same name: look for it there.",
+    403: "The token is valid but lacks a permission: allow it to read and write users.",
+    404: "The server has no such path: SCIM_BASE_URL usually ends with the version, such as /scim/v2.",
+    405: "The server does not support this method at this address: choose another update mode, or check the address.",
+    409: "Another resource on the server has the same name: search for it on the server.",
     429: "The server limits the rate: wait, and ask its operator for a higher limit.",
-    501: "The server does not offer this: choose another update mode.",
+    501: "The server does not support this operation: choose another update mode.",
 }
 
 

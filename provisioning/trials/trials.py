@@ -19,7 +19,7 @@ from provisioning.trials.steps import Steps
 
 # Seconds for all requests of one trial: an acceptable time for a page, and shorter than the lease of its lanes.
 BUDGET_SECONDS = 25.0
-# A trial that runs longer has lost its process.
+# A trial that runs longer than this counts as lost: its process has ended.
 _LOST_AFTER = timedelta(seconds=90)
 
 

@@ -1,1 +1,1 @@
-"""What became of events: attempts, verdicts, redeliveries, and charts over time."""
+"""Outcomes of events: attempts, verdicts, redeliveries, and charts over time."""

@@ -1,4 +1,4 @@
-"""What staff read before and after a redelivery: its outlook, and whether the events wait for their stream."""
+"""Texts for staff before and after a redelivery: the expected outcome, and whether the events wait for their stream."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ADVICE = {
     "then redeliver.",
     FailureClass.ACTION: "Read the log of the last attempt. Correct and deploy the action, then redeliver.",
     FailureClass.MISCONFIGURED: "Correct the settings of the action and deploy it, then redeliver.",
-    FailureClass.LOST: "Redeliver. If workers end again, read their logs.",
+    FailureClass.LOST: "Redeliver. If a worker ends again, read the logs of the workers.",
     FailureClass.MISSING: "The event cannot be sent again. Synchronize the stream to write the current users.",
 }
 _SETTLED = {
@@ -58,7 +58,7 @@ class Verdict:
 
 
 class ShowsVerdict(ObjectActionsAdmin[Row]):
-    """A page of an event on its way, with a heading in words, a verdict, the attempts, and folded details."""
+    """The page of a delivery or a dead letter: a heading, a verdict, the attempts, and collapsed details."""
 
     change_form_template = "admin/verdict.html"
     id_field = "event_id"
