@@ -44,6 +44,7 @@ test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL 
 
 test-deep: peers ## Run the full cases of which `make test` and `make test-peers` run samples, and the tests that take minutes
 	@TEST_DEPTH=deep $(PY) -m pytest -n 2 -q -m "(deep or sized) and not fault" --durations=10
+	@TEST_SERVERS_DURABLE=1 FAULT_ROUNDS=$(or $(ROUNDS),200) $(PY) -m pytest -q tests/faults/test_stream_processes.py -k random_kills
 
 test-peers: peers ## Run the tests against third-party programs; installs the programs
 	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 2 -q -m "not deep" tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
@@ -51,8 +52,8 @@ test-peers: peers ## Run the tests against third-party programs; installs the pr
 peers: dev ## Install the programs for `make test-peers`
 	@$(PY) -m config.launcher.peers
 
-test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
-	@$(PY) -m pytest -q tests/faults
+test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_MINUTES=5, FAULT_ROUNDS=3 random kills, FAULT_SEED repeats
+	@TEST_SERVERS_DURABLE=1 $(PY) -m pytest -q tests/faults --durations=10
 
 test-cluster: peers ## Run the tests on clusters of PostgreSQL and Redis whose servers are killed, frozen and cut off
 	@$(PY) -m pytest -q tests/cluster

@@ -15,6 +15,8 @@ import pytest
 
 from config.launcher.servers import VARIABLES, temporary_servers
 
+# Fault tests kill servers, whose durable commits must survive.
+_DURABLE_VARIABLE = "TEST_SERVERS_DURABLE"
 _servers = ExitStack()
 _started: list[str] = []
 
@@ -25,7 +27,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[st
     if "PYTEST_XDIST_WORKER" in os.environ or {"--collect-only", "--co", "--fixtures", "--markers"} & set(args):
         return
     _started.extend(name for name in VARIABLES if not os.environ.get(name))
-    os.environ.update(_servers.enter_context(temporary_servers()))
+    os.environ.update(_servers.enter_context(temporary_servers(durable=os.environ.get(_DURABLE_VARIABLE) == "1")))
 
 
 def pytest_report_header() -> str:

@@ -16,20 +16,33 @@ from django.db import connection
 
 from config.launcher.programs import redis_servers
 from tests.deadlines import eventually
+from tests.faults import programme
 from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
 
-# Tests without a server, and therefore part of `make test`.
-_PURE = "test_invariants.py"
+# Tests that break no server, and therefore part of `make test`.
+_HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, so that `make test` skips it."""
+    """Mark the tests that break servers, so that `make test` skips them; order them if the time is limited."""
     for item in items:
-        if item.path.parent == Path(__file__).parent and item.path.name != _PURE:
+        if item.path.parent == Path(__file__).parent and item.path.name not in _HARMLESS:
             item.add_marker(pytest.mark.fault)
+    if programme.limit_seconds() is not None:
+        items[:] = programme.shuffled(items, Path(__file__).parent)
+
+
+def pytest_report_header() -> str:
+    """Print how to repeat the random decisions of this run."""
+    return f"{programme.SEED_VARIABLE}={programme.seed()}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start no test after the time limit of the run."""
+    programme.skip_after_limit(item.session.stash)
 
 
 class RedisServer:

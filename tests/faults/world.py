@@ -30,9 +30,9 @@ from events.log.envelope import encode_envelope, event_source
 from foundation.ids import new_event_id
 from tests.conformance.web_process import WebProcess, web_process
 from tests.faults.invariants import Entry, History, Operation, Place, Reader
+from tests.faults.programme import seed
 
 ROOT = Path(__file__).resolve().parents[2]
-SEED_VARIABLE = "FAULT_SEED"
 _TENANTS_AT_ONCE = 12
 _WRITER_SECONDS = 150.0
 # Short times, so that a test can wait for them; everything else is as in production.
@@ -129,9 +129,8 @@ class World:
         self.directory = Path(tempfile.mkdtemp(prefix="faults-"))
         # An account that runs PostgreSQL must be able to traverse it.
         self.directory.chmod(0o711)
-        self.seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(2**32))
+        self.seed = seed()
         self.random = random.Random(self.seed)
-        print(f"{SEED_VARIABLE}={self.seed}")  # noqa: T201  (a failure is repeated with it)
         self._start_database()
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
         self._tenants: list[Seeded] = []
