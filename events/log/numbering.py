@@ -21,6 +21,7 @@ from django.db import connection as django_connection
 
 from events.hints import publish_hint
 from events.log.timelines import DURABLE_COMMIT, IS_REPLICATED, fence_of, follow_replication, hold
+from foundation import failpoints
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,10 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
         count = cursor.rowcount
         if count:
             position += count
+            failpoints.reach("numbering")
             cursor.execute(_MOVE_HEAD, {"tenant": tenant_id, "position": position, "recorded_at": recorded_at})
+    if count:
+        failpoints.reach("numbered")
     # Replication can end while a commit waits for it, so this is checked after the commit.
     if fence is not None and (fence.is_replicated or is_replicated):
         follow_replication(database, fence)

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from events.hooks import Hold, followers
+from foundation import failpoints
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +145,9 @@ def _drop_chunk(tenant_id: str, last: int) -> tuple[int, int] | None:
         chunk_end = min(row[0] + CHUNK, last)
         cursor.execute(_DROP, {**values, "after": row[0], "last": chunk_end})
         count, recorded_at = cursor.fetchone()
+        failpoints.reach("pruning")
         cursor.execute(_RAISE_FLOOR, {**values, "last": chunk_end, "recorded_at": recorded_at})
         if count != chunk_end - row[0]:
             logger.error("the log of %s had only %s of %s positions after %s", tenant_id, count, chunk_end - row[0], row[0])
+    failpoints.reach("pruned")
     return chunk_end, count

@@ -18,6 +18,7 @@ from events.record.documents import References, document_of, event_data
 from events.record.images import Image, referenced_keys
 from events.record.schemas import check_data
 from events.record.snapshots import LogIdentity, Snapshot, read_snapshots
+from foundation import failpoints
 from foundation.ids import new_event_id
 
 
@@ -85,7 +86,9 @@ def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datet
     if not marked:
         return 0
     rows = [row for kind, key in changes for row in prepared[kind.table].pop(key, ())]
+    failpoints.reach("recording")
     _insert(marked, rows)
+    failpoints.reach("recorded")
     for tenant_id in {row[1] for row in rows}:
         transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)
     return len(rows)

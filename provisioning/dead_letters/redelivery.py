@@ -10,9 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from events.models import Event
+from foundation import failpoints
 from identity.models import Staff
 from identity.services.failures import NotFound
-from provisioning import failpoints
 from provisioning.engine import lanes, nudges
 from provisioning.links.rows import head_position
 from provisioning.models import DeadLetter

@@ -16,13 +16,13 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from events.models import EventStream
+from foundation import failpoints
 from foundation.outbound.outcomes import OutboundError
 from foundation.outbound.session import outbound_session
 from foundation.timestamps import wire_time
 from identity.hosts import scheme
 from identity.mail.sending import send_mail
 from identity.models import Staff
-from provisioning import failpoints
 from provisioning.models import Alert
 from provisioning.webhooks.sending import USER_AGENT
 from provisioning.webhooks.signature import SecretRefused, signature

@@ -14,8 +14,8 @@ from functools import partial
 from django.conf import settings
 from django.db import transaction
 
+from foundation import failpoints
 from foundation.database.statements import execute, fetch_all, fetch_one, row_as
-from provisioning import failpoints
 from provisioning.engine import nudges
 from provisioning.models import FailureClass
 from provisioning.runs.outcomes import Claim

@@ -22,9 +22,9 @@ from typing import Any
 from django.conf import settings
 from django.db import OperationalError, connection
 
+from foundation import failpoints
 from foundation.database.sent_scripts import ScriptSender, script_sender
 from foundation.database.statements import Prepared
-from provisioning import failpoints
 from provisioning.engine import delivery_rows, lane_rows, lanes
 from provisioning.runs.outcomes import Claim, LeaseLost, Success
 

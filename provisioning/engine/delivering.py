@@ -8,9 +8,9 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from foundation import failpoints
 from foundation.database.statements import forget_plans
 from foundation.tenancy import tenant_bound
-from provisioning import failpoints
 from provisioning.actions.pace import NoTurn
 from provisioning.engine import breaker, lane_rows, lanes, nudges, stream_tallies
 from provisioning.engine.claim_ahead import Ahead, warn_of_discarded

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
+from foundation import failpoints
 from foundation.database.statements import execute, fetch_all, fetch_one
-from provisioning import failpoints
 from provisioning.engine import deletion_counting
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from typing import TypedDict
 from django.conf import settings
 from django.db import transaction
 
+from foundation import failpoints
 from foundation.database.statements import execute, run_script
-from provisioning import failpoints
 from provisioning.engine import breaker, delivery_rows, lane_rows
 from provisioning.engine.dispatch import NUDGE_GRACE_SECONDS
 from provisioning.engine.schedule import attempts_in_series, delay_before_next

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from provisioning import failpoints
+from foundation import failpoints
 from provisioning.runs.failures import ActionError, ConfigurationFailure, Misconfigured, TransientFailure
 from provisioning.synchronization import phases
 from provisioning.synchronization.findings import Finding, Outcome

@@ -25,6 +25,7 @@ from django.conf import settings
 
 from config.launcher import postgres, valkey
 from config.launcher.processes import Process, Program, wait_until_ready
+from config.schema.restoring import restore_schema
 from events.log.cursor import Cursor, CursorSealer
 from events.log.envelope import encode_envelope, event_source
 from foundation.ids import new_event_id
@@ -134,6 +135,8 @@ class World:
         self._start_database()
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
         self._tenants: list[Seeded] = []
+        with psycopg.connect(self.address()) as database:
+            restore_schema(database)
         self._run("manage.py", "migrate", "--verbosity", "0")
 
     @property
