@@ -12,6 +12,7 @@ from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 from tests.faults.worker import recorded
 
 SETTLED = {"delivered", "skipped", "superseded", "dead"}
+SETTLING = {"delivered", "skipped"}
 
 
 def is_settled(stream: EventStream) -> bool:
@@ -62,13 +63,28 @@ def assert_doubled_at_most(directory: Path, crashes: int) -> None:
     assert sum(count - 1 for count in counts.values()) <= crashes, counts.most_common(3)
 
 
+def assert_right_documents(stream: EventStream, directory: Path) -> None:
+    """Each event reached the destination as a change of its own document, never of another one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT event_id, root FROM events_event WHERE tenant_id = %s", [stream.tenant_id])
+        roots = dict(cursor.fetchall())
+    for line in recorded(directory):
+        assert line["key"] == roots[line["event"]], line
+
+
 def assert_books_agree(stream: EventStream) -> None:
-    """The attempts of each delivery are numbered without a gap, match its count, and each has an outcome."""
-    attempts: dict[int, list[int]] = {}
-    for delivery_id, number in Attempt.objects.filter(delivery__stream_id=stream.pk).values_list("delivery_id", "number"):
-        attempts.setdefault(delivery_id, []).append(number)
+    """The attempts of each delivery are numbered without a gap and match its count, and only the last one settles it.
+
+    An attempt after one that settled means that the outcome of a claim without a lease was stored.
+    """
+    attempts: dict[int, list[tuple[int, str]]] = {}
+    rows = Attempt.objects.filter(delivery__stream_id=stream.pk).order_by("number")
+    for delivery_id, number, outcome in rows.values_list("delivery_id", "number", "outcome"):
+        attempts.setdefault(delivery_id, []).append((number, outcome))
     for delivery in Delivery.objects.filter(stream_id=stream.pk):
-        assert sorted(attempts.get(delivery.pk, [])) == list(range(1, delivery.attempts + 1)), delivery.event_id
+        outcomes = attempts.get(delivery.pk, [])
+        assert [number for number, _ in outcomes] == list(range(1, delivery.attempts + 1)), delivery.event_id
+        assert not {outcome for _, outcome in outcomes[:-1]} & SETTLING, (delivery.event_id, outcomes)
 
 
 def assert_sound(stream: EventStream, directory: Path, *, crashes: int) -> None:
@@ -77,4 +93,5 @@ def assert_sound(stream: EventStream, directory: Path, *, crashes: int) -> None:
     assert_nothing_lost(stream, directory)
     assert_in_order(stream, directory)
     assert_doubled_at_most(directory, crashes)
+    assert_right_documents(stream, directory)
     assert_books_agree(stream)
