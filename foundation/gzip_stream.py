@@ -24,8 +24,9 @@ class Checksum:
 
 
 def piece(text: bytes) -> bytes:
-    """Return `text` compressed so that another piece or the end can follow: it ends on a byte boundary and refers to no earlier
-    data.
+    """Compress `text` so that another piece or the end can follow.
+
+    The result ends on a byte boundary and refers to no earlier data.
     """
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
     return compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)

@@ -1,4 +1,4 @@
-"""JSON values that may be stored: those that every reader of an event gets back unchanged. Pure."""
+"""Checks JSON values before they are stored: every reader of an event must get the same value. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Colored labels of states in lists, styled by class because the content security policy forbids inline styles.
 
-The text alone carries the meaning.
+The text alone, without the color, must be understandable.
 """
 
 from __future__ import annotations

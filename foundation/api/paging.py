@@ -79,7 +79,7 @@ class Order:
 
 
 class Reading(Protocol):
-    """How the rows of one list are read: its page first, then its total if the request asks for it."""
+    """How the rows of one list are read: its page first, then its total if the request has `include_totals`."""
 
     def page(self, rows: QuerySet[Any], order: Order, start: int, size: int) -> list[Any]: ...
     def total(self, rows: QuerySet[Any], order: Order) -> int: ...
@@ -127,7 +127,7 @@ def answer_list(
     order: Order = BY_CREATION,
     reading: Reading = _PLAIN,
 ) -> list[dict[str, Any]] | dict[str, Any]:
-    """Return the list in the form that the parameters ask for, each item with the fields that they ask for.
+    """Return the list in the form and with the fields that the parameters request.
 
     Raises `Refusal` for parameters that do not fit.
     """

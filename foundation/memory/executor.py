@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 _THREADS = (os.cpu_count() or 1) + 1
 
 
-# Threads for requests that wait for a password hash: a flood of logins delays neither tokens nor streams.
+# Threads for requests that wait for a password hash: a flood of logins must not delay tokens and streams.
 _WAITING_THREADS = 4
 
 

@@ -27,7 +27,7 @@ def redis_client(url: str, *, connect_seconds: float | None = None, answer_secon
 
 
 def async_redis_client(url: str, *, connect_seconds: float | None = None, waits_for_messages: bool = False) -> redis.asyncio.Redis:
-    """Return a client for an event loop with REDIS_TIMEOUT_SECONDS per command; one that waits for messages has no timeout."""
+    """Return a client for an event loop with REDIS_TIMEOUT_SECONDS per command. A client that waits for messages has no timeout."""
     return redis.asyncio.Redis.from_url(
         url,
         socket_timeout=None if waits_for_messages else settings.REDIS_TIMEOUT_SECONDS,

@@ -1,6 +1,6 @@
 """The only sender of outbound HTTP requests: a total deadline, a size limit, no redirects, and address rules against SSRF.
 
-The name is resolved once per connection, every address it has must be allowed, and the connection goes to the checked address,
+The name is resolved once per connection, every address of the name must be allowed, and the connection goes to the checked address,
 while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
 """
 
