@@ -1,4 +1,4 @@
-"""Selects the language of a response: among the languages with a catalogue, those that the tenant enables, by the user's preference.
+"""Selects the language of a response by the user's preference, among the enabled languages of the tenant that have a catalogue.
 
 Outside of `speaking` all texts are English: the admin, the management interface and the worker. Decision: docs/adr/0099.
 """

@@ -74,7 +74,7 @@ class Noting(_ModelAdmin[Row]):
 
 
 def _pressed(request: HttpRequest) -> str:
-    """Return the action that Django uses of several submitted ones: the one at `index`, otherwise the last."""
+    """Return the action that Django runs if a form submits several: the action at `index`, otherwise the last one."""
     names = request.POST.getlist("action")
     try:
         return names[int(request.POST.get("index", 0))]

@@ -115,7 +115,7 @@ def _connection_at(connection_id: str) -> Connection:
 
 
 def _discovered(tenant_id: str, strategy: str, options: dict[str, Any] | None) -> dict[str, Any]:
-    """Fetch what the provider publishes, before any row is locked. Sends no request for options that will be refused."""
+    """Fetch the metadata that the provider publishes, before any row is locked. Sends no request for options that will be refused."""
     if not options or strategy not in STRATEGIES or options_problem(strategy, options, is_database=False):
         return {}
     return discovered_metadata(tenant_id, strategy, options)

@@ -27,7 +27,7 @@ class IdentityEndpoint(Endpoint):
             "link_user_identity", "Link another user to this one", ("update:users",), 201, IDENTITIES, IdentityToLink, refuses=(404, 409)
         ),
         "destroy": Operation(
-            "unlink_user_identity", "Make a linked identity a user of its own", ("update:users",), 200, IDENTITIES, refuses=(404, 409)
+            "unlink_user_identity", "Make a linked identity a separate user", ("update:users",), 200, IDENTITIES, refuses=(404, 409)
         ),
     }
 

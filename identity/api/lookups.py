@@ -1,4 +1,4 @@
-"""Find the row that a path names. Error texts are those that clients know."""
+"""Find the row that a path names. Clients compare these error texts, so they must not change."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _wait_of(answer: Answer, attempt: int) -> float:
 
 
 def _entries(file: BinaryIO, name: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield first digits, record and count of each line, from the current place in the file."""
+    """Yield first digits, record and count of each line, from the current position in the file."""
     rest, at = b"", file.tell()
     while block := file.read(_BLOCK_BYTES):
         whole, mark, left = (rest + block).rpartition(b"\n")

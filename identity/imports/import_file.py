@@ -23,7 +23,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 class BadImportFile(ValueError):
-    """The file is neither a JSON array nor JSON lines; the message says where."""
+    """The file is not a JSON array and not JSON lines; the message names the position."""
 
 
 def read_rows(file: IO[bytes]) -> Iterator[Any]:

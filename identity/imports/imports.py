@@ -135,7 +135,7 @@ def _import_chunk(job: Job, connection: Connection, chunk: JobChunk) -> Counter[
 
 
 def _good_rows(job: Job, connection: Connection, chunk: JobChunk, counts: Counter[str]) -> list[NumberedRow]:
-    """Return the valid rows, and store the errors of the others."""
+    """Return the valid rows, and store the errors of the invalid rows."""
     first, rows = chunks.rows_of(chunk)
     has_usernames = takes_username(connection.options)
     good: list[NumberedRow] = []

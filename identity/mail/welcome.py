@@ -15,7 +15,7 @@ _MAIL = "welcome_email"
 
 
 def start_welcome(user: User, *, application: Mapping[str, Any] | None = None, language: str = "") -> Job | None:
-    """Return the job of the mail. None if the tenant has it off, if no mail server is configured, or if the user has no address.
+    """Return the job of the mail. None if the tenant has switched it off, if no mail server is configured, or if the user has no address.
 
     Call it in the transaction that creates the user.
     """

@@ -129,7 +129,7 @@ _SOCIAL: Mapping[str, Guide] = {
             "Create an app with the use case Facebook Login.",
             "Enter the callback address under Valid OAuth Redirect URIs.",
             "Request the permission email. Facebook does not say whether an address is verified, so none counts as verified.",
-            "Require App Secret under Advanced can stay on: every call carries the proof.",
+            "Require App Secret under Advanced can stay on: every call has the proof.",
         ),
         "https://developers.facebook.com/apps",
     ),

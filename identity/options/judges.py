@@ -1,4 +1,4 @@
-"""Checks of options by strategy. The app that logs users in registers them, so this app knows no protocol."""
+"""Registry of checks of options, by strategy. The app that logs users in registers the checks, so this app contains no protocol."""
 
 from __future__ import annotations
 

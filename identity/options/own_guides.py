@@ -1,4 +1,4 @@
-"""Guides of the strategies whose users the service itself asks: database, email and SMS. Pure."""
+"""Guides of the strategies whose users this service authenticates itself: database, email and SMS. Pure."""
 
 from __future__ import annotations
 

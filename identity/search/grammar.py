@@ -67,7 +67,7 @@ def _tree(text: str) -> Any:
 
 
 def _in_words(text: str, reason: str) -> str:
-    """Describe the place at which parsing failed. Only the message of `luqum` contains the position."""
+    """Describe the position at which parsing failed. Only the message of `luqum` contains the position."""
     found = _POSITION.findall(reason)
     if text.count('"') % 2 and (not found or text[int(found[-1])] == '"'):
         return "a quotation mark is not closed"

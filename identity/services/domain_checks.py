@@ -75,7 +75,7 @@ def reach_problem(*, tenant_id: str, domain_id: str) -> str:
 
 
 def issuer_of(body: bytes) -> str | None:
-    """Return the issuer in a discovery document, or None if the body is not such a document."""
+    """Return the issuer in a discovery document, or None for any other body."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

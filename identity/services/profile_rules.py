@@ -65,7 +65,7 @@ def _missing_attributes(connection: Connection, changes: Mapping[str, Any], *, i
 
 
 def check_password(connection: Connection, password: str, personal: Mapping[str, Any], *, user: User | None = None) -> None:
-    """Raise `PasswordTooWeak` if the connection refuses this new password. Every way to set a password calls it.
+    """Raise `PasswordTooWeak` if the connection refuses this new password. Every function that sets a password calls this check.
 
     `personal` is the profile; `user` is the existing user, if any. Imported hashes are not checked.
     """

@@ -26,7 +26,7 @@ _SUCCESS, _REDIRECT, _CLIENT_ERROR, _SERVER_ERROR = 200, 300, 400, 500
 
 @dataclass(frozen=True)
 class Bearer:
-    """Authenticates the service to a gateway: a token that lives for one minute, signed with a shared secret."""
+    """Authenticates the service to a gateway: a token that is valid for one minute, signed with a shared secret."""
 
     secret: bytes = field(repr=False)
     subject: str = ""

@@ -129,7 +129,7 @@ def is_declared(schema: Members, path: Path) -> bool:
 
 
 def secret_paths(node: Node, names: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield the path of each secret that the schema declares; `*` stands for an arbitrary name."""
+    """Yield the path of each secret that the schema declares; `*` means an arbitrary name."""
     if isinstance(node, Secret):
         yield path_of(names)
     elif isinstance(node, Members):

@@ -35,7 +35,7 @@ COMMON: dict[str, Node] = {
         " should_trust_email_verified_connection brute_force_protection disable_signup disable_self_service_change_password"
         " global_token_revocation_jwt_iss global_token_revocation_jwt_sub"
     ),
-    # The browser carries these to the provider, so they are public.
+    # The browser sends these values to the provider, so they are public.
     "upstream_params": _FRONT_CHANNEL,
     "authParams": Each(READABLE, is_plain_too=True, has_secret_names=True),
     "authParamsMap": Each(READABLE),
