@@ -1,7 +1,7 @@
 """Metrics that each process counts about event streams, named by the conventions of Prometheus.
 
 No metric has a label for a tenant, a client or an address: each value would be a series for ever, and would disclose one tenant's
-activity to another. `config.metrics` exposes them; `events.figures` has the values that only the database knows.
+activity to another. `config.metrics` exposes them; `events.figures` has the metrics whose values are in the database.
 """
 
 from __future__ import annotations

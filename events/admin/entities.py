@@ -27,7 +27,7 @@ _KINDS: dict[str, tuple[type[RecordedModel], str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Entity:
-    """An entity by its name, with the address of its page. Both are limited to what the account may see."""
+    """An entity by its name, with the address of its page. The permissions of the account limit both."""
 
     kind: str
     text: str

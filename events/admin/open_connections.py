@@ -164,7 +164,7 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
     """Return the text and the message level that report a test event."""
     unheard = f" {fate.silent_processes} processes did not answer in time." if fate.silent_processes else ""
     if not fate.arrivals:
-        reason = f"the filters of {fate.left_out} streams exclude every event" if fate.left_out else "no open stream"
+        reason = f"the filters of {fate.left_out} of its open streams exclude every event" if fate.left_out else "no open stream"
         return messages.WARNING, f"{client_name} got no test event: {reason}.{unheard}"
     times = ", ".join(f"{elapsed:.1f} ms" for elapsed in fate.written)
     reached = f"The test event reached {len(fate.written)} of {len(fate.arrivals)} open streams of {client_name}"

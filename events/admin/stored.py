@@ -106,7 +106,7 @@ class MarkAdmin(ReadOnlyAdmin[Mark]):
 
 
 class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStream]):
-    """Read-only here; provisioning replaces this registration with one that edits streams."""
+    """Read-only in this app. Provisioning replaces this registration with a page that edits streams."""
 
     grows = False
     list_display = ("name", "id", "destination_type", "status", "position", "held_since", "tenant")

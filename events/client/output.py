@@ -35,7 +35,7 @@ class Output:
         self._binary = getattr(stream, "buffer", None)
 
     def take(self, item: Item) -> None:
-        """Write an item: every item in the raw form, only events in the others."""
+        """Write an item: every item in the raw form, only events in the other forms."""
         if self._form == "raw":
             self._write(item.raw)
         elif isinstance(item, Message) and is_event(item):

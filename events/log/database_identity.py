@@ -45,7 +45,7 @@ class Difference:
 
 
 ADVICE = (
-    "If events may have been lost, run `manage.py events restored --all`: cursors given out before are refused, and clients "
+    "If events may have been lost, run `manage.py events restored --all`: earlier cursors are refused, and clients "
     "synchronize again. If nothing was lost, run `manage.py events restored --nothing-lost`."
 )
 

@@ -135,7 +135,7 @@ def on_numbered(callback: Callback) -> None:
 
 
 class Numberer:
-    """One daemon thread with its own connection that numbers the events of this process, and those that other processes left.
+    """One daemon thread with its own connection that numbers waiting events of this process and of processes that ended.
 
     Every second it also queries the outbox for tenants that wait. If a process dies between commit and numbering, the numberer of
     another process numbers its events.

@@ -72,7 +72,7 @@ def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
 def redact_events(tenant_id: str) -> int:
     """Rewrite the bodies of the tenant's connection events; return their number. Ids, positions and times stay.
 
-    Each event is updated by a statement of its own, so an interrupted run can be repeated.
+    Each event is updated in a separate statement, so an interrupted run can be repeated.
     """
     count = 0
     for key, found in redactions(tenant_id):

@@ -61,7 +61,7 @@ UPDATE events_head SET timeline = %(timeline)s WHERE timeline IS DISTINCT FROM %
 
 @dataclass
 class Fence:
-    """The timeline of one connection, which stays the same as long as the connection lives."""
+    """The timeline of one connection, which stays the same while the connection is open."""
 
     identity: Identity
     is_replicated: bool
@@ -122,7 +122,7 @@ def _noted(database: psycopg.Connection[Any]) -> Fence | None:
 def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, bool]:
     """Store the state of replication; return it, and whether the server was recovered to a chosen point."""
     with database.transaction(), database.cursor() as cursor:
-        # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, so do the numbered
+        # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, the numbered
         # events.
         cursor.execute(DURABLE_COMMIT)
         cursor.execute(_NOTE, _values(identity))

@@ -32,7 +32,7 @@ from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
-# The rings get most of the budget; pages serve replays, which come in waves.
+# The rings get most of the budget; pages serve replays, which occur in bursts.
 _PAGES_SHARE_OF_BUDGET = 8
 # Streams close within this share of the drain time; the rest is for their last bytes.
 _SPREAD_SHARE = 0.8

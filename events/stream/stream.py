@@ -1,8 +1,8 @@
 """One open stream: a position in its tenant's log, and the single writer of its connection.
 
 All output is written in order, so a heartbeat never names a position beyond the bytes before it. The stream's own coroutine
-writes or, while that waits at the end of the log, the tail that has read new entries. Other code only wakes the writer, asks it
-to end, or breaks a stuck write.
+writes. While the coroutine waits at the end of the log, the tail that has read new entries writes instead. Other code only wakes
+the writer, requests the end of the stream, or breaks a stuck write.
 """
 
 from __future__ import annotations

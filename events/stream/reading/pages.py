@@ -20,7 +20,7 @@ PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
 # Fewer than the pool's connections, so that replays cannot keep the tails from reading.
 REPLAYS_AT_ONCE = 4
-# Many readers ask for the same pages within seconds. Without a time limit, the pages of every replayed log would stay in memory
+# Many readers request the same pages within seconds. Without a time limit, the pages of every replayed log would stay in memory
 # until the budget is full.
 KEPT_SECONDS = 30.0
 
@@ -85,7 +85,7 @@ class _Kept:
 
 
 class SharedPages:
-    """Reads a few pages at a time, in the order of requests. Streams that ask for the same page share one read."""
+    """Reads a few pages at a time, in the order of requests. Streams that request the same page share one read."""
 
     def __init__(self, log: LogReader, *, limit: int) -> None:
         self._log = log
