@@ -1,4 +1,4 @@
-"""Named places where a test kills the process to prove that every step recovers. Inert unless `FAILPOINTS_DIR` is set."""
+"""Named points at which a test kills the process, to prove that every step recovers. No effect unless `FAILPOINTS_DIR` is set."""
 
 from __future__ import annotations
 

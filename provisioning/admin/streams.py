@@ -198,7 +198,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         rows.append(deletion_guards.guard_cells(stream))
         rows += [(Cell("Warning"), Cell(text)) for text in overlap_warnings(stream.tenant_id).get(stream.pk, [])]
         more = f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}"
-        return Panel("What waits and what failed", ("", "Now"), rows, more_url=more, more_text="All deliveries")
+        return Panel("Waiting and failed deliveries", ("", "Now"), rows, more_url=more, more_text="All deliveries")
 
     def create(self, request: HttpRequest, form: Any) -> EventStream:
         values = form.cleaned_data

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 
 class NotSent(Exception):
-    """The request was not sent, and neither was any write before it."""
+    """The request was not sent, and no earlier write was sent."""
 
 
 class ActionError(Exception):

@@ -14,7 +14,7 @@ Resource = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """One path with a value on the server that differs from the mapped value; None stands for no value."""
+    """One path with a value on the server that differs from the mapped value; None means no value."""
 
     path: str
     here: Any
