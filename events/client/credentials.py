@@ -44,7 +44,7 @@ class Credentials(Protocol):
 
 
 class Source:
-    """Base class that sends the token: as a bearer token, or with a DPoP proof by the key that the token is bound to."""
+    """Base class of the sources. Sends the token as a bearer token, or with a DPoP proof of the key to which the token is bound."""
 
     prover: Prover | None = None
 

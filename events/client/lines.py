@@ -32,7 +32,7 @@ _COLOURS = {
 
 
 def event_line(name: str, data: bytes, *, is_coloured: bool = False) -> str:
-    """Return the line of one event. Unexpected data is shown as far as possible; it raises no error."""
+    """Return the line of one event. Shows unexpected data as far as possible; never raises."""
     try:
         envelope = json.loads(data)["event"]
         time, content = str(envelope["time"]), envelope["data"]

@@ -19,9 +19,9 @@ class InvalidAddress(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One service: its public host name, which certificates contain, too, and the IP address or host that connections use.
+    """One service: its public host name, which its certificate contains, and the IP address or host to connect to.
 
-    `connect_to` bypasses DNS and so any proxy: the client connects to an origin directly under its public name.
+    `connect_to` bypasses DNS, and thereby any proxy: the client connects to one server directly, with the public name of the service.
     """
 
     scheme: str

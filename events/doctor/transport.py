@@ -41,9 +41,9 @@ def examine_http2(server: Server, connect_seconds: float) -> Finding:
             with context.wrap_socket(plain, server_hostname=server.host) as sock:
                 chosen = sock.selected_alpn_protocol()
     except OSError as error:
-        return warn("HTTP/2", f"the handshake that offers it failed: {type(error).__name__}", "Look at the proxy's log", alpn=None)
+        return warn("HTTP/2", f"the handshake that offers HTTP/2 failed: {type(error).__name__}", "Look at the proxy's log", alpn=None)
     if chosen == "h2":
-        return ok("HTTP/2", "offered too; every check here ran over HTTP/1.1", alpn=chosen)
+        return ok("HTTP/2", "offered, too; the checks of this command use HTTP/1.1", alpn=chosen)
     return ok("HTTP/2", "not offered, HTTP/1.1 is enough for a stream", alpn=chosen)
 
 

@@ -27,13 +27,13 @@ from events.log.server_identity import Identity, identity_of
 
 logger = logging.getLogger(__name__)
 
-# A commit is on the disk of the server, and of its synchronous standby if there is one. A stronger setting of the operator stays.
+# Makes a commit wait for the disk of the server and of its synchronous standby, if there is one. Keeps a stronger setting.
 DURABLE_COMMIT = """
 SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
 """
 # `remote_write` and weaker settings acknowledge a commit that no standby has on its disk.
 IS_REPLICATED = "(current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') IN ('on', 'remote_apply'))"
-# A recovery to a chosen point loses later commits, also if they had reached a standby.
+# A recovery to a chosen point loses later commits, even those that had reached a standby.
 _IS_RECOVERED_TO_A_POINT = """EXISTS (
     SELECT FROM pg_settings WHERE name LIKE 'recovery\\_target%%' AND setting <> ''
     AND name NOT IN ('recovery_target_action', 'recovery_target_inclusive', 'recovery_target_timeline')
@@ -123,7 +123,7 @@ def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, 
     """Store the state of replication; return it, and whether the server was recovered to a chosen point."""
     with database.transaction(), database.cursor() as cursor:
         # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, the numbered
-        # events.
+        # events survive, too.
         cursor.execute(DURABLE_COMMIT)
         cursor.execute(_NOTE, _values(identity))
         found = cursor.execute(_STATE, _values(identity)).fetchone()

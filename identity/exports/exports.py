@@ -34,7 +34,8 @@ def export_cursor(tenant_id: str) -> str:
 def exported_users(*, tenant_id: str, connection_id: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the documents of all users, oldest first, in pages of constant cost.
 
-    A user that changes meanwhile may appear in its old or new state. A stream from a cursor that was read before covers the change.
+    A user that changes meanwhile may appear in its old or new state. A stream from a cursor that was read before the export delivers the
+    change.
     """
     users = _users(tenant_id, connection_id)
     last = 0
