@@ -105,7 +105,7 @@ WORDS: dict[Case, Words] = {
     ),
     CibaCase.OTHER_USER: Words(
         _("This request is for another account"),
-        _("You logged in with an account that the request is not for. Open the link again, and log in with the right account."),
+        _("You logged in with a different account. Open the link again, and log in with the right account."),
         shows_description=False,
     ),
     RequestCase.TOO_MANY_REQUESTS: Words(

@@ -103,7 +103,7 @@ def person_of_passkey(login: Login) -> KnownPerson:
 def passkey_words() -> dict[str, str]:
     """Return the texts that the script shows if the browser used or created no passkey."""
     return {
-        "cancelled": _("No passkey was used: you cancelled, it took too long, or this device has none for this page. Try again."),
+        "cancelled": _("No passkey was used: you canceled, it took too long, or this device has none for this page. Try again."),
         "present": _("This device has a passkey for your account already."),
     }
 

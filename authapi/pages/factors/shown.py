@@ -55,7 +55,7 @@ def code_field(*, is_sent: bool) -> Field:
 def key_words() -> Mapping[str, str]:
     """Return the texts that the script shows if the browser used no key."""
     return {
-        "cancelled": _("No key was used: you cancelled, it took too long, or this device has none for this page. Try again."),
+        "cancelled": _("No key was used: you canceled, it took too long, or this device has none for this page. Try again."),
         "present": _("This key is set up for your account already."),
         "missing": _("This method needs a browser with JavaScript and support for security keys."),
     }
