@@ -1,4 +1,4 @@
-"""RSA keys for tests without the cost of generation: each is composed of two primes from a list. Any two of the 256 make another key."""
+"""RSA keys for tests without the cost of generation. Each key is composed of two of 256 primes. Each pair makes a different key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ generated_private_key = key_pairs.generate_private_key
 
 
 def composed_private_key() -> rsa.RSAPrivateKey:
-    """Return one of 32,640 keys of 2,048 bits. A process gets each of them once, in its own random order."""
+    """Return one of 32,640 keys of 2,048 bits. A process gets each key once, in a random order."""
     p, q = next(_pairs())
     d = rsa.rsa_recover_private_exponent(_EXPONENT, p, q)
     public = rsa.RSAPublicNumbers(_EXPONENT, p * q)
@@ -34,6 +34,6 @@ def replace_generation() -> None:
 def _pairs() -> Iterator[tuple[int, int]]:
     primes = [int(line, 16) for line in Path(__file__).with_name("primes.txt").read_text().split()]
     pairs = list(combinations(primes, 2))
-    # Not the shared random generator, which some tests seed.
+    # A separate random generator, because some tests seed the shared generator.
     random.SystemRandom().shuffle(pairs)
     return cycle(pairs)

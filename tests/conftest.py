@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: committed data that other tests do not see, because each test has its own tenant."""
+"""Fixtures of the whole suite. Tests commit their data, and each test has its own tenant, so other tests do not see the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.databases import migrated_test_database
 from tests.django_clients import spare_repetition
 from tests.factories.models.identity import ConnectionFactory, TenantFactory
 
-# The time to generate an example depends on the machine, not on the tested code.
+# The time that generating an example takes depends on the machine and not on the tested code.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("tests")
 
@@ -38,7 +38,7 @@ _LONGEST_NAME = 60
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a case by the beginning of a long value. Workers exchange the names, which must be equal in all of them."""
+    """Name a case by the beginning of a long value. Workers exchange the names, so the names must be equal in all workers."""
     if not isinstance(val, str | bytes) or len(val) <= _LONGEST_NAME:
         return None
     begin = val[:_LONGEST_NAME]
@@ -47,7 +47,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and tests from later garbage collections, as a process of the service does with the objects of its start."""
+    """Exclude modules and tests from later garbage collections, as a process of the service excludes the objects of its start."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create this worker's database always: pytest-django's own fixture creates it only for tests with its mark."""
+    """Create this worker's database always. The fixture of pytest-django creates it only for tests with a mark."""
     _make_database(request.config)
     yield
     with django_db_blocker.unblock():
@@ -80,7 +80,7 @@ def _make_database(config: pytest.Config) -> None:
 
 @receiver(connection_created)
 def _keep_for_the_next_request(connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Keep a connection open for the next request in long-lived threads; `_end_of_test` gives the reason."""
+    """Keep a connection of a long-lived thread open for its next request. `_end_of_test` gives the reason."""
     thread = threading.current_thread()
     if thread is threading.main_thread() or thread.name.startswith("authapi"):
         connection.close_at = None
@@ -88,14 +88,14 @@ def _keep_for_the_next_request(connection: BaseDatabaseWrapper, **_: Any) -> Non
 
 @pytest.fixture
 def committed_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Let the test commit, without a surrounding transaction and without a flush; a new tenant per test isolates it."""
+    """Let the test commit, without a surrounding transaction and without a flush. A new tenant per test isolates its data."""
     with django_db_blocker.unblock():
         yield
         _end_of_test()
 
 
 def _end_of_test() -> None:
-    """Keep the connection for the next test: opening one costs as much as most tests. A connection in a transaction is closed."""
+    """Keep the connection for the next test, because opening one costs as much as most tests. A connection in a transaction is closed."""
     held = connection.connection
     if held is None:
         return

@@ -1,7 +1,7 @@
-"""The databases of a run: the schema is created once, and every other database copies that one.
+"""The databases of a run. The schema is created in one database, and every other database is a copy of it.
 
-The copy without test connections exists as long as a process of the run. A killed run leaves its copy, and the next run on the
-same server removes it: a lock, which the server releases with its connection, shows whether a run is alive.
+The database with the schema, to which no test connects, exists as long as a process of the run. A killed run leaves it behind, and the
+next run on the same server removes it. A lock, which the server releases with its connection, shows whether a run is alive.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from psycopg import sql
 from config.schema.restoring import restore_schema
 
 _PREFIX = "test_migrated_"
-# The workers of a run find each other by this name.
+# The workers of a run use this name to find the common database.
 _TEMPLATE = _PREFIX + (os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16))
-# hashtext reduces a name to the 32 bits of a lock; the first number separates the two kinds of locks.
+# hashtext reduces a name to the 32 bits of a lock. The first number distinguishes the two kinds of locks.
 _LIVES, _MAKES = 1, 2
 
 
 @contextmanager
 def migrated_test_database() -> Iterator[None]:
     """Create the test database of this process, and remove it at the end."""
-    # Locks belong to a database; every process can connect to this one.
+    # A lock belongs to one database. Every process can connect to this database.
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
-        # A killed run may have left the database. If the other run is alive, this run stops here.
+        # A killed run may have left the database. If that run is still alive, this run stops here.
         _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
         with _connected_to(name):
@@ -45,7 +45,7 @@ def migrated_test_database() -> Iterator[None]:
 
 
 def create_migrated(server: psycopg.Connection, name: str) -> None:
-    """Create a database without any rows of tests; `server` is in autocommit mode."""
+    """Create a database without rows of tests. `server` must be in autocommit mode."""
     _execute(server, "CREATE DATABASE {} TEMPLATE {}", name, _TEMPLATE)
 
 
@@ -59,7 +59,7 @@ def _make_template(server: psycopg.Connection) -> None:
         with _connected_to(_TEMPLATE):
             connection.ensure_connection()
             restore_schema(connection.connection)
-            # If the dump does not match this checkout or the server, this runs all migrations.
+            # If the dump does not match this checkout or the server, this command runs all migrations.
             call_command("migrate", verbosity=0, interactive=False)
     finally:
         server.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [_MAKES, _TEMPLATE])
@@ -74,7 +74,7 @@ def _connected_to(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # PostgreSQL copies and drops a database only without open connections.
+        # PostgreSQL copies and drops a database only if no connection to it is open.
         connections.close_all()
         connection.settings_dict["NAME"] = usual
 
@@ -84,7 +84,7 @@ def _exists(server: psycopg.Connection, name: str) -> bool:
 
 
 def _remove_abandoned(server: psycopg.Connection) -> None:
-    """Drop the copies of runs whose processes have all ended."""
+    """Drop the databases of runs whose processes have all ended."""
     for (name,) in server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_PREFIX]).fetchall():
         (is_abandoned,) = server.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", [_LIVES, name]).fetchone() or (False,)
         if is_abandoned:

@@ -11,7 +11,7 @@ _TICK_SECONDS = 0.01
 
 
 def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause: float = 0.02) -> None:
-    """Return as soon as `condition()` is true; fail the test if it is not true after `seconds`."""
+    """Return as soon as `condition()` is true. Fail the test if it is not true after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -20,7 +20,7 @@ def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause:
 
 
 class OwnTime:
-    """The seconds in which this process could run. Time in which the machine runs other processes does not count."""
+    """The seconds in which this process could run, without the time in which the machine ran other processes."""
 
     def __init__(self) -> None:
         self._ticks = 0
@@ -38,7 +38,7 @@ class OwnTime:
 
 @contextmanager
 def own_time() -> Iterator[OwnTime]:
-    """Measure the processor time of the process during the block; it can be read during and after the block."""
+    """Measure the processor time of the process during the block. The value can be read during and after the block."""
     clock = OwnTime()
     clock._thread.start()
     try:

@@ -1,6 +1,6 @@
-"""The depth of a run: `make test` takes a sample where `make test-deep` takes everything.
+"""The depth of a run: `make test` tests a sample of the cases, and `make test-deep` tests all.
 
-A test that takes a sample has the mark `sized`, and one that only `make test-deep` runs has the mark `deep`.
+A test with a sample has the mark `sized`. A test that only `make test-deep` runs has the mark `deep`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def sized(usual: int, deep: int) -> int:
 
 
 def sample(things: Sequence[T], key: str, usual: int) -> Sequence[T]:
-    """Return all cases, or `usual` of them: different ones for each `key`, and the same in every run."""
+    """Return all cases in a deep run. Otherwise return `usual` of them, which differ by `key` and are the same in every run."""
     start = sum(map(ord, key)) % len(things)
     return things if IS_DEEP else [*things[start:], *things[:start]][:usual]

@@ -1,7 +1,7 @@
 """A pytest plugin that distributes the tests to the workers of `-n`: tests with a shared start stay together, and long tests come first.
 
-xdist alone distributes files, those with most tests first. Then every file of a folder starts the folder's servers again, and the
-few tests that take a minute each come last, while other workers are idle.
+Without the plugin, xdist distributes files, starting with the files that have the most tests. Every file of a folder would then start
+the folder's servers again, and the few tests that take a minute each would run last, while other workers are idle.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-# One `make up` serves all tests of these folders.
+# All tests of these folders use one `make up`.
 _TOGETHER = ("tests/journeys",)
 # Every test runs once per server, as `test_name[server]` or `test_name[server-more]`.
 _PER_SERVER = ("tests/conformance", "tests/peers/accounts")
-# The longest tests. Two that start a whole service are not adjacent, so that they do not slow each other down.
+# The longest tests. Two tests that start a whole service are not adjacent, so that they do not slow each other down.
 _FIRST = (
     "tests/journeys",
     "tests/identity/test_deletions.py",
@@ -56,7 +56,7 @@ class SharedStarts(LoadFileScheduling):  # type: ignore[misc]  # xdist declares 
 
 
 def unit_of(nodeid: str) -> str:
-    """Return the unit that one worker runs as a whole: a file, a folder, or one server's part of a folder."""
+    """Return the unit that one worker runs as a whole: a file, a folder, or the tests of one server in a folder."""
     file, _, name = nodeid.partition("::")
     folder = file.rpartition("/")[0]
     if folder in _TOGETHER:

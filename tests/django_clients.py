@@ -1,8 +1,8 @@
-"""Test clients of Django that share work which every client and every request would otherwise repeat.
+"""Test clients of Django that share work that every client and every request would otherwise repeat.
 
-Each client has its own handler, whose first request creates all middleware; the middleware of static files then reads the state
-of every static file. Each request copies the context of every template, and a page of the admin has hundreds: one per widget and
-included part. A process of the service does neither.
+Each client of Django has its own handler, whose first request creates all middleware. The middleware of static files then reads the
+state of every static file. Each request copies the context of every template, and a page of the admin has hundreds of templates: one per
+widget and included part. A process of the service does not repeat this work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.template import Context, RequestContext, Template
 from django.test import client
 from django.test.utils import ContextList
 
-# Settings that the middleware reads at its creation: a test that changes one of them gets its own middleware.
+# Settings that the middleware reads when it is created. A test that changes one of them gets its own middleware.
 _READ_AT_START = ("MIDDLEWARE", "DEBUG", "FORCE_SCRIPT_NAME", "SESSION_ENGINE", "SECURE_", "STATIC", "WHITENOISE_")
 _PARTS = ("_view_middleware", "_template_response_middleware", "_exception_middleware", "_middleware_chain")
 _made: dict[str, dict[str, Any]] = {}
@@ -37,7 +37,7 @@ def _load(handler: BaseHandler, is_async: bool = False) -> None:  # noqa: FBT002
 
 
 def _store(store: dict[str, Any], signal: Any, sender: Any, template: Template, context: Context, **_: Any) -> None:
-    # Widgets have a plain context; a parent template and an included part have the context of their page.
+    # Widgets have a plain context. A parent template and an included part have the context of their page.
     if isinstance(context, RequestContext) and store.get("page") is not context:
         store["page"] = context
         store.setdefault("context", ContextList()).append(copy(context))

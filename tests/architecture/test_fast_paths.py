@@ -1,6 +1,6 @@
-"""Fast paths are isolated modules. The first line of each says that it is a fast path and names its figure.
+"""Fast paths are isolated modules. The first line of each docstring says that the module is a fast path and names a figure.
 
-The manual lists each of them with a test that compares it with the plain path.
+The manual lists each fast path with a test that compares it with the plain path.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from identity.purging import coverage, path_to_tenant
 from provisioning.models import ActionSecret
 
 OWN_APPS = ("identity", "authapi", "events", "provisioning", "config")
-# Tables of Django. Permissions and content types belong to the platform. The tenant of a session is in its data, where the purge reads it.
+# Tables of Django. Permissions and content types are platform-wide. The purge reads the tenant of a session from its data.
 PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "sessions.Session"}
 
 
@@ -19,11 +19,11 @@ def test_every_table_is_purged_or_declared_platform_wide() -> None:
     assert forgotten == set(), "name it in the `cover` call of its app"
 
 
-def test_a_platform_wide_table_belongs_to_no_tenant() -> None:
+def test_a_platform_wide_table_has_no_tenant_column() -> None:
     assert [model.__name__ for model in coverage().platform_wide if path_to_tenant(model) is not None] == []
 
 
-def test_only_the_audit_log_outlives_a_tenant() -> None:
+def test_only_the_audit_log_is_kept_after_a_tenant_is_purged() -> None:
     assert [model.__name__ for model in coverage().outliving] == ["AuditEntry"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "docs" / "security.md"
 _NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
-# Text of a row without a test: the service does not offer the feature.
+# The text of a row without a test. It says that the service does not offer the feature.
 _UNSERVED = ("not served", "offered to clients")
 
 
@@ -28,7 +28,7 @@ def names_in(path: str) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def test_every_row_names_existing_tests_or_says_that_the_feature_is_not_served() -> None:
+def test_every_row_names_existing_tests_or_says_that_the_service_lacks_the_feature() -> None:
     missing = []
     for *_, held in rows():
         named = _NAMED.findall(held)
@@ -37,7 +37,7 @@ def test_every_row_names_existing_tests_or_says_that_the_feature_is_not_served()
     assert missing == []
 
 
-def test_the_lists_are_as_long_as_the_chapters() -> None:
+def test_each_list_has_one_row_for_every_requirement_of_its_chapter() -> None:
     text = LIST.read_text()
     chapters = {"9.1": 3, "9.2": 4, "10.1": 2, "10.2": 3, "10.3": 5, "10.4": 16, "10.5": 5, "10.6": 2, "10.7": 3}
     for section, count in chapters.items():

@@ -69,7 +69,7 @@ def test_every_exception_gives_a_reason_and_still_exceeds_a_ceiling() -> None:
     assert [name for name, reason in LARGER.items() if not reason.endswith(".") or len(reason.split()) < 5] == []
 
 
-def test_lower_ceilings_find_violations() -> None:
+def test_the_size_checks_find_violations_of_lower_ceilings() -> None:
     assert too_long_files(250)
     assert too_long_functions(30)
     assert too_full_folders(12, 25)

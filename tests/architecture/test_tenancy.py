@@ -1,4 +1,4 @@
-"""Places that read rows of every tenant. The table lists each of them with its reason; there are no others."""
+"""Functions that read rows of every tenant. A table lists all of them, each with its reason."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def uses() -> Counter[tuple[str, str]]:
     return Counter(use for name, text in texts.items() for use in uses_in(name, text))
 
 
-def test_code_reads_rows_of_every_tenant_only_where_the_table_says_and_as_often() -> None:
+def test_only_functions_in_the_table_read_rows_of_every_tenant() -> None:
     assert uses() == {place: count for place, (count, _) in ALLOWED.items()}
 
 
-def test_a_second_use_in_an_allowed_function_is_counted() -> None:
+def test_a_second_read_in_a_listed_function_is_a_violation() -> None:
     function = "    def b(self):\n        return X.all_tenants.all(), Y.all_tenants.get()\n"
     text = f"class A:\n{function}\n\ndef c():\n    return Z._base_manager\n"
     assert Counter(uses_in("m.py", text)) == {("m.py", "A.b"): 2, ("m.py", "c"): 1}

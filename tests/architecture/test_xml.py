@@ -36,7 +36,7 @@ def test_no_module_outside_the_package_imports_an_xml_library() -> None:
     assert [name for name, names in outside.items() if any(each.startswith(STANDARD_PARSERS) for each in names)] == []
 
 
-def test_one_module_verifies_one_signs_and_one_decrypts() -> None:
+def test_one_module_verifies_xml_one_module_signs_it_and_one_module_decrypts_it() -> None:
     for library, modules in KNOWN_TO.items():
         users = {
             Path(name).name
@@ -46,8 +46,8 @@ def test_one_module_verifies_one_signs_and_one_decrypts() -> None:
         assert users == modules
 
 
-def test_one_function_creates_parsers() -> None:
-    """Only `parsing.parse` creates a parser. The other modules build their trees or get them from it."""
+def test_one_function_creates_all_parsers() -> None:
+    """Only `parsing.parse` creates a parser. The other modules build their trees themselves or call `parsing.parse`."""
     makers = {"XMLParser", "XMLPullParser", "HTMLParser", "fromstring", "XML", "HTML", "iterparse", "parse", "XMLSchema", "XSLT", "XMLID"}
     used = {
         (name, node.attr)

@@ -60,7 +60,7 @@ async def exchanged(
     query: str = "",
     named: Mapping[str, str] | None = None,
 ) -> Received:
-    """Do the same as `send`, on the event loop of the caller."""
+    """Do the same as `send`, on the caller's event loop."""
     lines = [("host", host), *(headers or {}).items(), *repeated]
     pairs = [(name.lower().encode(), value.encode()) for name, value in lines]
     scope: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A browser without a screen: it keeps cookies per host, follows redirects only on request, and fills in forms."""
+"""A browser without a screen. It keeps cookies per host, follows redirects only on request, and fills in forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that prove possession of their key (RFC 9449), and attackers that try to."""
+"""Clients that prove possession of their key (RFC 9449), and attackers without the key."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Prover:
         return thumbprint_of(self.jwk)
 
     def proof(self, method: str, address: str, *, token: str = "", header: dict[str, Any] | None = None, **changes: Any) -> str:
-        """Return a valid proof for a request, with changed claims; None removes a claim."""
+        """Return a valid proof for a request, with changed claims. None removes a claim."""
         claims = {"jti": secrets.token_urlsafe(12), "htm": method, "htu": address, "iat": int(time.time())}
         if token:
             claims["ath"] = encoded(hashlib.sha256(token.encode()).digest())
@@ -91,7 +91,7 @@ class Prover:
         return f"{signed}.{encoded(signature(self.key, self.algorithm, signed.encode()))}"
 
     def proven(self, send: Callable[[], Received]) -> Received:
-        """Send a request, and again with the nonce that a refusal names (RFC 9449, 8)."""
+        """Send a request, and send it again with the nonce that a refusal names (RFC 9449, 8)."""
         answer = send()
         named = answer.headers.get("dpop-nonce", "")
         if answer.status in (400, 401) and named and named != self.nonce:
@@ -102,7 +102,7 @@ class Prover:
 
 
 def settle_memory() -> None:
-    """Let the Redis of this process appear to have stored used proofs for a long time, so that proofs need no nonce by default."""
+    """Make the Redis of this process appear to have stored used proofs for a long time, so that proofs need no nonce by default."""
     used = replays.used_proofs()
     used._redis.set(used._name, f"{int(time.time()) - 1000}.{secrets.token_hex(4)}")
     used._known = None

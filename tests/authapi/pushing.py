@@ -23,7 +23,7 @@ class Pusher:
     secret: str
 
     def form(self, **changes: Any) -> dict[str, Any]:
-        """Return the fields of a valid request with changes; None removes a field."""
+        """Return the fields of a valid request with changes. None removes a field."""
         fields = {
             "client_id": self.client.client_id,
             "client_secret": self.secret,
@@ -38,7 +38,7 @@ class Pusher:
         return post(PAR, self.tenant, self.form(**changes), headers=headers, as_json=as_json)
 
     def handle(self, **changes: Any) -> str:
-        """Push a valid request; return its handle."""
+        """Push a valid request, and return its handle."""
         answer = self.push(**changes)
         assert answer.status == 201, answer.body
         return str(answer.json()["request_uri"])

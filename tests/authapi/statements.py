@@ -1,4 +1,4 @@
-"""The statements that one exchange at the token endpoint sends, without those that only fill caches."""
+"""The SQL statements of one exchange at the token endpoint, without the statements that only fill caches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from authapi.token_request import TokenRequest
 from identity.models import Tenant
 from tests.factories.authapi import Registered, host_of
 
-# Each process reads these once a second, and no request reads them in between.
+# Each process reads these rows once a second in the background, and requests do not read them.
 _REMEMBERED = (
     "authapi_signingkey",
     "identity_customdomain",
@@ -23,7 +23,7 @@ _REMEMBERED = (
 
 
 def statements_of(tenant: Tenant, registered: Registered, form: dict[str, Any]) -> list[str]:
-    """Exchange at the engine, for an authenticated client; return the first word of each statement."""
+    """Run an exchange in the engine for an authenticated client. Return the first word of each statement."""
     request = TokenRequest(host=host_of(tenant), address="192.0.2.1", headers={}, form=form)
     with CaptureQueriesContext(connection) as queries:
         server().exchange(request, registered.client)

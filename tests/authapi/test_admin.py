@@ -1,4 +1,4 @@
-"""The admin of this app: every model is shown, no secret is, and actions use the services."""
+"""The admin of this app: it shows every model and no secret, and its actions use the services."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECRETS = {
 
 @pytest.fixture
 def site() -> PagesSite:
-    """Return the complete site, because pages of this app link to rows of the other one."""
+    """Return the complete site, because pages of this app link to rows of other apps."""
     built = PagesSite()
     register_identity(built)
     register(built)
@@ -46,8 +46,8 @@ def pages_of(site: PagesSite) -> list[Any]:
     return [page for model, page in site._registry.items() if model._meta.app_label == "authapi"]
 
 
-# Staff read the audit log, which contains more than its lines for clients. Metadata of providers and tests are shown at their connection,
-# and a refused message at its line of the sign-in log. Themes and pictures are on the branding page, and texts on the page of texts.
+# Models on other pages: administrative lines are in the audit log, metadata of providers and tests are at their connection, and refused
+# messages are at their line of the sign-in log. Themes and pictures are on the branding page, and texts on the page of texts.
 SHOWN_ELSEWHERE = {
     AdministrativeLine,
     BrandingPicture,
@@ -81,7 +81,7 @@ def test_pages_of_codes_and_tokens_cannot_be_searched(site: PagesSite) -> None:
             assert not page.search_fields
 
 
-def test_the_pages_pass_the_checks_of_django(site: PagesSite) -> None:
+def test_the_pages_pass_the_system_checks_of_django(site: PagesSite) -> None:
     assert [error for page in pages_of(site) for error in page.check()] == []
 
 

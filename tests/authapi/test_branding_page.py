@@ -37,9 +37,7 @@ def previewed(browser: Browser, **changes: Any) -> Any:
     return browser.post(PREVIEW, form_of(browser, **changes), headers={"accept": "application/json"}).json()
 
 
-def test_the_form_of_a_new_tenant_shows_the_branding_of_its_pages_and_saving_it_changes_nothing_else(
-    browser: Browser, tenant: Tenant
-) -> None:
+def test_saving_the_unchanged_form_of_a_new_tenant_keeps_the_branding_of_its_pages(browser: Browser, tenant: Tenant) -> None:
     assert browser.post(PAGE, form_of(browser)).status_code == 302
     row = theme_of(tenant.pk)
     assert row is not None
@@ -66,7 +64,7 @@ def test_a_saved_form_changes_the_pages_and_is_logged(browser: Browser, tenant: 
         assert rule in css
     noted = AuditEntry.objects.filter(tenant_id=tenant.pk, act="Save branding")
     assert set(noted.values_list("object_type", flat=True)) == {"authapi.brandingtheme", "authapi.tenantsettings"}
-    # When an optional color is empty, the default applies again.
+    # The default applies again when an optional color is cleared.
     browser.post(PAGE, form_of(browser, colors__base_focus_color=""))
     row = theme_of(tenant.pk)
     assert row is not None
@@ -119,7 +117,7 @@ def test_a_theme_from_the_interface_keeps_the_members_that_the_form_does_not_sho
 
 
 @pytest.mark.parametrize("kind", ["logo", "favicon", "background"])
-def test_an_uploaded_picture_is_shown_at_once_and_other_input_stays(browser: Browser, tenant: Tenant, kind: str) -> None:
+def test_an_uploaded_picture_is_shown_at_once_and_other_input_is_kept(browser: Browser, tenant: Tenant, kind: str) -> None:
     sent = form_of(browser, upload=kind, colors__primary_button="#0b6e4f") | {f"file_{kind}": SimpleUploadedFile("x.html", encoded())}
     del sent["save"]
     answer = browser.post(PAGE, sent)
@@ -149,18 +147,18 @@ def test_an_invalid_picture_file_is_refused_beside_its_field(browser: Browser, t
     assert not BrandingPicture.objects.of(tenant.pk).exists()
 
 
-def test_an_upload_for_an_unknown_place_is_refused(browser: Browser, tenant: Tenant) -> None:
+def test_an_upload_for_an_unknown_kind_of_picture_is_refused(browser: Browser, tenant: Tenant) -> None:
     assert browser.post(PAGE, form_of(browser, upload="../x")).status_code == 404
 
 
-def test_an_address_replaces_an_uploaded_logo(browser: Browser, tenant: Tenant) -> None:
+def test_a_url_replaces_an_uploaded_logo(browser: Browser, tenant: Tenant) -> None:
     upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded())
     browser.post(PAGE, form_of(browser, logo_url="https://cdn.example.test/logo.png"))
     assert branding_of(tenant.pk)["logo_url"] == "https://cdn.example.test/logo.png"
     assert not BrandingPicture.objects.of(tenant.pk).exists()
 
 
-def test_the_picture_of_another_tenant_is_not_served_here(browser: Browser) -> None:
+def test_a_host_does_not_serve_the_picture_of_another_tenant(browser: Browser) -> None:
     stored = upload_picture(tenant_id=new_tenant().pk, kind="logo", sent=encoded())
     assert browser.get(f"{PAGE}pictures/{stored.path.rpartition('/')[2]}").status_code == 404
 
@@ -179,14 +177,14 @@ def test_a_preview_shows_unsaved_values_and_saves_nothing(browser: Browser, tena
     assert theme_of(tenant.pk) is None
 
 
-def test_a_preview_without_script_leads_to_the_same_page(browser: Browser) -> None:
+def test_a_preview_without_script_opens_the_same_page(browser: Browser) -> None:
     answer = browser.post(PREVIEW, form_of(browser))
     assert answer.status_code == 302
     assert browser.get(answer.headers["Location"]).status_code == 200
 
 
 @pytest.mark.parametrize(("mode", "kept", "dropped"), [("light", "light", "dark"), ("dark", "dark", "light")])
-def test_a_preview_applies_the_style_sheets_for_its_own_color_mode(browser: Browser, mode: str, kept: str, dropped: str) -> None:
+def test_a_preview_applies_only_the_style_sheets_of_its_color_mode(browser: Browser, mode: str, kept: str, dropped: str) -> None:
     found = previewed(browser, **{"preview-mode": mode})
     style = browser.get(f"{STYLE}?{found['address'].partition('?')[2]}").content.decode()
     assert "prefers-color-scheme" not in style
@@ -216,7 +214,7 @@ def test_a_preview_of_invalid_values_names_them(browser: Browser) -> None:
     assert "script-src" not in framed.headers["Content-Security-Policy"]
 
 
-def test_a_preview_address_that_this_admin_did_not_create_shows_the_stored_branding(browser: Browser, tenant: Tenant) -> None:
+def test_a_preview_url_that_this_admin_did_not_create_shows_the_stored_branding(browser: Browser, tenant: Tenant) -> None:
     stranger = browser_of(new_staff(new_tenant()))
     foreign = previewed(stranger, colors__primary_button="#0b6e4f")["address"].partition("=")[2]
     for text in (foreign, foreign[:-1], "x", ""):
@@ -245,7 +243,7 @@ def test_a_reset_asks_for_confirmation(browser: Browser, tenant: Tenant) -> None
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Reset branding").exists()
 
 
-def test_an_auditor_can_view_and_preview_but_not_change(tenant: Tenant) -> None:
+def test_an_auditor_can_view_and_preview_the_branding_but_not_change_it(tenant: Tenant) -> None:
     auditor = browser_of(new_staff(tenant, AUDITOR))
     page = auditor.get(PAGE).content.decode()
     assert 'name="save"' not in page
@@ -266,7 +264,7 @@ def test_a_role_without_the_permission_cannot_open_the_page(tenant: Tenant) -> N
     assert operator.get(PAGE).headers["Location"].startswith(reverse("admin:login"))
 
 
-def test_a_page_shows_and_saves_only_the_tenant_of_the_account(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_shows_and_saves_only_the_tenant_of_the_staff_account(browser: Browser, tenant: Tenant) -> None:
     other = new_tenant()
     create_theme(tenant_id=other.pk, values=with_value(default_theme(), ("colors", "primary_button"), "#0b6e4f"))
     assert "#0b6e4f" not in browser.get(PAGE).content.decode()

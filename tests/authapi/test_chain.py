@@ -1,4 +1,4 @@
-"""The steps before a hot endpoint, when the endpoint fails or the client disconnects."""
+"""The steps before a hot endpoint, also when the endpoint fails or the client disconnects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def failing(error: Exception) -> Callable[[Call], Answer]:
         (InvalidScopeError(), 400, "invalid_scope", "invalid scope"),
     ],
 )
-def test_every_failure_is_answered_with_a_row_of_the_table(
+def test_every_failure_is_answered_with_a_row_of_the_failure_table(
     tenant: Tenant, error: Exception, status: int, code: str, description: str
 ) -> None:
     application = hot_endpoint(failing(error), name="probe", methods=("GET",))
@@ -62,7 +62,7 @@ def test_repeated_lines_of_a_header_are_joined_to_one_list(tenant: Tenant, setti
         return Answer(200, b"")
 
     application = hot_endpoint(endpoint, name="probe", methods=("GET",))
-    # Each of two proxies adds a line. The address of the client is the one before the first proxy.
+    # Each of two proxies adds a line. The address of the client is the one that the first proxy added.
     lines = (
         ("X-Forwarded-For", "198.51.100.7"),
         ("X-Forwarded-For", "192.0.2.9"),

@@ -34,7 +34,7 @@ def test_a_client_with_basic_authentication_may_send_its_secret_percent_encoded(
 
 
 @pytest.mark.parametrize("registered_for", ["client_secret_post", "client_secret_basic"])
-def test_a_method_other_than_the_registered_one_is_refused(tenant: Tenant, registered_for: str) -> None:
+def test_an_authentication_method_other_than_the_registered_one_is_refused(tenant: Tenant, registered_for: str) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method=registered_for)
     if registered_for == "client_secret_post":
         form, headers = form_of(tenant, registered, client_secret=None), basic(registered.client_id, registered.secret)
@@ -44,19 +44,19 @@ def test_a_method_other_than_the_registered_one_is_refused(tenant: Tenant, regis
     assert (answer.status, answer.json()) == (401, {"error": "access_denied", "error_description": "Unauthorized"})
 
 
-def test_two_methods_in_one_request_are_an_invalid_request(tenant: Tenant) -> None:
+def test_two_authentication_methods_in_one_request_are_an_invalid_request(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     answer = ask_token(tenant, form_of(tenant, registered), headers=basic(registered.client_id, registered.secret))
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("credential", ["Basic", "Basic !!!", "Basic " + base64.b64encode(b"no-colon").decode(), "Basic /w=="])
-def test_an_invalid_basic_header_is_unauthorized(tenant: Tenant, credential: str) -> None:
+def test_an_invalid_basic_header_gets_401(tenant: Tenant, credential: str) -> None:
     answer = ask_token(tenant, {"grant_type": "client_credentials"}, headers={"Authorization": credential})
     assert answer.status == 401
 
 
-def test_failures_of_one_address_lead_to_429_and_valid_clients_at_the_address_are_still_served(tenant: Tenant, settings: Any) -> None:
+def test_failures_of_an_address_lead_to_429_and_valid_clients_at_the_address_are_still_served(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 3
     registered = granted_client(tenant)
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)

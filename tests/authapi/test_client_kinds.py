@@ -37,7 +37,7 @@ def errors_of(answer: Any) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in answer.context["adminform"].form.errors.items()}
 
 
-def test_the_page_asks_for_the_kind_first_and_explains_each_in_one_sentence(browser: Browser) -> None:
+def test_the_page_asks_for_the_kind_first_and_explains_each_kind_in_one_sentence(browser: Browser) -> None:
     content = browser.get(ADD).content.decode()
     for kind in KINDS.values():
         assert f'href="?kind={kind.name}"' in content
@@ -105,7 +105,7 @@ def test_wrong_input_is_refused_at_its_field(browser: Browser, tenant: Tenant, k
     assert not Client.objects.of(tenant.pk).exists()
 
 
-def test_a_program_gets_its_first_api_with_the_client(browser: Browser, tenant: Tenant) -> None:
+def test_a_machine_client_gets_its_first_api_in_the_same_form(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=ORDERS, scopes=[{"value": "read:orders", "description": ""}])
     assert set(errors_of(add(browser, "machine", name="Robot", api=api.pk, scopes="write:orders"))) == {"scopes"}
     assert not Client.objects.of(tenant.pk).exists()
@@ -123,21 +123,21 @@ def test_the_management_api_is_offered_before_its_row_exists(browser: Browser, t
     assert (grant.api_resource.is_system, grant.scopes) == (True, ["read:users"])
 
 
-def test_a_tenant_without_a_domain_is_told_to_add_one(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_tells_a_tenant_without_a_domain_to_add_one(browser: Browser, tenant: Tenant) -> None:
     CustomDomain.objects.of(tenant.pk).delete()
     found = errors_of(add(browser, "machine", name="Robot", api="management", scopes="read:users"))
     assert found == {"api": ["Add a domain to the tenant first. The identifier of the management API contains it."]}
     assert not Client.objects.of(tenant.pk).exists()
 
 
-def test_the_api_of_another_tenant_is_neither_offered_nor_granted(browser: Browser, tenant: Tenant) -> None:
+def test_the_api_of_another_tenant_is_not_offered_or_granted(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=new_tenant().pk, identifier=ORDERS, name="Orders elsewhere")
     assert "Orders elsewhere" not in browser.get(ADD, {"kind": "machine"}).content.decode()
     assert set(errors_of(add(browser, "machine", name="Robot", api=api.pk))) == {"api"}
     assert not ClientGrant.objects.of(tenant.pk).exists()
 
 
-def test_without_the_permission_to_grant_the_form_of_a_program_has_no_api(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_form_of_a_machine_client_has_no_api_without_the_permission_to_grant(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=ORDERS)
     take_from_administrators(monkeypatch, "authapi.add_clientgrant")
     browser = browser_of(new_staff(tenant))
@@ -148,13 +148,13 @@ def test_without_the_permission_to_grant_the_form_of_a_program_has_no_api(tenant
 
 
 @pytest.mark.parametrize("role", ["auditor", "provisioning_operator"])
-def test_only_administrators_see_the_choice(tenant: Tenant, role: str) -> None:
+def test_only_administrators_see_the_choice_of_a_kind(tenant: Tenant, role: str) -> None:
     browser = browser_of(new_staff(tenant, role))
     assert browser.get(ADD).status_code == 403
     assert add(browser, "machine", name="Robot").status_code == 403
 
 
-def test_a_new_application_leads_to_the_next_step(browser: Browser, tenant: Tenant) -> None:
+def test_creating_an_application_redirects_to_the_next_step(browser: Browser, tenant: Tenant) -> None:
     answer = add(browser, "web", name="Web", callbacks=CALLBACK)
     paste = reverse("admin:authapi_client_change", args=(only(tenant).pk,)) + "?tab=paste-into-your-application"
     assert f'href="{paste}"' in answer.content.decode()

@@ -1,4 +1,4 @@
-"""Clients in the admin: one form with the rules of the management interface, and a secret that is shown once and not stored."""
+"""Clients in the admin: one form with the rules of the management interface, and a secret that is shown once and stored as a digest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser(tenant: Tenant) -> Browser:
 
 
 PASTE = {"tab": "paste-into-your-application"}
-# The form with every field, without the choice of a kind.
+# The form with every field, after the choice of a kind.
 ADD = "/admin/authapi/client/add/?kind=all"
 
 
@@ -102,7 +102,7 @@ def test_a_client_is_created_with_the_entered_values(browser: Browser, tenant: T
     assert client.metadata == {"team": "web"}
 
 
-def test_a_new_secret_is_in_one_answer_and_not_stored_in_clear(browser: Browser, tenant: Tenant) -> None:
+def test_a_new_secret_is_in_one_answer_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
     answer = browser.post(ADD, form_of(browser, ADD, name="Robot", grant_types=["client_credentials"]))
     secret = shown_secret(answer.content.decode())
     client = Client.objects.of(tenant.pk).get(name="Robot")
@@ -115,7 +115,7 @@ def test_a_new_secret_is_in_one_answer_and_not_stored_in_clear(browser: Browser,
     assert all(secret not in str(entry.__dict__) for entry in AuditEntry.objects.filter(tenant_id=tenant.pk))
 
 
-def test_a_rotated_secret_is_shown_once_after_a_confirmation_and_the_old_one_ends(browser: Browser, tenant: Tenant) -> None:
+def test_a_rotated_secret_is_shown_once_after_a_confirmation_and_replaces_the_old_secret(browser: Browser, tenant: Tenant) -> None:
     registered = granted_client(tenant)
     question = browser.get(action(registered.client, "rotate-secret"))
     assert "end at once" in question.content.decode()
@@ -182,7 +182,7 @@ def test_a_save_changes_only_the_changed_fields(browser: Browser, tenant: Tenant
     assert client.auth_version == version
 
 
-def test_a_grant_type_that_the_form_does_not_know_survives_a_save(browser: Browser, tenant: Tenant) -> None:
+def test_saving_keeps_a_grant_type_that_the_form_does_not_offer(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Old", grant_types=["authorization_code", "urn:example:grant"])
 
     browser.post(page(client), form_of(browser, page(client), description="Saved"))
@@ -219,7 +219,7 @@ def test_snippets_contain_the_domain_and_the_id_and_never_a_secret(browser: Brow
     assert robot.secret not in machine
 
 
-def test_an_application_on_a_device_has_snippets_of_its_flow(browser: Browser, tenant: Tenant) -> None:
+def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="TV", grant_types=[DeviceCodeGrant.name], token_endpoint_auth_method=Client.AuthMethod.NONE
     )
@@ -228,7 +228,7 @@ def test_an_application_on_a_device_has_snippets_of_its_flow(browser: Browser, t
     assert "CLIENT_SECRET" not in snippet.text
 
 
-def test_a_self_registered_application_is_shown_as_such_and_can_be_stopped_from_managing_itself(browser: Browser, tenant: Tenant) -> None:
+def test_staff_see_that_an_application_registered_itself_and_can_stop_its_self_management(browser: Browser, tenant: Tenant) -> None:
     made = register_client(tenant_id=tenant.pk, registration=registration_of({"redirect_uris": ["https://app.example.test/back"]}))
     assert "Registered itself" in browser.get(page(made.client)).content.decode()
     browser.post(action(made.client, "end-registration"), {"confirmed": "1"})
@@ -237,7 +237,7 @@ def test_a_self_registered_application_is_shown_as_such_and_can_be_stopped_from_
     assert "End its registration" not in browser.get(page(made.client)).content.decode()
 
 
-def test_an_address_that_could_break_out_of_a_string_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
+def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris='https://web.example.test/"+evil()+"'
     )

@@ -1,4 +1,4 @@
-"""The tabs of clients, APIs and connections: what each shows, and links between rows that are made and ended in place."""
+"""The tabs of clients, APIs and connections: their contents, and links between rows that staff add and remove on the tab."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def clients_of(connection: Connection) -> list[str]:
 # --- Clients and connections
 
 
-def test_a_connection_is_added_to_a_client_and_removed_after_a_question(browser: Browser, client: Client, people: Connection) -> None:
+def test_a_connection_is_added_to_a_client_and_removed_after_a_confirmation(browser: Browser, client: Client, people: Connection) -> None:
     assert "Users cannot log in to this client until you add one." in shown(browser, client, "connections")
     assert '<option value="' + people.pk in browser.get(page(client, "connections")).content.decode()
     answer = browser.post(page(client, "connections"), {"chosen": "people"})
@@ -77,7 +77,7 @@ def test_a_connection_is_added_to_a_client_and_removed_after_a_question(browser:
     assert browser.get(remove).status_code == 404
 
 
-def test_a_client_is_added_to_a_connection_and_removed_after_a_question(browser: Browser, client: Client, people: Connection) -> None:
+def test_a_client_is_added_to_a_connection_and_removed_after_a_confirmation(browser: Browser, client: Client, people: Connection) -> None:
     assert "No applications" in shown(browser, people, "applications")
     browser.post(page(people, "applications"), {"chosen": client.client_id})
     assert clients_of(people) == [client.client_id]
@@ -92,7 +92,7 @@ def test_a_client_is_added_to_a_connection_and_removed_after_a_question(browser:
 
 
 @pytest.mark.parametrize("chosen", ["", "nothing", "x\x00y", "x" * 300, "Twin"])
-def test_a_choice_that_names_no_row_is_refused_with_a_sentence(browser: Browser, people: Connection, chosen: str) -> None:
+def test_a_form_without_a_valid_choice_is_refused_with_an_explanation(browser: Browser, people: Connection, chosen: str) -> None:
     for _ in range(2):
         create_client(tenant_id=people.tenant_id, name="Twin")
     answer = browser.post(page(people, "applications"), {"chosen": chosen})
@@ -102,7 +102,7 @@ def test_a_choice_that_names_no_row_is_refused_with_a_sentence(browser: Browser,
     assert clients_of(people) == []
 
 
-def test_rows_of_another_tenant_are_neither_offered_nor_linked(browser: Browser, client: Client, people: Connection) -> None:
+def test_rows_of_another_tenant_are_not_offered_or_linked(browser: Browser, client: Client, people: Connection) -> None:
     other = new_tenant()
     theirs, _ = create_client(tenant_id=other.pk, name="Theirs")
     elsewhere = create_connection(tenant_id=other.pk, name="foreign-people", strategy="database")
@@ -129,7 +129,7 @@ def test_only_administrators_link_clients_and_connections(tenant: Tenant, client
 # --- APIs of clients
 
 
-def test_an_api_is_granted_and_removed_from_the_page_of_the_client(browser: Browser, client: Client, orders: ApiResource) -> None:
+def test_an_api_is_granted_and_removed_on_the_page_of_the_client(browser: Browser, client: Client, orders: ApiResource) -> None:
     add = f"{reverse('admin:authapi_clientgrant_add')}?client={client.pk}"
     content = shown(browser, client, "apis")
     assert "No APIs granted." in content
@@ -159,14 +159,14 @@ def test_an_api_lists_its_permissions_and_its_clients(browser: Browser, client: 
 # --- Snippets
 
 
-def test_a_client_without_an_api_gets_no_line_that_would_fail_but_the_way_to_grant_one(browser: Browser, client: Client) -> None:
+def test_a_client_without_an_api_gets_a_link_for_granting_one_instead_of_a_failing_snippet(browser: Browser, client: Client) -> None:
     answer = browser.get(page(client), {"tab": "paste-into-your-application"})
     assert answer.context["snippets"] == []
     assert f"{reverse('admin:authapi_clientgrant_add')}?client={client.pk}" in answer.content.decode()
     assert "until an API is granted" in answer.content.decode()
 
 
-def test_the_audience_of_the_snippets_is_a_granted_api_and_a_grant_for_users_is_none(
+def test_the_audience_of_the_snippets_is_an_api_granted_to_the_client_itself(
     browser: Browser, tenant: Tenant, client: Client, orders: ApiResource
 ) -> None:
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=orders, subject_type="user")
@@ -183,7 +183,9 @@ def test_the_audience_of_the_snippets_is_a_granted_api_and_a_grant_for_users_is_
 # --- All tabs
 
 
-def test_only_the_tables_of_the_tab_are_read_and_no_row_costs_a_query(browser: Browser, tenant: Tenant, orders: ApiResource) -> None:
+def test_a_tab_reads_only_its_own_tables_and_the_number_of_queries_does_not_grow_with_rows(
+    browser: Browser, tenant: Tenant, orders: ApiResource
+) -> None:
     client = granted_client(tenant).client
 
     def cost(tab: str) -> int:
@@ -201,7 +203,7 @@ def test_only_the_tables_of_the_tab_are_read_and_no_row_costs_a_query(browser: B
     assert {tab: cost(tab) for tab in CLIENT_TABS} == before
 
 
-def test_a_table_is_left_out_without_the_permission_to_see_its_rows(
+def test_a_table_is_left_out_without_the_permission_to_view_its_rows(
     tenant: Tenant, client: Client, people: Connection, orders: ApiResource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("clientcredential", "clientgrant", "organizationclientgrant", "signin", "session", "permission")

@@ -1,4 +1,4 @@
-"""Clients and their grants: secrets shown once, separate tenants, and a version that rises with every change that ends tokens."""
+"""Clients and their grants: secrets are shown once, tenants are separate, and a version rises with every change that ends tokens."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_secret_that_signs_id_tokens_can_be_read_only_for_its_own_tenant(tenan
         _ = client.client_secret
 
 
-def test_a_secret_is_still_accepted_after_a_new_digest_key(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_is_still_accepted_after_a_rotation_of_the_digest_key(tenant: Tenant, settings: Settings) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App")
     settings.DIGEST_KEYS = {"t2": "another-digest-key-for-tests-0123456789", **settings.DIGEST_KEYS}
     assert client.secret_matches(secret)
@@ -82,7 +82,7 @@ def test_an_invalid_client_is_refused(tenant: Tenant, changes: dict[str, Any], f
     assert field in refused.value.errors
 
 
-def test_a_grant_type_has_the_name_of_the_wire_and_the_name_of_the_toolkit() -> None:
+def test_a_grant_type_is_converted_between_its_wire_name_and_its_toolkit_name() -> None:
     client = Client(grant_types=["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"])
     assert client.allows_grant_type("authorization_code")
     assert client.allows_grant_type("authorization-code", "implicit")
@@ -146,7 +146,7 @@ def test_a_grant_cannot_connect_two_tenants(tenant: Tenant, other: Tenant) -> No
     foreign = ensure_management_api(other.pk)
     with pytest.raises(Invalid):
         create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=foreign, scopes=[])
-    # The database refuses it too, in case a service omits the check.
+    # The database also refuses it, in case a service omits the check.
     with pytest.raises(IntegrityError, match="same_tenant"), transaction.atomic():
         ClientGrant.all_tenants.create(tenant=tenant, client=client, api_resource=foreign)
 
@@ -191,6 +191,6 @@ def test_an_identifier_is_unique_only_within_its_tenant(tenant: Tenant, other: T
         create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
 
 
-def test_a_token_lives_for_at_most_thirty_days(tenant: Tenant) -> None:
+def test_a_token_is_valid_for_at_most_thirty_days(tenant: Tenant) -> None:
     with pytest.raises(Invalid):
         create_api_resource(tenant_id=tenant.pk, identifier="urn:orders", token_lifetime=2_592_001)

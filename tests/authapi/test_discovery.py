@@ -1,4 +1,4 @@
-"""Discovery: it lists exactly the endpoints and features that work, on the requested host."""
+"""Discovery lists exactly the endpoints and features that work, on the requested host."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_every_url_in_the_discovery_document_exists(tenant: Tenant, path: str) -
         assert address.replace("{connectionName}", "<str:name>") in HOT_ENDPOINTS or is_valid_path(address)
 
 
-def test_every_grant_in_it_is_supported_and_no_other_is(tenant: Tenant) -> None:
+def test_the_listed_grants_are_exactly_the_supported_grants(tenant: Tenant) -> None:
     listed = set(get(tenant, DOCUMENTS[0]).json()["grant_types_supported"])
     assert listed == {*server().grant_types.keys(), "implicit"}
     assert ask_token(tenant, {"grant_type": "implicit"}).json()["error"] == "unsupported_grant_type"
 
 
-def test_every_scope_in_it_can_be_granted_and_every_claim_can_be_returned(tenant: Tenant) -> None:
+def test_every_listed_scope_can_be_granted_and_every_listed_claim_can_be_returned(tenant: Tenant) -> None:
     document = get(tenant, DOCUMENTS[0]).json()
     registered, user = web_client(tenant), some_user(tenant)
     login = login_of(tenant, registered, user, scope=" ".join(document["scopes_supported"]))
@@ -69,7 +69,7 @@ def test_every_scope_in_it_can_be_granted_and_every_claim_can_be_returned(tenant
     assert told <= set(document["claims_supported"])
 
 
-def test_a_tenant_can_remove_its_logout_from_it(tenant: Tenant) -> None:
+def test_a_tenant_can_remove_its_logout_from_the_document(tenant: Tenant) -> None:
     changes = {"oidc_logout": {"rp_logout_end_session_endpoint_discovery": False}}
     update_tenant_settings(tenant_id=tenant.pk, changes=changes)
     forget_all()
@@ -134,7 +134,7 @@ def test_a_post_request_is_refused_with_405(tenant: Tenant) -> None:
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
 
 
-def test_methods_prompts_and_contexts_in_it_work_for_every_client(tenant: Tenant) -> None:
+def test_every_listed_method_prompt_and_context_works_for_every_client(tenant: Tenant) -> None:
     TenantSettings(tenant=tenant, values={"acr_values_supported": ["urn:example:strong"]}).save()
     forget_all()
     document = get(tenant, DOCUMENTS[0]).json()

@@ -1,4 +1,4 @@
-"""The outer layer of the management interface: order of checks, bindings, rate headers, one error format."""
+"""The outer layer of the management interface: the order of checks, bindings, rate headers, and one error format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Probe(ManagementMixin, APIView):
     seen: ClassVar[list[ChangeContext]] = []
 
     def get_exception_handler(self) -> Callable[..., Response]:
-        # The project adds more cases. This test uses only the table of this app.
+        # The project adds more cases to the table. This test uses only the table of this app.
         return exception_handler
 
     def get(self, request: Request) -> Response:
@@ -110,7 +110,7 @@ def test_a_request_without_a_valid_token_gets_401(tenant: Tenant, header: str | 
     assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("60", "59")
 
 
-def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_one(tenant: Tenant) -> None:
+def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_scope(tenant: Tenant) -> None:
     status, body, _ = ask(tenant, events_token(tenant, "read:events"))
     assert status == 403
     assert body == {
@@ -204,7 +204,7 @@ def test_a_head_request_requires_the_scope_of_get(tenant: Tenant, token: str) ->
     assert ask(tenant, events_token(tenant, "read:events"), "head")[0] == 403
 
 
-def test_refused_tokens_are_charged_to_their_address_and_not_to_the_tenant(tenant: Tenant, token: str, settings: Any) -> None:
+def test_refused_tokens_are_charged_to_their_ip_address_and_not_to_the_tenant(tenant: Tenant, token: str, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     with time_machine.travel(datetime.now(UTC).replace(second=5), tick=False):
         refused = [ask(tenant, "nonsense") for _ in range(4)]

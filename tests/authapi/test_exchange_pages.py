@@ -1,4 +1,4 @@
-"""Admin pages of token exchange profiles, and of the grants that set the exchange of tokens."""
+"""Admin pages of token exchange profiles, and of the grants that allow token exchange."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ from tests.factories.models.authapi import AccountTicketFactory, LoginFailuresFa
 ROTATING = {"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}}
 
 
-def test_rows_of_a_login_stay_while_they_are_needed_and_are_deleted_afterwards(tenant: Tenant) -> None:
+def test_rows_of_a_login_are_kept_while_they_are_needed_and_deleted_afterwards(tenant: Tenant) -> None:
     registered = web_client(tenant, settings=ROTATING)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access")
     first = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
     assert ask_token(tenant, refresh_form(registered, first)).status == 200
     code_of(login)
     drop_ended()
-    # A used code and a rotated token stay, so that a replay is recognized.
+    # A used code and a rotated token are kept, so that a replay is recognized.
     assert counts(tenant) == {AuthorizationCode: 2, RefreshToken: 2, AccessToken: 2}
 
     now = timezone.now()
@@ -92,7 +92,7 @@ def test_expired_requests_links_and_failures_are_deleted(tenant: Tenant) -> None
         assert list(model.objects.of(tenant.pk).values_list(field, flat=True)) == ["b" * 64]
 
 
-def test_many_rows_are_deleted_in_batches_until_the_time_is_over(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_deleted_in_batches_until_the_time_limit(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expiry, "_BATCH", 2)
     past = timezone.now() - timedelta(seconds=1)
     RevokedToken.objects.of(tenant.pk).bulk_create(RevokedToken(tenant=tenant, jti=f"{n}", expires_at=past) for n in range(5))
@@ -102,8 +102,8 @@ def test_many_rows_are_deleted_in_batches_until_the_time_is_over(tenant: Tenant,
 
 
 MOMENTS = {"expires", "expires_at", "idle_expires_at"}
-# A session ends with notices to its clients. An expired credential is shown until it is deleted. Id tokens are not stored. Certificates for
-# SAML are removed by hand, because a partner may still use them.
+# Models without an entry. Sessions end in another task, which notifies their clients. Staff delete expired credentials. Id tokens are not
+# stored. Staff remove SAML certificates, because a partner may still use them.
 OTHERWISE = {Session, ClientCredential, IDToken, SamlKey}
 
 

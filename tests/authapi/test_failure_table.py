@@ -1,4 +1,4 @@
-"""The table of failures, compared with the contract row by row: clients compare some of these texts exactly."""
+"""The table of failures, compared with the contract row by row. Clients compare some of these texts exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
-# Contract, 2.3. Where documents and practice differ, the rows follow practice. None means that the text varies.
+# Contract, 2.3. Rows follow practice if documents and practice differ. None means that the text varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
     OAuthCase.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),

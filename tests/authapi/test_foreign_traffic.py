@@ -1,4 +1,4 @@
-"""Requests of strangers over real sockets: they use no tenant's rate and do not affect clients at other addresses."""
+"""Anonymous requests over real sockets. They use no tenant's rate and do not affect clients at other addresses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def registered(tenant: Tenant) -> Registered:
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    """A web process whose tenants have 20 requests in 20 seconds."""
+    """A web process that allows each tenant 20 requests in 20 seconds."""
     with django_db_blocker.unblock(), web_process("uvicorn", RATE_LIMIT_BURST="20", RATE_LIMIT_PER_SECOND="1") as running:
         yield running
 
@@ -71,7 +71,7 @@ def asked(web: WebProcess, tenant: Tenant, form: dict[str, Any], *, times: int, 
     return answers
 
 
-def test_anonymous_requests_of_one_address_do_not_affect_clients_at_another(
+def test_anonymous_requests_of_one_address_do_not_affect_clients_at_another_address(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
@@ -90,7 +90,7 @@ def test_a_valid_client_behind_the_address_of_an_attacker_gets_its_tokens(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
-    # This is more than twice the figure, because a new minute may begin in between.
+    # These requests are more than twice the limit, because a new minute may begin in between.
     flood = asked(web, tenant, wrong, times=130, source=stranger)
     assert {answer.status for answer in asked(web, tenant, right, times=8, source=stranger)} == {200}
 
@@ -101,7 +101,7 @@ def test_a_valid_client_behind_the_address_of_an_attacker_gets_its_tokens(
     assert "x-ratelimit-reset" in last.headers
 
 
-def test_invalid_tokens_of_a_public_client_do_not_use_the_rate_of_the_tenant_for_revocations(
+def test_invalid_tokens_of_a_public_client_do_not_use_the_revocation_rate_of_the_tenant(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     made_up = {"client_id": public_client(tenant).client_id, "token": "made-up"}

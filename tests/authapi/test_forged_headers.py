@@ -68,7 +68,7 @@ def test_a_repeated_header_of_an_edge_is_ignored_in_either_order(tenant: Tenant,
     assert status(tenant, registered, (name.replace("-", "_"), other), *lines_of(good)) == 200
 
 
-def test_the_key_of_one_domain_is_not_valid_for_another_domain_of_the_tenant(tenant: Tenant, registered: Registered) -> None:
+def test_the_edge_key_of_one_domain_is_not_valid_for_another_domain_of_the_tenant(tenant: Tenant, registered: Registered) -> None:
     name = f"login.{tenant.pk}.example.test"
     second = CustomDomainFactory.create(tenant_id=tenant.pk, host=name, verified_at=CustomDomain.objects.of(tenant.pk).get().verified_at)
     forget_hosts()
@@ -98,7 +98,7 @@ FORGED_ADDRESSES = [
 
 @pytest.mark.parametrize("trusted", [[], [f"{PEER}/32"]], ids=["no proxy", "behind a proxy"])
 @pytest.mark.parametrize("headers", FORGED_ADDRESSES, ids=lambda headers: next(iter(headers)))
-def test_no_other_header_sets_the_address_of_a_login(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
+def test_no_other_header_sets_the_ip_address_of_a_login(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
     settings.TRUSTED_PROXIES = trusted
     assert_login_is_noted_from(tenant, PEER, headers)
 
@@ -108,7 +108,7 @@ def test_a_forwarding_header_of_an_untrusted_peer_is_ignored(tenant: Tenant, set
     assert_login_is_noted_from(tenant, PEER, {"X-Forwarded-For": SPOOFED})
 
 
-def test_behind_a_proxy_the_address_that_the_client_sent_is_ignored(tenant: Tenant, settings: Any) -> None:
+def test_an_address_that_the_client_sent_through_a_proxy_is_ignored(tenant: Tenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = [f"{PEER}/32"]
     assert_login_is_noted_from(tenant, "198.51.100.7", {"X-Forwarded-For": f"{SPOOFED}, 198.51.100.7"})
 

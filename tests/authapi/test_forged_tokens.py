@@ -48,7 +48,7 @@ def test_a_malformed_token_is_invalid(tenant: Tenant, token: str) -> None:
         {"b64": False},
     ],
 )
-def test_our_own_tokens_never_have_such_a_header(tenant: Tenant, header: dict[str, Any]) -> None:
+def test_our_own_tokens_never_have_a_forged_header(tenant: Tenant, header: dict[str, Any]) -> None:
     token = signed(tenant, access_token(tenant, granted_client(tenant)), header=header)
     with pytest.raises(InvalidToken):
         verify_access_token(token, host=host_of(tenant))
@@ -70,7 +70,7 @@ def test_the_public_key_is_not_accepted_as_a_shared_secret(tenant: Tenant) -> No
             verify_access_token(forged, host=host_of(tenant))
 
 
-def test_a_changed_payload_breaks_the_signature(tenant: Tenant) -> None:
+def test_a_changed_payload_invalidates_the_signature(tenant: Tenant) -> None:
     header, payload, signature = access_token(tenant, granted_client(tenant)).split(".")
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     forged = f"{header}.{encoded(claims | {'scope': 'delete:users'})}.{signature}"
@@ -78,7 +78,7 @@ def test_a_changed_payload_breaks_the_signature(tenant: Tenant) -> None:
         verify_access_token(forged, host=host_of(tenant))
 
 
-def test_a_token_of_another_tenant_is_not_valid_here(tenant: Tenant) -> None:
+def test_a_token_of_another_tenant_is_invalid(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     foreign = access_token(other, granted_client(other))
     with pytest.raises(InvalidSignature):
@@ -114,7 +114,9 @@ def test_a_token_of_another_tenant_is_not_valid_here(tenant: Tenant) -> None:
         ({"sub": "auth|someone"}, ClientNotGlobal),
     ],
 )
-def test_valid_signatures_do_not_excuse_invalid_claims(tenant: Tenant, claims: dict[str, Any], refusal: type[TokenRefused]) -> None:
+def test_a_token_with_a_valid_signature_and_an_invalid_claim_is_invalid(
+    tenant: Tenant, claims: dict[str, Any], refusal: type[TokenRefused]
+) -> None:
     token = signed(tenant, access_token(tenant, granted_client(tenant)), claims=claims)
     with pytest.raises(refusal) as refused:
         verify_access_token(token, host=host_of(tenant))

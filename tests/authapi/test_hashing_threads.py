@@ -1,4 +1,4 @@
-"""Requests that hash a password wait in separate threads, for every encoding of their bodies."""
+"""Requests that hash a password run in separate threads, for every encoding of their bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /oauth/introspect`: a client gets information about its own tokens and those for its API, and about no others (RFC 7662)."""
+"""`POST /oauth/introspect`: a client gets information only about its own tokens and tokens for its API (RFC 7662)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_public_client_is_refused(open_tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_missing_token_is_named(open_tenant: Tenant) -> None:
+def test_the_refusal_names_a_missing_token(open_tenant: Tenant) -> None:
     answer = ask(open_tenant, web_client(open_tenant), None)
     assert (answer.status, answer.json()["error_description"]) == (400, "Missing required parameter: token")
 
@@ -123,7 +123,7 @@ def test_an_access_token_is_described_to_its_client_and_to_its_api(open_tenant: 
     assert ask(open_tenant, api_client(open_tenant, API), token).json() == answer.json()
 
 
-def test_the_hint_has_no_effect(open_tenant: Tenant) -> None:
+def test_the_token_type_hint_has_no_effect(open_tenant: Tenant) -> None:
     registered = web_client(open_tenant)
     token = tokens_of(open_tenant, registered, some_user(open_tenant))["access_token"]
     assert ask(open_tenant, registered, token, token_type_hint="refresh_token").json()["active"] is True
@@ -160,7 +160,7 @@ def test_a_token_of_a_machine_has_no_user_and_is_active(open_tenant: Tenant) -> 
 # --- Unknown and inactive tokens -------------------------------------------------------------------------------------------------
 
 
-def test_every_other_token_gets_the_answer_of_an_unknown_one(open_tenant: Tenant) -> None:
+def test_tokens_that_the_client_may_not_inspect_get_the_answer_of_an_unknown_token(open_tenant: Tenant) -> None:
     registered, user = web_client(open_tenant), some_user(open_tenant)
     tokens = tokens_of(open_tenant, registered, user)
     create_api_resource(tenant_id=open_tenant.pk, identifier="urn:other")

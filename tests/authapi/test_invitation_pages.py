@@ -78,7 +78,7 @@ def test_an_invitation_is_created_and_its_link_is_shown_once(browser: Browser, c
     assert row.ticket not in str(noted)
 
 
-def test_no_mail_is_sent_when_the_box_is_not_ticked(browser: Browser, client: Client, acme: Organization) -> None:
+def test_no_mail_is_sent_if_the_checkbox_is_cleared(browser: Browser, client: Client, acme: Organization) -> None:
     page = browser.post(reverse(ADD), sent(client, acme, is_mailed=None))
     assert "No email was sent." in page.content.decode()
     assert not Job.objects.of(acme.tenant_id).exists()
@@ -94,13 +94,13 @@ def test_no_mail_is_sent_when_the_box_is_not_ticked(browser: Browser, client: Cl
         ({"organization": ""}, "This field is required"),
     ],
 )
-def test_an_invalid_form_explains_why(browser: Browser, client: Client, acme: Organization, changes: Any, words: str) -> None:
+def test_a_refused_form_explains_the_error(browser: Browser, client: Client, acme: Organization, changes: Any, words: str) -> None:
     page = browser.post(reverse(ADD), sent(client, acme, **changes))
     assert words in page.content.decode(), re.findall(r'class="errorlist".*?</ul>', page.content.decode(), re.S)
     assert not Invitation.objects.of(acme.tenant_id).exists()
 
 
-def test_an_application_that_cannot_invite_is_refused_in_the_form(browser: Browser, tenant: Tenant, acme: Organization) -> None:
+def test_the_form_refuses_an_application_that_cannot_invite(browser: Browser, tenant: Tenant, acme: Organization) -> None:
     closed, _ = web_client(tenant)
     page = browser.post(reverse(ADD), sent(closed, acme))
     assert page.status_code == 200
@@ -138,7 +138,7 @@ def test_an_invitation_is_revoked_after_a_confirmation(browser: Browser, client:
     browser.post(act(row, "revoke"))
     row.refresh_from_db()
     assert (row.revoked_at is not None, row.ticket) == (True, "")
-    # An ended invitation can be neither mailed nor renewed.
+    # Staff cannot mail or renew an ended invitation.
     assert [browser.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [403] * 3
 
 
@@ -150,7 +150,7 @@ def test_a_mail_can_be_sent_again_but_not_immediately(browser: Browser, client: 
     assert Job.objects.of(acme.tenant_id).count() == 1
 
 
-def test_a_new_link_ends_the_old_one_and_is_shown_once(browser: Browser, client: Client, acme: Organization) -> None:
+def test_a_new_link_is_shown_once_and_invalidates_the_old_link(browser: Browser, client: Client, acme: Organization) -> None:
     row = open_invitation(client, acme)
     before = row.ticket
     page = browser.post(act(row, "new-link")).content.decode()

@@ -1,4 +1,4 @@
-"""The preview on the page of a connection: sample claims, and the profile that the mapping makes of them."""
+"""The preview on the page of a connection: sample claims, and the profile that the mapping creates from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def preview(browser: Browser, connection: Connection, claims: object) -> Any:
         ("adfs", {"user_id_attribute": "upn"}, {"upn": "ada@corp"}, "ada@corp", {}),
     ],
 )
-def test_sample_claims_become_the_profile_of_a_login(
+def test_the_preview_shows_the_profile_that_a_login_with_the_sample_claims_would_create(
     browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object, subject: str, profile: dict[str, Any]
 ) -> None:
     connection = made(tenant, strategy, **options)
@@ -63,7 +63,7 @@ def test_sample_claims_become_the_profile_of_a_login(
 
 
 @pytest.mark.parametrize("strategy", ["oidc", "samlp", "adfs", "google-oauth2"])
-def test_the_sample_that_the_page_begins_with_works(browser: Browser, tenant: Tenant, strategy: str) -> None:
+def test_the_initial_sample_claims_of_the_page_are_valid(browser: Browser, tenant: Tenant, strategy: str) -> None:
     connection = made(tenant, strategy, client_id="c")
     sample = browser.get(page(connection)).context["preview"]["claims"].value()
     shown = preview(browser, connection, sample).context["previewed"]
@@ -80,7 +80,7 @@ def test_the_sample_that_the_page_begins_with_works(browser: Browser, tenant: Te
         ("samlp", {"user_id_attribute": "uid"}, {"NameID": "x"}),
     ],
 )
-def test_claims_with_which_a_login_would_fail_are_refused_at_the_field(
+def test_sample_claims_that_would_fail_in_a_login_are_refused_at_the_field(
     browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object
 ) -> None:
     answer = preview(browser, made(tenant, strategy, **options), claims)

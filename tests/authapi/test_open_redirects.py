@@ -1,6 +1,7 @@
 """A login or logout never redirects the browser to a URL that only resembles a registered one.
 
-The registered URL is `https://app.example.test/callback`. Each entry is a URL that other software has compared, parsed or joined wrongly.
+The registered URL is `https://app.example.test/callback`. Each entry is a URL that other implementations compared, parsed or joined
+wrongly.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ELSEWHERE = [
     "data:text/html,<script>alert(1)</script>",
     "vbscript:msgbox(1)",
     "blob:https://app.example.test/callback",
-    # The registered host as part of another address.
+    # The registered host as part of another URL.
     "https://app.example.test.evil.example/callback",
     "https://app.example.testevil.example/callback",
     "https://evilapp.example.test/callback",
@@ -61,7 +62,7 @@ ELSEWHERE = [
     "https://app.example.test\u2044.evil.example/callback",
     "https://app\u200b.example.test/callback",
     "https://xn--app-example.test/callback",
-    # The registered address with additions or omissions.
+    # The registered URL with additions or omissions.
     "https://user@app.example.test/callback",
     "https://app.example.test:8443/callback",
     "https://app.example.test:443/callback",
@@ -104,10 +105,10 @@ def browser(tenant: Tenant, settings: Any) -> Browser:
     return Browser(headers={"host": f"{tenant.pk}.example.test"})
 
 
-def test_a_login_never_redirects_to_an_address_that_is_not_exactly_registered(client: Client, browser: Browser) -> None:
+def test_a_login_never_redirects_to_a_url_that_does_not_equal_a_registered_one(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid"}
-    # Also try a prompt that fails at once, and an invalid parameter: vulnerable servers have redirected such errors before they
-    # checked the URL.
+    # Also send a prompt that fails at once, and an invalid parameter: vulnerable servers redirect these errors before they
+    # check the URL.
     for more in ({}, {"prompt": "none"}, {"response_type": "nonsense"}, {"prompt": "none login"}):
         for address in ELSEWHERE:
             answer = browser.get("/authorize", {**asked, "redirect_uri": address, **more})
@@ -115,7 +116,7 @@ def test_a_login_never_redirects_to_an_address_that_is_not_exactly_registered(cl
             assert "Location" not in answer, (address, more)
 
 
-def test_a_login_redirects_to_the_registered_address(client: Client, browser: Browser) -> None:
+def test_a_login_redirects_to_the_registered_url(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid", "redirect_uri": CALLBACK, "prompt": "none"}
     answer = browser.get("/authorize", asked)
     assert answer.status_code == 302
@@ -133,7 +134,7 @@ SAME_AT_LOGOUT = {
 
 
 @pytest.mark.parametrize(("path", "name"), [("/v2/logout", "returnTo"), ("/oidc/logout", "post_logout_redirect_uri")])
-def test_a_logout_never_redirects_to_an_address_that_is_not_registered(client: Client, browser: Browser, path: str, name: str) -> None:
+def test_a_logout_never_redirects_to_a_url_that_is_not_registered(client: Client, browser: Browser, path: str, name: str) -> None:
     for address in ELSEWHERE:
         if address in SAME_AT_LOGOUT:
             continue
@@ -142,6 +143,6 @@ def test_a_logout_never_redirects_to_an_address_that_is_not_registered(client: C
         assert answer.status_code in (200, 302, 400), address
 
 
-def test_a_logout_redirects_to_the_registered_address(client: Client, browser: Browser) -> None:
+def test_a_logout_redirects_to_the_registered_url(client: Client, browser: Browser) -> None:
     answer = browser.get("/v2/logout", {"client_id": client.client_id, "returnTo": CALLBACK})
     assert (answer.status_code, answer["Location"]) == (302, CALLBACK)

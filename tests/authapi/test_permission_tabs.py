@@ -1,4 +1,4 @@
-"""Permissions of roles and users are added and removed on their pages in the admin."""
+"""Staff add and remove permissions of roles and users on their pages in the admin."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_unknown_scope_and_an_api_of_another_tenant_are_refused_at_the_field(
     assert not RolePermission.objects.of(role.tenant_id).exists()
 
 
-def test_an_auditor_sees_permissions_and_changes_none(browser: Client, tenant: Tenant, api: ApiResource, role: Role) -> None:
+def test_an_auditor_sees_permissions_and_cannot_change_them(browser: Client, tenant: Tenant, api: ApiResource, role: Role) -> None:
     browser.post(add_to(role), chosen(api))
     given = RolePermission.objects.of(tenant.pk).get()
     auditor = browser_of(new_staff(tenant, AUDITOR))

@@ -38,7 +38,7 @@ def shown(browser: AdminBrowser, connection: Connection) -> str:
 
 
 def begun(browser: AdminBrowser, login: SamlLogin) -> str:
-    """Start a test in the admin; return the address at which it continues."""
+    """Start a test in the admin. Return the URL at which it continues."""
     content = browser.post(page(login.connection), {"test": "1"}).content.decode()
     address = content.partition("/u/connection-test?")[2].partition('"')[0]
     assert address, content
@@ -53,7 +53,7 @@ def test_the_page_shows_the_values_for_the_provider_and_the_known_metadata(tenan
     assert "Valid" in content
 
 
-def test_addresses_have_the_port_of_the_page_when_no_proxy_is_in_front(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_urls_have_the_port_of_the_page_if_there_is_no_proxy(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant)
     content = browser.get(page(login.connection), headers={"host": "localhost:8300"}).content.decode()
     assert ":8300/samlp/metadata?connection=corp" in content
@@ -73,14 +73,14 @@ def test_the_page_names_the_risk_of_logins_that_the_provider_starts(tenant: Tena
     assert "an attacker can log a user in to another account" in " ".join(shown(browser, login.connection).split())
 
 
-def test_other_strategies_have_no_such_page(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_connections_of_other_strategies_have_no_provider_page(tenant: Tenant, browser: AdminBrowser) -> None:
     other = create_connection(tenant_id=tenant.pk, name="people", strategy="database")
     assert browser.get(page(other)).status_code == 404
     change = browser.get(reverse("admin:identity_connection_change", args=(quote(other.pk),))).content.decode()
     assert "Test connection" not in change
 
 
-def test_a_test_shows_the_user_and_starts_no_session(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_test_login_shows_the_user_and_starts_no_session(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     fields = fields_of(login.browser.get(begun(browser, login)))
     assert fields["action"] == SIGN_IN
@@ -94,12 +94,12 @@ def test_a_test_shows_the_user_and_starts_no_session(tenant: Tenant, browser: Ad
         assert value in content
     assert not User.objects.of(tenant.pk).exists()
     assert not Session.objects.of(tenant.pk).exists()
-    # The transaction is not used up, but the test has ended.
+    # The transaction is still stored, but the test has ended.
     assert not UsedAssertion.objects.of(tenant.pk).exists()
     assert login.come_back(answer, fields["RelayState"]).status_code == 400
 
 
-def test_a_failed_test_explains_what_to_fix(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_failed_test_login_explains_what_to_fix(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     fields = fields_of(login.browser.get(begun(browser, login)))
     request = login.request_in(fields["SAMLRequest"])
@@ -116,7 +116,7 @@ def test_an_ended_or_unknown_test_is_refused(tenant: Tenant, browser: AdminBrows
     assert login.browser.get(address).status_code == 400
 
 
-def test_a_test_over_ws_federation_shows_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_test_login_over_ws_federation_shows_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
     client = saml_login(tenant).client
     connection = create_connection(
         tenant_id=tenant.pk, name="adfs", strategy="adfs", options={"fedMetadataXml": federation_metadata().decode()}
@@ -156,7 +156,7 @@ def test_the_sign_in_log_shows_the_refused_message(tenant: Tenant, browser: Admi
     ("certificates", "warned"),
     [([20], True), ([-1], True), ([60], False), ([20, 60], False)],
 )
-def test_an_expiring_certificate_causes_a_warning_unless_a_later_one_is_configured(
+def test_an_expiring_certificate_causes_a_warning_unless_a_later_certificate_is_configured(
     tenant: Tenant, certificates: list[int], warned: bool
 ) -> None:
     texts = [key_pair(days=days).text for days in certificates]

@@ -50,13 +50,13 @@ def change(pusher: Pusher, **settings: Any) -> None:
 
 
 def go(login: Login, request_uri: str, **changes: Any) -> Page:
-    """Send the browser to `/authorize` with only a handle and the client."""
+    """Send the browser to `/authorize` with only a handle and the client id."""
     sent = {"client_id": login.client.client_id, "request_uri": request_uri, **changes}
     return login.browser.get("/authorize", {name: value for name, value in sent.items() if value is not None})
 
 
 def told(page: Page) -> str:
-    """Return the error text of a page that is no redirect."""
+    """Return the error text of a page that is not a redirect."""
     assert (page.status, "location" in page.headers) == (400, False)
     return page.text
 
@@ -64,7 +64,7 @@ def told(page: Page) -> str:
 # --- Pushing --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_is_stored_sealed_for_a_short_time(pusher: Pusher) -> None:
+def test_a_request_is_stored_encrypted_for_a_short_time(pusher: Pusher) -> None:
     answer = pusher.push(login_hint="ada@example.test")
     assert answer.status == 201
     assert answer.headers["content-type"] == "application/json"
@@ -82,7 +82,7 @@ def test_json_is_accepted_like_a_form(pusher: Pusher) -> None:
     assert pusher.push(as_json=True, max_age=60, response_mode=None).status == 201
 
 
-def test_the_client_can_set_the_lifetime(pusher: Pusher) -> None:
+def test_the_client_can_set_the_lifetime_of_its_handles(pusher: Pusher) -> None:
     change(pusher, par_request_expiry=600)
     assert pusher.push().json()["expires_in"] == 600
 
@@ -106,7 +106,7 @@ def test_the_client_can_set_the_lifetime(pusher: Pusher) -> None:
         ({f"ext-{number}": "x" for number in range(11)}, 400, "invalid_request", "At most 10 parameters"),
     ],
 )
-def test_a_request_that_could_not_be_answered_is_refused_at_once(
+def test_a_request_that_cannot_be_granted_is_refused_at_once(
     pusher: Pusher, changes: dict[str, Any], status: int, error: str, text: str
 ) -> None:
     answer = pusher.push(**changes)
@@ -128,7 +128,7 @@ def test_a_repeated_parameter_is_refused(pusher: Pusher) -> None:
     assert (answer.status, answer.json()["error_description"]) == (400, "The parameter scope is repeated.")
 
 
-def test_a_request_of_over_ten_kilobytes_is_refused(pusher: Pusher) -> None:
+def test_a_request_of_more_than_ten_kilobytes_is_refused(pusher: Pusher) -> None:
     frame = len("&".join(f"{name}={value}" for name, value in pusher.form(state="").items()).encode()) + 60
     assert pusher.push(state="s" * (MAX_BYTES - frame)).status == 201
     answer = pusher.push(state="s" * MAX_BYTES)
@@ -191,12 +191,12 @@ def test_a_login_uses_only_the_pushed_parameters(login: Login, pusher: Pusher) -
     assert "code" in answer.answer
 
 
-def test_the_answer_uses_up_a_handle_and_loading_the_page_does_not(login: Login, pusher: Pusher) -> None:
+def test_an_answer_uses_up_the_handle_and_loading_the_page_does_not(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle()
     first, second = go(login, uri), go(login, uri)
     assert "code" in login.log_in(second).answer
     assert "expired or was already answered" in told(go(login, uri))
-    # The other window still has the login page open. Its answer would be the second one.
+    # The other window still shows the login page. Its answer would be a second answer.
     late = login.log_in(first)
     assert late.answer["error"] == "invalid_request_uri"
     assert late.location.startswith(CALLBACK)
@@ -208,7 +208,7 @@ def test_a_refusal_uses_up_the_handle_too(login: Login, pusher: Pusher) -> None:
     assert "invalid_request_uri" in told(go(login, uri))
 
 
-def test_a_started_login_may_last_longer_than_its_handle(login: Login, pusher: Pusher) -> None:
+def test_a_login_can_be_finished_after_its_handle_has_expired(login: Login, pusher: Pusher) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         page = login.browser.follow(go(login, pusher.handle()))
         clock.shift(timedelta(minutes=5))
@@ -242,7 +242,7 @@ def test_an_unknown_handle_is_refused(login: Login, uri: str) -> None:
     assert "invalid_request_uri" in told(go(login, uri))
 
 
-def test_a_request_at_a_foreign_address_is_never_fetched(login: Login) -> None:
+def test_a_request_object_at_another_url_is_never_fetched(login: Login) -> None:
     page = login.ask(request_uri="https://evil.test/request.jwt")
     assert page.answer["error"] == "request_uri_not_supported"
 
@@ -258,7 +258,7 @@ def test_a_callback_that_was_removed_after_the_push_is_refused(login: Login, pus
 # --- Required pushing -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_that_must_push_cannot_send_parameters_in_the_address(login: Login, pusher: Pusher) -> None:
+def test_a_client_that_must_push_cannot_send_parameters_in_the_url(login: Login, pusher: Pusher) -> None:
     change(pusher, require_pushed_authorization_requests=True)
     refused = login.ask().answer
     assert (refused["error"], refused["state"]) == ("invalid_request", "the-state")
@@ -266,7 +266,7 @@ def test_a_client_that_must_push_cannot_send_parameters_in_the_address(login: Lo
     assert "code" in login.log_in(go(login, pusher.handle())).answer
 
 
-def test_a_parameter_cannot_mark_a_request_as_pushed(login: Login, pusher: Pusher) -> None:
+def test_a_request_parameter_cannot_mark_a_request_as_pushed(login: Login, pusher: Pusher) -> None:
     change(pusher, require_pushed_authorization_requests=True)
     assert login.ask(**{":pushed": "-", "pushed": "1"}).answer["error"] == "invalid_request"
 

@@ -1,4 +1,4 @@
-"""`POST /oauth/revoke`: a client revokes its own tokens, and gets no information about others (RFC 7009)."""
+"""`POST /oauth/revoke`: a client revokes its own tokens, and gets no information about other tokens (RFC 7009)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def tokens_of(tenant: Tenant, registered: Registered) -> dict[str, Any]:
 # --- Refusals ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_token_is_named(tenant: Tenant) -> None:
+def test_the_refusal_names_a_missing_token(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, revoke_form(web_client(tenant), None))
     assert (answer.status, answer.json()) == (400, {"error": "invalid_request", "error_description": "Missing required parameter: token"})
     assert "www-authenticate" not in answer.headers
 
 
 @pytest.mark.parametrize("changes", [{"client_secret": "wrong"}, {"client_secret": None}, {"client_id": "nobody"}])
-def test_a_client_without_valid_authentication_is_an_invalid_client(tenant: Tenant, changes: dict[str, Any]) -> None:
+def test_a_client_without_valid_authentication_gets_invalid_client(tenant: Tenant, changes: dict[str, Any]) -> None:
     registered = web_client(tenant)
     members = tokens_of(tenant, registered)
     answer = ask_revocation(tenant, revoke_form(registered, members["refresh_token"], **changes))
@@ -55,7 +55,7 @@ def test_a_client_without_valid_authentication_is_an_invalid_client(tenant: Tena
     assert ask_token(tenant, refresh_form(registered, members["refresh_token"])).status == 200
 
 
-def test_a_request_without_a_client_has_no_authentication(tenant: Tenant) -> None:
+def test_a_request_that_names_no_client_gets_an_error_about_missing_authentication(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, {"token": "x"})
     assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
 
@@ -70,7 +70,7 @@ def test_a_token_that_is_not_a_text_is_refused(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error_description"]) == (400, "The parameter token must be a string.")
 
 
-def test_the_checks_of_the_engine_apply_as_well(tenant: Tenant) -> None:
+def test_a_request_that_the_engine_refuses_is_refused(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, "made-up", token_type_hint="access_token")
     strict = Server(Validator())
@@ -84,10 +84,10 @@ def test_a_get_request_is_refused_with_405(tenant: Tenant) -> None:
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
 
 
-# --- Tokens of others -------------------------------------------------------------------------------------------------
+# --- Tokens of other clients ------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_token_gets_the_answer_of_a_revoked_one(tenant: Tenant) -> None:
+def test_an_unknown_token_gets_the_answer_of_a_revoked_token(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, revoke_form(web_client(tenant), "made-up"))
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", "application/json")
 
@@ -108,7 +108,7 @@ def test_a_token_of_another_tenant_stays_valid(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("hint", ["banana", [1]])
-def test_an_unknown_hint_is_ignored(tenant: Tenant, hint: Any) -> None:
+def test_an_unknown_token_type_hint_is_ignored(tenant: Tenant, hint: Any) -> None:
     answer = ask_revocation(tenant, revoke_form(web_client(tenant), "made-up") | {"token_type_hint": hint}, as_json=True)
     assert (answer.status, answer.body) == (200, b"")
 
@@ -118,7 +118,7 @@ def test_an_unknown_hint_is_ignored(tenant: Tenant, hint: Any) -> None:
 
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("make", [web_client, public_client])
-def test_revoking_a_refresh_token_ends_its_family_and_their_access_tokens(tenant: Tenant, make: Any, as_json: bool) -> None:
+def test_revoking_a_refresh_token_ends_its_family_and_the_access_tokens_of_the_family(tenant: Tenant, make: Any, as_json: bool) -> None:
     registered = make(tenant, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
     first = tokens_of(tenant, registered)
     second = ask_token(tenant, refresh_form(registered, first["refresh_token"])).json()
@@ -132,7 +132,7 @@ def test_revoking_a_refresh_token_ends_its_family_and_their_access_tokens(tenant
     assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
 
 
-def test_a_second_revocation_has_the_same_answer(tenant: Tenant) -> None:
+def test_a_second_revocation_gets_the_same_answer(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, tokens_of(tenant, registered)["refresh_token"])
     assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
@@ -161,7 +161,7 @@ def test_the_tenant_is_charged_for_confidential_clients_and_for_own_tokens_of_pu
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_an_access_token_ends_at_once_without_affecting_others(tenant: Tenant, audience: str | None) -> None:
+def test_a_revoked_access_token_ends_at_once_without_affecting_other_tokens(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=audience)
@@ -198,7 +198,7 @@ def test_a_forged_token_revokes_nothing(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     own, other = web_client(tenant), web_client(tenant)
     token = ask_token(tenant, code_form(own, code_of(login_of(tenant, own, some_user(tenant), audience=API)))).json()["access_token"]
-    # The header and the signature are ours. The claims name the caller as the owner of the token.
+    # The header and the signature are ours. The claims name the caller as the client of the token.
     head, _, signature = token.split(".")
     claims = decoded(token)[1] | {"azp": other.client_id}
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
@@ -206,7 +206,7 @@ def test_a_forged_token_revokes_nothing(tenant: Tenant) -> None:
     assert read_profile(tenant, token).status == 200
 
 
-def test_the_token_of_a_machine_is_also_refused_by_the_management_interface(tenant: Tenant) -> None:
+def test_the_management_interface_refuses_the_revoked_token_of_a_machine(tenant: Tenant) -> None:
     registered = global_client(tenant)
     token = access_token(tenant, registered)
     assert verify_access_token(token, host=host_of(tenant)).client_id == registered.client_id

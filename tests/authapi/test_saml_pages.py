@@ -1,4 +1,4 @@
-"""SAML in the admin: metadata fills in the form, the form shows the assertion of a user, and only saving changes anything."""
+"""SAML in the admin: metadata fills in the form, the form shows the assertion of a user, and only saving stores changes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_metadata_fills_in_the_form_without_saving(browser: Browser, client: Cli
 
 @pytest.fixture
 def published() -> Iterator[dict[str, Any]]:
-    """A server with the metadata of an application; tests can change `status` and `body`."""
+    """A server with the metadata of an application. Tests can change `status` and `body`."""
     state: dict[str, Any] = {"status": 200, "body": METADATA}
 
     class Handler(BaseHTTPRequestHandler):
@@ -143,7 +143,7 @@ def test_a_recipe_fills_in_the_form_and_shows_the_steps_at_the_application(brows
     assert recipes()[name].there[0] in answer.content.decode()
 
 
-def test_a_recipe_with_a_name_requires_one(browser: Browser, client: Client) -> None:
+def test_a_recipe_that_requires_a_name_is_refused_without_one(browser: Browser, client: Client) -> None:
     assert "Slack needs a value" in browser.post(address(client), {"import-recipe": "slack", "read": "x"}).content.decode()
 
 
@@ -198,7 +198,7 @@ def test_a_saved_form_has_the_same_effect_as_the_interface_and_is_logged(browser
     assert again["signs"].value() == "both"
 
 
-def test_an_unchanged_form_is_an_add_on_without_settings(browser: Browser, client: Client) -> None:
+def test_saving_an_unchanged_form_creates_an_add_on_without_settings(browser: Browser, client: Client) -> None:
     assert entered(browser, client, "save").status_code == 302
     assert stored(client) == {"samlp": {}}
     assert is_on(client.settings)
@@ -225,7 +225,7 @@ def test_errors_are_shown_at_their_field(browser: Browser, client: Client, name:
     assert stored(client) is None
 
 
-def test_saml_is_switched_off_and_other_add_ons_stay(browser: Browser, tenant: Tenant) -> None:
+def test_switching_saml_off_keeps_other_add_ons(browser: Browser, tenant: Tenant) -> None:
     client = saml_client(tenant, settings={"addons": {"samlp": {"audience": "urn:sp"}, "wsfed": {}}})
     assert entered(browser, client, "off").status_code == 302
     assert stored(client) == {"wsfed": {}}
@@ -254,7 +254,7 @@ def test_an_unknown_button_is_refused(browser: Browser, client: Client) -> None:
     assert browser.post(address(client), {"other": "x"}).status_code == 404
 
 
-def test_three_buttons_perform_a_rollover(browser: Browser, tenant: Tenant) -> None:
+def test_three_buttons_replace_the_certificate_in_steps(browser: Browser, tenant: Tenant) -> None:
     first = current_key(tenant.pk)
 
     def press(row: SamlKey, name: str) -> int:

@@ -55,7 +55,7 @@ def test_an_auditor_sees_everything_and_changes_nothing(tenant: Tenant, ada: Use
     assert RememberedBrowser.objects.of(tenant.pk).exists()
 
 
-def test_staff_of_one_tenant_cannot_open_a_factor_of_another(browser: Browser) -> None:
+def test_staff_of_one_tenant_cannot_open_a_factor_of_another_tenant(browser: Browser) -> None:
     other = make_other_tenant()
     user = UserFactory.create(tenant_id=other.pk)
     factor = EnrolledFactorFactory.create(user=user)
@@ -72,7 +72,7 @@ def test_a_change_that_affects_users_asks_for_confirmation(browser: Browser, ten
     asked = browser.post(reverse(PAGE), {**ON, "policy": "always"})
     assert "1 user has none of these factors and must enroll one" in asked.content.decode()
     assert values(tenant)["policy"] == "on-request"
-    # An earlier confirmation does not apply to another question.
+    # An earlier confirmation does not apply to another change.
     UserFactory.create(tenant_id=tenant.pk)
     confirmed = {**ON, "policy": "always", "confirmed": asked.context["confirmed"]}
     again = browser.post(reverse(PAGE), confirmed)

@@ -56,7 +56,7 @@ def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
 
 
-def test_a_session_ends_after_a_confirmation_and_the_act_is_logged(browser: Browser, ada: User, shop: Client) -> None:
+def test_a_session_is_ended_after_a_confirmation_and_the_act_is_logged(browser: Browser, ada: User, shop: Client) -> None:
     session = make_session(ada, shop)
     token = make_refresh_token(ada, shop, session)
     assert browser.get(action(session, "end")).status_code == 200
@@ -87,7 +87,7 @@ def test_many_sessions_and_tokens_are_ended_together(browser: Browser, ada: User
     assert AuditEntry.objects.filter(object_id__in=[row.pk for row in sessions], act="End selected sessions", reason="Lost").count() == 2
 
 
-def test_a_block_is_lifted_and_a_consent_revoked(browser: Browser, ada: User, shop: Client) -> None:
+def test_a_block_can_be_lifted_and_a_consent_can_be_revoked(browser: Browser, ada: User, shop: Client) -> None:
     block, consent, token = make_block(ada), make_consent(ada, shop), make_refresh_token(ada, shop)
 
     browser.post(action(block, "lift"))
@@ -191,7 +191,7 @@ def test_an_invalid_search_is_reported_at_its_field(browser: Browser, ada: User)
         assert not page.context["cl"].result_list
 
 
-def test_paging_through_the_log_neither_loses_nor_repeats_a_line(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paging_through_the_log_shows_every_line_once(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browsing, "PAGE_ROWS", 3)
     same = timezone.now() - timedelta(hours=1)
     lines = [make_sign_in(ada, created_at=same if number < 5 else same - timedelta(minutes=number)).pk for number in range(8)]
@@ -225,7 +225,7 @@ def test_a_page_that_reaches_its_read_limit_says_where_to_continue(browser: Brow
 
 
 def test_a_page_of_a_long_log_uses_an_index(tenant: Tenant, ada: User) -> None:
-    """A hundred thousand lines. The rarest type has one line, at the far end."""
+    """A hundred thousand lines. The rarest type has one line, which is the last one that the page would read."""
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO authapi_signin (id, tenant_id, type, is_success, description, user_id, user_name, client_id, client_name,
@@ -240,14 +240,14 @@ def test_a_page_of_a_long_log_uses_an_index(tenant: Tenant, ada: User) -> None:
     while page.is_partial and not page.rows:
         page = browsing.browse(browsing.Question(tenant_id=tenant.pk, type="scp"), browsing.read_place(page.older, is_newer=False))
     assert len(page.rows) == 1
-    # Five reads of twenty thousand lines each. A full scan of the table for each read would be visible in this plan, but not in the time.
+    # The page makes five reads of twenty thousand lines each. This plan would show a full table scan for each read, but the time would not.
     assert time.monotonic() - started < 30
     newest = browsing._walked(browsing.Question(tenant_id=tenant.pk), None)[:50].explain()
     assert "Index Scan" in newest
     assert "Seq Scan" not in newest
 
 
-def test_the_settings_of_a_tenant_are_one_form(browser: Browser, tenant: Tenant) -> None:
+def test_one_form_has_all_settings_of_a_tenant(browser: Browser, tenant: Tenant) -> None:
     sent = form_of(
         browser,
         reverse(SETTINGS),
@@ -391,7 +391,7 @@ def test_the_form_sets_registration_and_device_codes(browser: Browser, tenant: T
     assert sign_in_settings(tenant.pk).requires_initial_token
 
 
-def test_a_consent_shows_the_allowed_details(browser: Browser, ada: User, shop: Client) -> None:
+def test_the_page_of_a_consent_shows_the_allowed_details(browser: Browser, ada: User, shop: Client) -> None:
     consent = make_consent(ada, shop)
     Consent.objects.of(ada.tenant_id).filter(pk=consent.pk).update(asked={"details": [{"type": "payment", "payee": "<b>Mallory</b>"}]})
     page = browser.get(reverse("admin:authapi_consent_change", args=(consent.pk,))).content.decode()

@@ -1,4 +1,4 @@
-"""Login settings: defaults, refusals, null to restore a default, and how long a process caches them."""
+"""Login settings: defaults, refusals, null that restores a default, and how long a process caches settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_change_by_another_process_is_visible_within_a_second(tenant: Tenant) 
     assert remembered_settings.get(tenant.pk, max_age=0).support_email == "other@example.test"
 
 
-def test_settings_of_one_tenant_do_not_affect_another(tenant: Tenant) -> None:
+def test_settings_of_one_tenant_do_not_affect_another_tenant(tenant: Tenant) -> None:
     other = make_other_tenant()
     update_tenant_settings(tenant_id=tenant.pk, changes={"allowed_logout_urls": ["https://app.example.test/"]})
     update_brute_force(tenant_id=tenant.pk, changes={"max_attempts": 3})
@@ -174,7 +174,7 @@ def test_brute_force_settings_can_be_changed_one_by_one(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "is_lifted"), [(11, True), (9, False)])
-def test_a_higher_threshold_lifts_blocks_and_a_lower_one_does_not(
+def test_a_higher_threshold_lifts_blocks_and_a_lower_threshold_does_not(
     tenant: Tenant, database_connection: Connection, threshold: int, is_lifted: bool
 ) -> None:
     now = timezone.now()

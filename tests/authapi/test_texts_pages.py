@@ -48,7 +48,7 @@ def test_texts_are_saved_shown_and_counted(browser: Browser, tenant: Tenant) -> 
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="authapi.customtext").exists()
 
 
-def test_a_reset_restores_one_text_and_shows_the_removed_one(browser: Browser, tenant: Tenant) -> None:
+def test_resetting_a_text_restores_its_default_and_shows_the_removed_text(browser: Browser, tenant: Tenant) -> None:
     browser.post(place(), {"title": "Willkommen", "buttonText": "Los"})
     said = browser.post(place(), {"reset": "title", "title": "typed and not saved"}, follow=True).content.decode()
     assert "Text reset to its default: title. Your text was: Willkommen" in said
@@ -89,7 +89,7 @@ def test_an_auditor_can_read_texts_but_not_change_them(tenant: Tenant) -> None:
     assert texts(tenant) == {"login": {"title": "Willkommen"}}
 
 
-def test_texts_of_another_tenant_are_neither_shown_nor_changed(browser: Browser) -> None:
+def test_texts_of_another_tenant_are_not_shown_or_changed(browser: Browser) -> None:
     other = new_tenant()
     set_custom_texts(tenant_id=other.pk, prompt="login", language="de", texts={"login": {"title": "Theirs"}})
     assert "Theirs" not in browser.get(place()).content.decode()

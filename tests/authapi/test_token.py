@@ -1,4 +1,4 @@
-"""`POST /oauth/token`, driven as an ASGI application on committed data."""
+"""`POST /oauth/token`, called as an ASGI application on committed data."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ REFUSALS: dict[str, Refusal] = {
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret", "audience", "scope"])
 @pytest.mark.parametrize("value", [["read:users"], {"a": 1}, 7, True])
-def test_a_parameter_that_is_not_a_text_is_refused_and_not_treated_as_missing(tenant: Tenant, name: str, value: object) -> None:
+def test_a_parameter_that_is_not_text_is_refused_and_not_treated_as_missing(tenant: Tenant, name: str, value: object) -> None:
     answer = ask_token(tenant, {**form_of(tenant, global_client(tenant)), name: value}, as_json=True)
 
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
@@ -68,13 +68,13 @@ def test_a_parameter_that_is_not_a_text_is_refused_and_not_treated_as_missing(te
 
 @pytest.mark.parametrize("case", REFUSALS)
 @pytest.mark.parametrize("as_json", [False, True])
-def test_each_invalid_request_gets_its_row_of_the_table(tenant: Tenant, case: str, as_json: bool) -> None:
+def test_each_invalid_request_gets_the_error_of_its_table_row(tenant: Tenant, case: str, as_json: bool) -> None:
     changes, status, error, description = REFUSALS[case]
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant), **changes), as_json=as_json)
     assert (answer.status, answer.json()) == (status, {"error": error, "error_description": description})
     assert "www-authenticate" not in answer.headers
     assert answer.headers["cache-control"] == "no-store"
-    # A request with client authentication is charged to its tenant, and a request refused before that to its address.
+    # A request with client authentication is charged to its tenant. A request that is refused earlier is charged to its address.
     assert answer.headers["x-ratelimit-limit"] == ("200" if status == 403 else "60")
 
 
@@ -92,7 +92,7 @@ def test_a_tenant_that_is_not_active_issues_no_tokens(tenant: Tenant, status: st
     assert ask_token(tenant, form).status == expected
 
 
-def test_a_method_other_than_post_gets_405_with_the_code_that_clients_know(tenant: Tenant) -> None:
+def test_a_method_other_than_post_gets_405_with_the_code_that_clients_recognize(tenant: Tenant) -> None:
     answer = get(tenant, "/oauth/token")
     assert (answer.status, answer.json()["error"], answer.headers["allow"]) == (405, "method_not_allowed", "POST")
 
@@ -147,14 +147,14 @@ def test_a_public_client_cannot_get_a_token_for_itself(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_revoked_client_is_unauthorized(tenant: Tenant) -> None:
+def test_a_revoked_client_gets_401(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     assert ask_token(tenant, form_of(tenant, registered)).status == 200
     revoke_client(tenant_id=tenant.pk, client_id=registered.client_id)
     assert ask_token(tenant, form_of(tenant, registered)).status == 401
 
 
-def test_a_rotated_secret_replaces_the_old_one_at_once(tenant: Tenant) -> None:
+def test_a_rotated_secret_replaces_the_old_secret_at_once(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     assert ask_token(tenant, form_of(tenant, registered)).status == 200
     client, fresh = rotate_client_secret(tenant_id=tenant.pk, client_id=registered.client_id)
@@ -195,7 +195,7 @@ def test_a_client_with_a_grant_gets_a_token_that_verifies_with_the_published_key
     }
 
 
-def test_the_granted_subset_of_the_scopes_is_issued_and_the_rest_is_dropped_silently(tenant: Tenant) -> None:
+def test_requested_scopes_that_are_not_granted_are_dropped_silently(tenant: Tenant) -> None:
     registered = granted_client(tenant, ["read:events", "read:users"])
     answer = ask_token(tenant, form_of(tenant, registered, scope="read:users delete:users"))
     assert answer.json()["scope"] == "read:users"
@@ -203,7 +203,7 @@ def test_the_granted_subset_of_the_scopes_is_issued_and_the_rest_is_dropped_sile
 
 @pytest.mark.parametrize("name", ["extra_credentials", "scopes", "issue", "client", "refresh_token"])
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_parameter_named_like_an_attribute_of_the_engine_changes_nothing(tenant: Tenant, name: str, as_json: bool) -> None:
+def test_a_parameter_with_the_name_of_an_engine_attribute_changes_nothing(tenant: Tenant, name: str, as_json: bool) -> None:
     registered = granted_client(tenant, ["read:events"])
     answer = ask_token(tenant, form_of(tenant, registered, **{name: "admin"}), as_json=as_json)
     assert answer.status == 200
@@ -222,7 +222,7 @@ def test_requesting_only_scopes_that_are_not_granted_returns_a_token_without_sco
     assert "scope" not in claims_of(tenant, answer)
 
 
-def test_a_global_client_needs_neither_an_audience_nor_a_grant(tenant: Tenant) -> None:
+def test_a_global_client_needs_no_audience_and_no_grant(tenant: Tenant) -> None:
     answer = ask_token(tenant, form_of(tenant, global_client(tenant), audience=None))
     claims = claims_of(tenant, answer)
     assert claims["aud"] == f"http://{tenant.pk}.example.test/api/v2/"
@@ -234,7 +234,7 @@ def test_a_global_client_still_needs_a_grant_for_other_apis(tenant: Tenant) -> N
     assert ask_token(tenant, form_of(tenant, global_client(tenant), audience="urn:orders")).status == 403
 
 
-def test_the_dialect_with_permissions_lists_the_granted_scopes_again(tenant: Tenant) -> None:
+def test_the_dialect_with_permissions_also_lists_the_granted_scopes_as_permissions(tenant: Tenant) -> None:
     for dialect, kind in (("access_token_authz", "JWT"), ("rfc9068_profile_authz", "at+jwt")):
         order = TokenOrder(
             issuer="https://a.example.test/", subject="c@clients", audience="https://api.example.test", client_id="c", client_version=1,
@@ -246,7 +246,7 @@ def test_the_dialect_with_permissions_lists_the_granted_scopes_again(tenant: Ten
         assert ("client_id" in claims) is dialect.startswith("rfc9068")
 
 
-def test_an_api_of_the_other_dialect_has_its_own_claims_and_lifetime(tenant: Tenant) -> None:
+def test_an_api_with_the_rfc_9068_dialect_has_its_own_claims_and_lifetime(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="Orders")
     api = create_api_resource(
         tenant_id=tenant.pk,
@@ -322,7 +322,7 @@ def test_tokens_are_issued_and_failures_counted_while_redis_is_down(tenant: Tena
     assert statuses == [401, 401, 429]
 
 
-def test_no_secret_is_in_a_log_or_an_error(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_are_not_in_logs_or_errors(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     client, _ = create_client(tenant_id=tenant.pk, name="Canary")
     client.set_secret(CANARY)

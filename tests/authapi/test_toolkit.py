@@ -1,4 +1,4 @@
-"""The installed OAuth toolkit: six models replaced, every recommendation enforced, and none of its own pages reachable."""
+"""The installed OAuth toolkit: its six models are replaced, every recommendation is enforced, and its own pages are unreachable."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_all_six_models_are_ours_and_refer_to_end_users() -> None:
         assert model._meta.get_field("user").related_model is User
 
 
-# The contract has these, and a client opts in: by its grant types, and by a setting for `plain`.
+# The contract requires these. A client enables them by its grant types, and `plain` by a setting.
 LEFT_TO_CLIENTS = {"IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD"}
 
 
-def test_every_recommendation_of_rfc_9700_is_decided_and_enforced_except_where_clients_opt_in() -> None:
+def test_every_recommendation_of_rfc_9700_is_enforced_except_three_that_clients_may_relax() -> None:
     prefix = "COMPLIANT_BCP_RFC9700_"
     gates = {name.removeprefix(prefix) for name in DEFAULTS if name.startswith(prefix)}
     assert len(gates) == 10
@@ -52,7 +52,7 @@ def test_every_recommendation_of_rfc_9700_is_decided_and_enforced_except_where_c
     assert {name for name in gates if not getattr(oauth2_settings, prefix + name)} == LEFT_TO_CLIENTS
 
 
-def test_a_client_does_not_opt_in_by_default() -> None:
+def test_every_recommendation_is_enforced_by_default() -> None:
     assert not {"implicit", *ROPC} & set(Client().grant_types)
     for app_type in APP_TYPES:
         assert not {"implicit", *ROPC} & set(defaults_of(app_type).get("grant_types", ()))
@@ -67,7 +67,7 @@ def test_the_admin_of_the_toolkit_is_never_registered() -> None:
     assert not [model for model in admin.site._registry if model._meta.app_label == "authapi"]
 
 
-def test_no_view_of_the_toolkit_has_an_address() -> None:
+def test_no_view_of_the_toolkit_has_a_url() -> None:
     def callbacks(patterns: list[object]) -> list[object]:
         found: list[object] = []
         for pattern in patterns:
@@ -85,7 +85,7 @@ def test_the_toolkit_creates_our_server_with_our_validator() -> None:
     assert server() is made
 
 
-def test_every_response_type_of_the_engine_is_ours_except_none() -> None:
+def test_all_response_types_of_the_engine_except_none_use_our_classes() -> None:
     handlers = server().response_types
     assert {frozenset(name.split()) for name in handlers} == {
         frozenset(words) for size in (1, 2, 3) for words in combinations(("code", "token", "id_token"), size)

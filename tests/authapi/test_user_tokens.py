@@ -84,17 +84,17 @@ def test_each_dialect_writes_the_claims_that_its_apis_read(
         client_claim: registered.client_id,
         "client_version": 1,
     }
-    # The dialect lists every permission of the user at the API, also those that were not requested.
+    # The dialect lists every permission of the user at the API, also permissions that were not requested.
     assert claims == expected | ({"permissions": ["read", "write"]} if with_permissions else {})
 
 
-def test_without_openid_the_api_is_the_only_audience(tenant: Tenant) -> None:
+def test_the_api_is_the_only_audience_of_a_token_without_openid(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=SCOPES)
     claims = decoded(tokens_of(tenant, web_client(tenant), scope="read", audience=API)["access_token"])[1]
     assert (claims["aud"], claims["scope"]) == (API, "read")
 
 
-def test_without_an_audience_the_token_is_opaque_and_only_its_checksum_is_stored(tenant: Tenant) -> None:
+def test_a_token_without_an_audience_is_opaque_and_only_its_checksum_is_stored(tenant: Tenant) -> None:
     members = tokens_of(tenant, web_client(tenant))
     assert "." not in members["access_token"]
     row = AccessToken.objects.of(tenant.pk).get()
@@ -111,7 +111,7 @@ def test_a_refreshed_token_names_its_grant(tenant: Tenant) -> None:
     assert decoded(second["access_token"])[1]["gty"] == "refresh_token"
 
 
-def test_the_organization_is_in_both_tokens_and_its_name_only_where_the_tenant_enables_names(tenant: Tenant) -> None:
+def test_both_tokens_contain_the_organization_and_its_name_only_if_the_tenant_enables_names(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     user, registered, acme = some_user(tenant), web_client(tenant), make_organization(tenant)
     add_members(tenant_id=tenant.pk, organization_id=acme.pk, user_ids=[user.user_id])
@@ -152,7 +152,7 @@ def test_a_certificate_in_the_request_binds_the_tokens_to_it(tenant: Tenant, aud
     assert read_profile(tenant, members["access_token"], headers=forwarded(key, own)).status == 200
 
 
-def test_a_refresh_token_of_a_public_client_is_bound_too(tenant: Tenant) -> None:
+def test_a_refresh_token_of_a_public_client_is_bound_to_its_certificate_too(tenant: Tenant) -> None:
     registered, key, own = public_client(tenant), edge_key(tenant), certificate()
     forget_all()
     members = tokens_of(tenant, registered, scope="openid offline_access", headers=forwarded(key, own))
@@ -196,7 +196,7 @@ def test_the_client_sets_the_lifetime_of_its_id_tokens(tenant: Tenant) -> None:
     assert claims["exp"] - claims["iat"] == 77
 
 
-def test_a_client_can_have_its_id_tokens_signed_with_its_secret(tenant: Tenant) -> None:
+def test_the_secret_of_a_client_can_sign_its_id_tokens(tenant: Tenant) -> None:
     client, secret = create_client(
         tenant_id=tenant.pk, name="HS", grant_types=["authorization_code"], redirect_uris=CALLBACK, algorithm="HS256"
     )
@@ -208,7 +208,7 @@ def test_a_client_can_have_its_id_tokens_signed_with_its_secret(tenant: Tenant) 
 # --- Accepted tokens --------------------------------------------------------------------------------------------------
 
 
-def test_the_token_of_a_user_for_the_management_interface_is_accepted_only_at_a_global_client(tenant: Tenant) -> None:
+def test_a_management_token_of_a_user_is_accepted_only_if_its_client_is_global(tenant: Tenant) -> None:
     resource, host = ensure_management_api(tenant.pk), host_of(tenant)
     audience, user = f"{host.base_url}/", some_user(tenant)
     add_user_permissions(tenant_id=tenant.pk, user_id=user.user_id, permissions=[Named(resource.identifier, "read:users")])
@@ -228,7 +228,7 @@ def test_the_token_of_a_user_for_the_management_interface_is_accepted_only_at_a_
         verify_access_token(token, host=host)
 
 
-def test_the_token_of_a_user_of_another_tenant_is_not_valid_here(tenant: Tenant) -> None:
+def test_the_token_of_a_user_of_another_tenant_is_invalid(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     for each in (tenant, other):
         create_api_resource(tenant_id=each.pk, identifier=API)
@@ -253,7 +253,7 @@ def test_every_token_verifies_during_rotations_of_keys(tenant: Tenant) -> None:
     for rotation in range(1, 4):
         keys.rotate_keys(tenant.pk)
         eventually(partial(lambda count: len(minted) >= count, 5 * rotation), seconds=30)
-        # At this moment, a process that cached the old keys verifies the token, and so does a reader of the published keys.
+        # At this moment, a process with cached old keys and a reader of the published keys can both verify the token.
         assert read_profile(tenant, minted[-1]["access_token"]).status == 200
     is_over.set()
     thread.join()

@@ -1,4 +1,4 @@
-"""`/userinfo`: the current profile, only for a token that has the scope for it."""
+"""`/userinfo` returns the current profile, only for a token that has the required scope."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refused(answer: Received) -> bool:
 @pytest.mark.parametrize(
     "headers", [{}, {"Authorization": "Basic dXNlcjpwYXNz"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  "}]
 )
-def test_without_a_token_the_challenge_names_no_error(tenant: Tenant, headers: dict[str, str]) -> None:
+def test_the_challenge_to_a_request_without_a_token_names_no_error(tenant: Tenant, headers: dict[str, str]) -> None:
     answer = read_profile(tenant, None, headers=headers)
     assert (answer.status, answer.json()) == (401, INVALID)
     # RFC 6750, 3.1.
@@ -62,13 +62,13 @@ def test_the_token_of_a_machine_is_refused(tenant: Tenant) -> None:
     assert refused(read_profile(tenant, access_token(tenant, global_client(tenant))))
 
 
-def test_a_token_only_for_an_api_is_refused(tenant: Tenant) -> None:
+def test_a_token_that_is_only_for_an_api_is_refused(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant)
     assert refused(read_profile(tenant, tokens_of(tenant, registered, scope="profile", audience=API)["access_token"]))
 
 
-def test_an_opaque_token_without_openid_lacks_the_scope(tenant: Tenant) -> None:
+def test_an_opaque_token_without_openid_gets_insufficient_scope(tenant: Tenant) -> None:
     answer = read_profile(tenant, tokens_of(tenant, web_client(tenant), scope="profile")["access_token"])
     assert (answer.status, answer.json()["error"]) == (403, "insufficient_scope")
     assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
@@ -147,7 +147,7 @@ def test_tokens_of_a_blocked_or_deleted_user_are_refused(tenant: Tenant, audienc
     assert refused(read_profile(tenant, token))
 
 
-def test_a_token_that_is_bound_to_a_certificate_is_refused_without_it(tenant: Tenant) -> None:
+def test_a_token_bound_to_a_certificate_is_refused_without_the_certificate(tenant: Tenant) -> None:
     user, registered = some_user(tenant), web_client(tenant)
     order = TokenOrder(
         issuer=host_of(tenant).issuer,
@@ -213,14 +213,14 @@ def test_the_profile_contains_the_claims_of_the_granted_scopes(tenant: Tenant, a
     assert few["identities"][0]["connection"] == "people"
 
 
-def test_the_profile_is_current_and_not_a_snapshot(tenant: Tenant) -> None:
+def test_the_profile_is_current_and_not_that_of_the_login(tenant: Tenant) -> None:
     user = some_user(tenant)
     token = tokens_of(tenant, web_client(tenant), user, scope="openid profile")["access_token"]
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Changed"})
     assert read_profile(tenant, token).json()["given_name"] == "Changed"
 
 
-def test_the_token_can_be_in_a_form(tenant: Tenant) -> None:
+def test_the_token_can_be_sent_in_a_form(tenant: Tenant) -> None:
     token = tokens_of(tenant, web_client(tenant))["access_token"]
     answer = read_profile(tenant, None, method="POST", headers={"Content-Type": FORM}, body=f"access_token={token}".encode())
     assert answer.status == 200
@@ -243,7 +243,7 @@ def test_the_profile_has_the_same_subject_as_the_id_token(tenant: Tenant) -> Non
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_client_can_request_the_time_of_change_as_text(tenant: Tenant, audience: str | None) -> None:
+def test_a_client_can_request_the_update_time_as_text(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     user = some_user(tenant)
     for settings, is_text in (
@@ -256,11 +256,11 @@ def test_a_client_can_request_the_time_of_change_as_text(tenant: Tenant, audienc
         assert decoded(members["id_token"])[1]["updated_at"] == expected
 
 
-# --- Tokens in the address --------------------------------------------------------------------------------------------
+# --- Tokens in the URL ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_token_in_the_address_is_accepted(tenant: Tenant, audience: str | None) -> None:
+def test_a_token_in_the_url_is_accepted(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     user = some_user(tenant)
     token = tokens_of(tenant, web_client(tenant), user, audience=audience)["access_token"]
@@ -269,7 +269,7 @@ def test_a_token_in_the_address_is_accepted(tenant: Tenant, audience: str | None
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
 
 
-def test_a_token_in_the_address_is_checked_like_any_other(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_in_the_url_is_checked_like_any_other_token(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     token = tokens_of(tenant, web_client(tenant))["access_token"]
     form = {"method": "POST", "headers": {"Content-Type": FORM}, "body": f"access_token={token}".encode()}
     for answer in (

@@ -1,4 +1,4 @@
-"""Clusters that the tests may break. Every test leaves its cluster running and whole."""
+"""Clusters that the tests may break. Every test leaves its cluster running and complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.faults.following import Following
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, so that `make test` skips it."""
+    """Mark every test of this folder, so that `make test` skips the folder."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.fault)
@@ -40,7 +40,7 @@ def safe_world() -> Iterator[ClusterWorld]:
 
 @pytest.fixture(scope="module")
 def fast_world() -> Iterator[ClusterWorld]:
-    """A service on a cluster with asynchronous replication, which can lose the last commits."""
+    """A service on a cluster with asynchronous replication, which can lose the latest commits."""
     _require_programs()
     made = ClusterWorld(is_synchronous=False)
     yield made

@@ -1,7 +1,7 @@
 """A cluster of three PostgreSQL servers under Patroni and etcd on loopback, whose servers can be killed, frozen and cut off.
 
-Each node has three proxies: for its clients, for its standbys, and for its Patroni on the way to etcd. A cut of all three is a
-partition of the network.
+Each node has three proxies: for its clients, for its standbys, and between its Patroni and etcd. Cutting all three isolates the node
+from the network.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from config.launcher.programs import postgres_directories
 from tests.faults.proxy import Address, Proxy
 
 DATABASE = "identity"
-# Patroni's lowest values. A standby takes over when the leader's key in etcd has expired.
+# Patroni's lowest values. A standby is promoted when the leader's key in etcd has expired.
 TTL_SECONDS = 20
 _TIMES = {"ttl": TTL_SECONDS, "loop_wait": 1, "retry_timeout": 3}
 PROMOTION_SECONDS = 60.0
@@ -50,7 +50,7 @@ class Node:
         return self.directory / "data"
 
     def state(self, path: str = "/patroni") -> dict[str, Any]:
-        """Return what Patroni reports about its server; an empty result while Patroni does not answer."""
+        """Return what Patroni reports about its server, or an empty result if Patroni does not answer."""
         try:
             with urlopen(f"http://127.0.0.1:{self.rest_port}{path}", timeout=2) as answer:
                 document: dict[str, Any] = json.loads(answer.read())
@@ -59,7 +59,7 @@ class Node:
         return document
 
     def cut_off(self) -> None:
-        """Cut every link of this node, and keep it cut."""
+        """Cut every connection of this node, and refuse new connections."""
         for proxy in (self.inward, self.replication, self.outward):
             proxy.targets = []
             proxy.reset_all()
@@ -70,11 +70,11 @@ class Node:
         self.outward.targets = [self._etcd]
 
     def stop_replicating(self) -> None:
-        """Send nothing to the standbys any more, while clients still can commit."""
+        """Stop sending data to the standbys, while clients can still commit."""
         self.replication.is_stalled = True
 
     def forget_unreplicated(self) -> None:
-        """Drop what is in transit to the standbys, and let them connect again."""
+        """Drop data in transit to the standbys, and let the standbys connect again."""
         self.replication.reset_all()
         self.replication.is_stalled = False
 
@@ -107,7 +107,7 @@ class Cluster:
         self._stack.callback(self._etcd.kill)
         self.nodes = [Node(f"node{number}", directory / f"node{number}", self._etcd_address, self._stack) for number in range(3)]
         self._stack.callback(self._stop_nodes)
-        # The first node creates the cluster; the others copy it.
+        # The first node creates the cluster, and the others copy it.
         self.start(self.nodes[0])
         self.wait(lambda: self.leader is self.nodes[0])
         for node in self.nodes[1:]:
@@ -116,7 +116,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The `DATABASE_URL` of the service: every node, through its proxy."""
+        """The `DATABASE_URL` of the service, which names the proxy of every node."""
         return self.url_of(DATABASE)
 
     def url_of(self, database: str) -> str:
@@ -125,12 +125,12 @@ class Cluster:
 
     @property
     def leader(self) -> Node | None:
-        """The node that Patroni calls the primary and that holds the leader's key, if it answers."""
+        """The node that Patroni calls the primary and that holds the leader's key, or None if no node answers."""
         found = [node for node in self.nodes if node.inward.targets and node.state().get("role") in {"primary", "master"}]
         return found[0] if len(found) == 1 and found[0].state().get("state") == "running" else None
 
     def is_whole(self) -> bool:
-        """Tell whether one primary has two streaming standbys, one of them synchronous where the cluster is."""
+        """Tell whether one primary has two streaming standbys. In a synchronous cluster, one standby must be synchronous."""
         leader = self.leader
         if leader is None:
             return False
@@ -139,7 +139,7 @@ class Cluster:
         return is_safe and [member.get("state") for member in standbys] == ["streaming", "streaming"]
 
     def leading(self) -> Node:
-        """Return the primary; waits for one."""
+        """Wait for a primary, and return it."""
         self.wait(lambda: self.leader)
         leader = self.leader
         assert leader is not None
@@ -151,12 +151,12 @@ class Cluster:
         # JSON is YAML.
         configuration.write_text(json.dumps(self._configuration(node)))
         command = (str(place_of("patroni") / "bin" / "patroni"), str(configuration))
-        # Patroni stops its server when it is asked to stop, which can take a while.
+        # Patroni stops its server before it exits, which can take a while.
         program = Program(node.name, command, identity=spawn.server_identity(), grace_seconds=20.0)
         node.process = self._start(program)
 
     def kill(self, node: Node) -> None:
-        """Kill Patroni and the server at once, like a machine that lost its power."""
+        """Kill Patroni and the server at once, like a machine that loses power."""
         node.signal(signal.SIGKILL)
         if node.process is not None:
             node.process.kill()
@@ -177,7 +177,7 @@ class Cluster:
             assert answer.status == 200
 
     def wait(self, condition: Callable[[], object], seconds: float = PROMOTION_SECONDS) -> None:
-        """Wait until the condition holds; fails with what every node reports."""
+        """Wait until the condition is true. A timeout fails with the report of every node."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, {node.name: node.state() for node in self.nodes}
@@ -215,7 +215,7 @@ class Cluster:
             "scope": "cluster",
             "name": node.name,
             "restapi": {"listen": f"127.0.0.1:{node.rest_port}", "connect_address": f"127.0.0.1:{node.rest_port}"},
-            # Otherwise Patroni learns the addresses of etcd itself, and goes around the proxy.
+            # Without this setting, Patroni discovers the addresses of etcd and bypasses the proxy.
             "etcd3": {"hosts": [f"127.0.0.1:{node.outward.address[1]}"], "use_proxies": True},
             "bootstrap": {
                 "dcs": {
@@ -236,7 +236,7 @@ class Cluster:
                     "replication": {"username": "replicator", **password},
                     "rewind": {"username": "rewinder", **password},
                 },
-                # Outside of the data directory, where pg_rewind would try to copy the socket.
+                # The socket is outside the data directory, because pg_rewind would try to copy it.
                 "parameters": {"unix_socket_directories": str(node.directory)},
                 "pg_hba": ["host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust"],
             },
@@ -260,7 +260,7 @@ def answers(address: Address) -> bool:
 
 @contextmanager
 def cluster(directory: Path, *, is_synchronous: bool) -> Iterator[Cluster]:
-    """Run a cluster in that directory, which its servers' account must be able to traverse."""
+    """Run a cluster in the directory, which the account of the servers must be able to traverse."""
     running = Cluster(directory, is_synchronous=is_synchronous)
     try:
         yield running

@@ -1,4 +1,4 @@
-"""The primary of a PostgreSQL cluster is switched over, killed, frozen and cut off under writers and readers."""
+"""The primary of a PostgreSQL cluster is switched over, killed, frozen and isolated while clients write and read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_failover_with_synchronous_replication_loses_no_change_and_keeps_every
             fault(world.cluster)
             readers_get_ten_more_events(world, tenant, following)
             world.cluster.wait(world.cluster.is_whole)
-            # The primary waits for its synchronous standby again, and numbering has noted that.
+            # The primary waits for its synchronous standby again, and the numbering has detected it.
             readers_get_ten_more_events(world, tenant, following)
 
         writers.stop()
@@ -116,7 +116,7 @@ def test_a_failover_that_loses_events_refuses_old_cursors_before_a_position_is_a
 
 
 def subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscriber:
-    """Return a stream that begins after the offset; a 503 is repeated."""
+    """Return a stream that begins after the offset. A request that gets 503 is repeated."""
     headers = {"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset}
     found: list[Subscriber] = []
 

@@ -1,4 +1,4 @@
-"""A service on a PostgreSQL cluster, with tenants, writers, readers, and their final state."""
+"""A service on a PostgreSQL cluster, with tenants, writers and readers, and checks of their final state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.faults.world import World
 
 
 class ClusterWorld(World):
-    """The world of the fault tests, with a cluster of three servers in place of one server."""
+    """The world of the fault tests, with a cluster of three servers instead of one server."""
 
     def __init__(self, *, is_synchronous: bool) -> None:
         self._is_synchronous = is_synchronous

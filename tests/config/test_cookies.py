@@ -1,4 +1,4 @@
-"""Cookies over real TLS: limited to one host, secure and hidden from scripts, and separate between staff, users and tenants."""
+"""Cookies over real TLS: limited to one host, secure, hidden from scripts, and separate for staff, users and tenants."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def values_of(*pages: Page) -> dict[str, str]:
 
 
 def assert_bound_to_the_host(morsel: Morsel[str], *, same_site: str) -> None:
-    """`__Host-` (RFC 6265bis, 4.1.3.2): secure, for the whole host, and for no other host of the domain."""
+    """`__Host-` (RFC 6265bis, 4.1.3.2): secure, for every path, and for exactly one host of the domain."""
     assert morsel.key.startswith("__Host-")
     assert (morsel["secure"], morsel["path"], morsel["domain"], morsel["samesite"]) == (True, "/", "", same_site)
 
@@ -115,7 +115,7 @@ def test_every_cookie_of_staff_is_limited_to_the_host(visitor: Visitor) -> None:
         assert_bound_to_the_host(morsel, same_site="Lax")
     assert found["__Host-staff"]["httponly"]
     assert visitor.ask(PLATFORM, "/admin/", cookies=cookies).status == 200
-    # Messages of pages are in the session, not in their own cookie.
+    # Messages of pages are stored in the session and not in their own cookie.
     told = visitor.ask(PLATFORM, "/admin/identity/user/nobody/change/", cookies=cookies)
     assert set(cookies_of(told)) <= {"__Host-staff", "__Host-csrf", "__Host-staff_device"}
 
@@ -125,13 +125,13 @@ def test_every_cookie_of_a_user_is_limited_to_the_host_and_hidden_from_scripts(v
     found = cookies_of(*pages)
     assert set(found) == {"__Host-session", "__Host-browser", "__Host-known", "__Host-account", "__Host-device"}
     for morsel in found.values():
-        # Providers answer with a POST, and applications request silent logins from a frame; both are cross-site.
+        # Providers answer with a POST, and applications request silent logins from a frame. Both requests are cross-site.
         assert_bound_to_the_host(morsel, same_site="None")
         assert morsel["httponly"]
 
 
 def test_a_cookie_without_its_prefix_is_ignored(visitor: Visitor, tenant: Tenant) -> None:
-    # Another host of the domain may set such a cookie.
+    # Another host of the domain can set a cookie without the prefix.
     _, cookies, client = signed_in_user(visitor, tenant)
     bare = {name.removeprefix("__Host-"): value for name, value in cookies.items()}
     assert "login_required" in visitor.ask(host_of(tenant), authorize(client, prompt="none"), cookies=bare).location
@@ -139,7 +139,7 @@ def test_a_cookie_without_its_prefix_is_ignored(visitor: Visitor, tenant: Tenant
     assert visitor.ask(PLATFORM, "/admin/", cookies={name.removeprefix("__Host-"): value for name, value in staff.items()}).status == 302
 
 
-def test_cookies_of_staff_and_users_are_not_interchangeable(visitor: Visitor, tenant: Tenant) -> None:
+def test_a_cookie_of_staff_is_not_accepted_as_a_cookie_of_a_user_or_vice_versa(visitor: Visitor, tenant: Tenant) -> None:
     _, user, client = signed_in_user(visitor, tenant)
     _, staff = signed_in_staff(visitor)
     assert "code=" in visitor.ask(host_of(tenant), authorize(client, prompt="none"), cookies=user).location
@@ -152,7 +152,7 @@ def test_cookies_of_staff_and_users_are_not_interchangeable(visitor: Visitor, te
     assert visitor.ask(host_of(tenant), "/admin/", cookies=staff).status == 404
 
 
-def test_the_session_of_one_tenant_is_unknown_at_another(visitor: Visitor, tenant: Tenant) -> None:
+def test_the_session_of_one_tenant_is_unknown_at_another_tenant(visitor: Visitor, tenant: Tenant) -> None:
     _, cookies, _ = signed_in_user(visitor, tenant)
     other = new_tenant()
     client, _ = web_client(other)

@@ -1,7 +1,4 @@
-"""The lock files name each package with its hashes and without its source address.
-
-Each direct dependency has its license in the notices.
-"""
+"""The lock files name each package with its hashes and without a URL. The notices contain the license of each direct dependency."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ SOURCES = sorted((ROOT / "requirements").glob("*.in"))
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
-def test_a_lock_pins_by_hash_and_names_no_host(lock: Path) -> None:
+def test_a_lock_file_pins_packages_by_hash_and_names_no_host(lock: Path) -> None:
     text = lock.read_text()
     packages = [block for block in re.split(r"\n(?=\S)", text) if block.strip()]
 

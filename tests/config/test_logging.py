@@ -1,4 +1,4 @@
-"""Secrets that log lines never contain."""
+"""Secrets, which log lines never contain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("line", SECRETS)
-def test_a_credential_is_masked(line: str) -> None:
+def test_a_credential_in_a_line_is_masked(line: str) -> None:
     shown = masked(line)
     assert "[masked]" in shown
     for secret in ("abcdefghijklmnop", "dXNlcjpzZWNyZXQ", "c2lnbmF0dXJl", "s3cr3t-value"):
@@ -35,7 +35,7 @@ def test_an_ordinary_line_stays_unchanged() -> None:
     assert masked(line) == line
 
 
-def test_a_secret_is_found_anywhere_in_an_entry() -> None:
+def test_a_secret_anywhere_in_a_log_record_is_masked() -> None:
     for entry in (
         {"event": "sent", "seen": ["x", {"deep": "Bearer abcdefghijklmnop"}]},
         {"event": "sent", "note": ("é\n", "BASIC dXNlcjpzZWM=")},

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the page that shows it."""
+"""The OpenAPI document, and the page that displays it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_reference_resolves(document: Schema) -> None:
     assert set(names) == document["components"]["schemas"].keys() & set(names)
 
 
-def test_bodies_allow_no_unknown_members(document: Schema) -> None:
+def test_request_bodies_allow_no_unknown_members(document: Schema) -> None:
     bodies = [operation["requestBody"] for operation in operations(document) if "requestBody" in operation]
     assert bodies
     for body in bodies:
@@ -72,7 +72,7 @@ def test_bodies_allow_no_unknown_members(document: Schema) -> None:
         schema = next(iter(body["content"].values()))["schema"]
         name = schema.get("items", schema)["$ref"].rpartition("/")[2]
         shape = document["components"]["schemas"][name]
-        # The choices of a closed list limit its words.
+        # A list of allowed values limits the text of its items.
         assert shape.get("enum") or shape["additionalProperties"] is False
 
 
@@ -81,12 +81,12 @@ def schema_of(answer_or_body: Schema) -> Schema:
     return found
 
 
-def test_the_document_describes_every_form_of_a_list(document: Schema) -> None:
+def test_the_document_describes_every_format_of_a_list(document: Schema) -> None:
     paths = document["paths"]
     array, page, taken = schema_of(paths["/users"]["get"]["responses"]["200"])["oneOf"]
     assert array == schema_of(paths["/users-by-email"]["get"]["responses"]["200"])
     assert array == {"type": "array", "items": {"$ref": "#/components/schemas/User"}}
-    # A page with totals is not a checkpoint form, and a checkpoint form has no totals.
+    # A page with totals is not in the checkpoint format, and the checkpoint format has no totals.
     assert "total" in page["required"]
     assert taken["properties"].keys() == {"users", "next"}
     assert taken["additionalProperties"] is False
@@ -99,7 +99,7 @@ def test_a_body_that_is_a_list_is_described_once(document: Schema) -> None:
     assert schema_of(body) == {"type": "array", "items": {"$ref": "#/components/schemas/ClientStatus"}, "minItems": 1}
 
 
-def test_ids_with_a_known_form_have_a_pattern(document: Schema) -> None:
+def test_ids_with_a_known_format_have_a_pattern(document: Schema) -> None:
     found = {
         (path, parameter["name"]): parameter["schema"]
         for path, operations in document["paths"].items()
@@ -152,7 +152,7 @@ def test_the_document_needs_no_token_and_is_rate_limited(tenant: Tenant) -> None
     assert "x-ratelimit-remaining" in answer.headers
 
 
-def test_the_api_browser_exists_on_the_platform_host_only(tenant: Tenant) -> None:
+def test_the_api_browser_exists_only_on_the_platform_host(tenant: Tenant) -> None:
     page = request("GET", "/api/docs", "", {"host": "localhost"}, b"")
     assert page.status == 200
     assert page.headers["content-type"].startswith("text/html")
@@ -173,7 +173,7 @@ def test_the_api_browser_loads_nothing_from_other_hosts(committed_db: None) -> N
     assert request("GET", "/api/docs/openapi.json", "", {"host": "localhost"}, b"").json["info"]["version"] == "2.0"
 
 
-def test_the_browser_of_the_interface_begins_with_how_to_get_a_token(tenant: Tenant, settings: Any) -> None:
+def test_the_api_browser_first_explains_how_to_get_a_token(tenant: Tenant, settings: Any) -> None:
     page = request("GET", "/api/docs", "", {"host": "localhost:8123"}, b"").body.decode()
     assert page.index("Get a token") < page.index('id="swagger-ui"')
     assert "/admin/authapi/client/add/?kind=machine" in page
@@ -187,7 +187,7 @@ def test_the_browser_of_the_interface_begins_with_how_to_get_a_token(tenant: Ten
     assert "TENANT_DOMAIN" not in page
 
 
-def test_the_browser_of_the_interface_follows_the_dark_without_inline_script_or_style(committed_db: None) -> None:
+def test_the_api_browser_uses_the_dark_mode_without_inline_script_or_style(committed_db: None) -> None:
     answer = request("GET", "/api/docs", "", {"host": "localhost"}, b"")
     page = answer.body.decode()
     assert re.findall(r"<style|<script(?![^>]*src=)| style=| on[a-z]+=", page) == []

@@ -1,4 +1,4 @@
-"""Access to the metrics, and the sums over processes."""
+"""Access to the metrics, and sums over processes."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def _status(*, host: str = "localhost", peer: str = "127.0.0.1", method: str = "
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_neighbors_on_the_platform_host_may_read() -> None:
+def test_hosts_of_the_own_network_can_read_metrics_on_the_platform_host() -> None:
     assert _status() == 200
     assert _status(method="HEAD") == 200
     assert _status(method="POST") == 405
 
 
-def test_the_address_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, settings: Settings) -> None:
+def test_the_metrics_path_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, settings: Settings) -> None:
     assert _status(host=f"{tenant.pk}.example.test") == 404
     settings.METRICS_TOKEN = "t" * 32
     assert _status(host=f"{tenant.pk}.example.test", authorization=f"Bearer {'t' * 32}") == 404
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_client_from_outside_gets_the_same_404_as_for_an_unknown_path(settings: Settings) -> None:
+def test_a_client_of_another_network_gets_the_same_404_as_for_an_unknown_path(settings: Settings) -> None:
     assert _status(peer="203.0.113.9") == 404
     assert _status(peer="") == 404
     settings.METRICS_NETWORKS = ["203.0.113.0/24"]
@@ -60,9 +60,9 @@ def test_a_client_from_outside_gets_the_same_404_as_for_an_unknown_path(settings
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_forwarded_request_is_judged_by_its_original_address(settings: Settings) -> None:
+def test_access_to_a_forwarded_request_depends_on_its_original_address(settings: Settings) -> None:
     assert _status(x_forwarded_for="203.0.113.9") == 404
-    # The proxy is not declared, so its headers are not trusted, even for an address that looks like a neighbor.
+    # The proxy is not declared, so its headers are not trusted, even for an address of the own network.
     assert _status(x_forwarded_for="127.0.0.1") == 404
     assert _status(forwarded="for=127.0.0.1") == 404
     settings.TRUSTED_PROXIES = ["127.0.0.1"]
@@ -73,7 +73,7 @@ def test_a_forwarded_request_is_judged_by_its_original_address(settings: Setting
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_with_a_token_only_the_token_counts(settings: Settings) -> None:
+def test_the_token_alone_decides_about_access_if_a_token_is_configured(settings: Settings) -> None:
     settings.METRICS_TOKEN = "t" * 32
     assert _status() == 401
     assert _status(authorization="Bearer wrong") == 401
@@ -85,14 +85,14 @@ def test_with_a_token_only_the_token_counts(settings: Settings) -> None:
 def two_workers(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebProcess]:
-    """Start two processes behind one port that share their counts."""
+    """Start two processes behind one port that share their counters."""
     directory = tmp_path_factory.mktemp("metrics")
     with django_db_blocker.unblock(), web_process("uvicorn-2", PROMETHEUS_MULTIPROC_DIR=str(directory)) as web:
         yield web
 
 
 def _scrape(web: WebProcess) -> dict[str, float]:
-    """Return every sample without its labels, summed over the labels."""
+    """Return every metric without its labels, summed over the labels."""
     connection = http.client.HTTPConnection(*web.address, timeout=10)
     connection.request("GET", "/metrics", headers={"Host": "localhost"})
     text = connection.getresponse().read().decode()
@@ -115,7 +115,7 @@ def test_two_processes_behind_one_port_show_the_same_sum(two_workers: WebProcess
         stream.events(2)
     with target.subscribe(token=token) as ninth:
         assert ninth.status == 403
-    # Scrapes reach either process; both must report the same sum.
+    # A request reaches either process. Both processes must report the same sum.
     wanted = {"sse_connections": 8.0, "sse_connects_total": 9.0, "sse_events_total": 16.0}
     eventually(lambda: all(_scrape(two_workers).items() >= wanted.items() for _ in range(6)))
     assert _scrape(two_workers)["sse_commit_to_write_seconds_count"] >= 8
@@ -124,13 +124,13 @@ def test_two_processes_behind_one_port_show_the_same_sum(two_workers: WebProcess
     eventually(lambda: all(_scrape(two_workers).items() >= {"sse_connections": 0.0, "sse_closes_total": 8.0}.items() for _ in range(6)))
 
 
-def test_no_figure_names_a_tenant_a_client_or_an_address() -> None:
+def test_metrics_contain_no_tenant_client_or_address() -> None:
     labels = {label for metric in REGISTRY._collector_to_names for label in metric._labelnames}  # type: ignore[attr-defined]
     assert labels <= {"status", "result", "reason", "kind"}
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_every_figure_has_a_row_in_the_reference() -> None:
+def test_every_metric_has_a_row_in_the_reference() -> None:
     page = (ROOT / "docs/reference/metrics.md").read_text()
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     shown = {family.name for family in text_string_to_metric_families(exposition().decode())}

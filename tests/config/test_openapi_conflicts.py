@@ -1,4 +1,4 @@
-"""Writes to rows that are being deleted answer with a conflict, which the OpenAPI document describes for every operation that writes."""
+"""Writes to rows that are being deleted get a conflict. The OpenAPI document describes the conflict for every operation that writes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rows_that_are_being_deleted_refuse_writes_as_described(tenant: Tenant) 
         for name in DELETABLE:
             cursor.execute(f"UPDATE identity_{name} SET deletion_started_at = now() WHERE tenant_id = %s", [tenant.pk])  # noqa: S608
     conflicts = set()
-    # Deletions come last: they would delete the rows that the other operations write.
+    # Deletions are requested last, because they would delete the rows of the other operations.
     for call in sorted(CALLS, key=lambda call: call.method == "DELETE"):
         answer = call.send(api, ids, replaced={}, body_ids=ids)
         assert str(answer.status) in PATHS[f"/{call.path}"][call.method.lower()]["responses"], (call, answer.status, answer.body)

@@ -38,7 +38,7 @@ Judge = Callable[[CheckContext, schemathesis.Response, Case], bool | None]
 
 _DOCUMENT: dict[str, Any] = orjson.loads(openapi_document())
 _PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": IS_DEEP}}
-# The same requests in every run, so that a failure can be repeated.
+# Every run sends the same requests, so that a failure can be repeated.
 _GENERATION: dict[str, Any] = {
     "max-examples": sized(1, deep=50),
     "deterministic": True,
@@ -47,7 +47,7 @@ _GENERATION: dict[str, Any] = {
 }
 # Unknown parameters are ignored.
 _GENERATION["allow-extra-parameters"] = False
-# Our own check is stricter: it checks the reason (`refused_for_a_reason`).
+# Our own check is stricter: it checks the reason of a refusal (`refused_for_a_reason`).
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
 # A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}
@@ -58,26 +58,26 @@ CALLS = {f"{call.method} /{call.path}": call for call in calls()}
 MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
-# No delivery has failed, so none can be redelivered; and only one redelivery job may run at a time.
+# No delivery has failed, so none can be redelivered. Only one redelivery job may run at a time.
 _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
     # No deletions are held back.
     "POST /event-streams/{id}/allow-deletions": {409},
     "POST /event-streams/{id}/synchronizations": {202, 409},
-    # The theme exists already; a mail server exists only after a tenant adds it.
+    # The theme exists already. A mail server exists only after a tenant adds it.
     "POST /branding/themes": {409},
     "GET /emails/provider": {404},
     # No address is blocked.
     "GET /anomaly/blocks/ips/{ip}": {404},
-    # A link sets up a factor that the tenant has enabled; this tenant has enabled none.
+    # A setup link requires a factor that the tenant has enabled, and this tenant has enabled no factor.
     "POST /guardian/enrollments/ticket": {200, 409},
-    # The recovery code replaces a second factor, which most users do not have.
+    # A recovery code requires a second factor, which most users do not have.
     "POST /users/{id}/recovery-code-regeneration": {200, 409},
     # The only synchronization has ended.
     **{f"POST /event-streams/{{id}}/synchronizations/{{job_id}}/{answer}": {409} for answer in ("resume", "confirm", "decline", "cancel")},
 }
-# Features that the service does not have: a read answers 404 and a write is refused. The document describes no success for them.
+# Features that the service does not have. A read answers 404 and a write is refused. The document describes no success for them.
 _REFUSED = {
     f"{method.upper()} {path}": {404 if method == "get" else 400}
     for path, operations in _DOCUMENT["paths"].items()
@@ -86,7 +86,7 @@ _REFUSED = {
 }
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
-    # Rules over the whole request for a synchronization, and the two languages of its match rule.
+    # Rules over several members of a synchronization, and the two languages of its match rule.
     "A dry run or comparison cannot enable",
     "needs the expression it is compared with",
     "is not a path such as",
@@ -135,7 +135,7 @@ _UNSAID = (
     # Contents of keys, certificates and subjects, and the credentials that a client has.
     "Expected a public key or a certificate",
     "This is a private key",
-    # Address, headers and signing secret of a webhook.
+    # URL, headers and signing secret of a webhook.
     "An address that begins with https:// is expected",
     "An address without user name and fragment is expected",
     "A name without a colon is expected",
@@ -156,7 +156,7 @@ _UNSAID = (
     "Expected some of",
     "Expected event types",
     "Expected one of failed",
-    # Valid dates; white space, which the two dialects of patterns treat differently; characters that no column accepts.
+    # Valid dates, white space, which the two dialects of patterns treat differently, and characters that no column accepts.
     "not of the form YYYY-MM-DD",
     "for format date-time",
     "for format uri",
@@ -167,7 +167,7 @@ _UNSAID = (
     "A lower-case slug",
     "Letters, digits and single inner hyphens",
     "Printable ASCII",
-    # Valid host names, and those that a tenant may claim or has verified.
+    # Valid host names, and host names that a tenant may claim or has verified.
     "Expected a host name with a dot",
     "A lower-case host name",
     "The host belongs to the service",
@@ -179,7 +179,7 @@ _UNSAID = (
 
 
 class World:
-    """A tenant with one row of each kind, and some additional rows, behind a running service."""
+    """A tenant with one row of each kind and some additional rows, behind a running service."""
 
     def __init__(self, web: WebProcess) -> None:
         self.base_url = f"http://{web.address[0]}:{web.address[1]}/api/v2"
@@ -187,7 +187,7 @@ class World:
         self.is_spent = True
 
     def renew(self) -> None:
-        """Create a new tenant if a call has deleted something from the old one."""
+        """Create a new tenant if a call has deleted some of the rows."""
         if not self.is_spent:
             return
         name = f"t-{secrets.token_hex(6)}"
@@ -219,8 +219,8 @@ class World:
         )
 
     def send(self, case: Case) -> schemathesis.Response:
-        """Send the case and check the answer; a refusal and a read must change nothing."""
-        # A form has only text, and an object in a list becomes the names of its members.
+        """Send the case and check the answer. A refused request and a read must change nothing."""
+        # A form contains only text. An object in a list is sent as the names of its members.
         unjudged: list[Any] = [negative_data_rejection] if "urlencoded" in (case.media_type or "") else []
         if is_unbuilt(case.method, case.operation.path):
             unjudged.append(unsupported_method)
@@ -238,12 +238,12 @@ class World:
 
 
 def is_unbuilt(method: str, path: str) -> bool:
-    """Report whether client libraries know the operation: then it answers 404 with a reason, not 405 (`test_upstream_table.py`)."""
+    """Report whether client libraries call the operation. The answer is then 404 with a reason, and not 405 (`test_upstream_table.py`)."""
     return unbuilt_at(method.upper(), f"/api/v2{path}".replace("{", "").replace("}", "")) is not None
 
 
 def refused_for_a_reason(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
-    """Check that a valid request is refused only for a reason that no schema can express. Forms are excluded: all their values are text."""
+    """Check that a valid request is refused only for reasons that no schema can express. Forms are excluded: all their values are text."""
     is_good = case.meta is None or case.meta.generation.mode.is_positive
     if answer.status_code != 400 or not is_good or "urlencoded" in (case.media_type or ""):
         return None
@@ -287,7 +287,7 @@ def _whole_world(world: World) -> None:
 
 
 _OPERATIONS = [(path, method) for path, methods in _DOCUMENT["paths"].items() for method in methods]
-# Other tests cover each operation with success and refusal. A normal run sends a third of the operations here; `make test-deep` sends all.
+# Other tests cover each operation with success and refusal. A normal run tests a third of the operations, `make test-deep` all.
 _DRAWN = set(sample(_OPERATIONS, "drawn", len(_OPERATIONS) // 3))
 _PATHS = {path: {method: methods[method] for method in methods if (path, method) in _DRAWN} for path, methods in _DOCUMENT["paths"].items()}
 _DRAWN_DOCUMENT = {**_DOCUMENT, "paths": {path: methods for path, methods in _PATHS.items() if methods}}
@@ -302,25 +302,25 @@ def test_the_document_describes_every_answer(case: Case, world: World) -> None:
     if call is not None and not _keeps_its_path(case):
         case.path_parameters |= world.path_of(call)
     if case.meta is not None and case.meta.is_negative_at(ParameterLocation.QUERY):
-        # An empty parameter of any type counts as absent.
+        # An empty parameter of any type is treated as absent.
         case.query = {name: value for name, value in case.query.items() if not _is_empty(value)}
-    # `Content-Length` is between the client and the server, whose errors are not JSON.
+    # `Content-Length` is handled by the HTTP server, whose errors are not JSON.
     case.headers.pop("Content-Length", None)
     world.send(case)
 
 
 def _is_empty(value: Any) -> bool:
-    """Report whether a value is empty in a query. A query sends a list as its members and an object as the names of its members."""
+    """Report whether a value is empty in a query. A query contains a list as its members and an object as the names of its members."""
     return value in ("", None) or (isinstance(value, (dict, list)) and all(map(_is_empty, value)))
 
 
 def _keeps_its_path(case: Case) -> bool:
-    """Report whether the generated ids stay: invalid ids always, and valid ids, which refer to no row, in a quarter of the cases."""
+    """Report whether the generated ids are kept: always if they are invalid, in a quarter of the cases if they are valid but unknown."""
     is_bad = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 
 
-# Later calls need the rows of earlier ones.
+# Later requests use the rows of earlier requests.
 @pytest.mark.whole
 @pytest.mark.parametrize("label", CALLS)
 def test_the_document_describes_every_success(label: str, world: World) -> None:
@@ -341,8 +341,8 @@ def test_the_document_describes_every_success(label: str, world: World) -> None:
     assert answer.status_code in (_IN_TIME | _REFUSED).get(label, range(200, 300)), answer.text
 
 
-def test_a_method_that_the_document_does_not_describe_answers_405(world: World) -> None:
-    # One test for all paths: comparing every row after each request would take five times as long as the requests.
+def test_a_method_that_the_document_does_not_describe_gets_405(world: World) -> None:
+    # One test covers all paths, because comparing every row after each request would take five times as long as the requests.
     for path, methods in _DOCUMENT["paths"].items():
         described = {method.upper() for method in methods}
         address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")

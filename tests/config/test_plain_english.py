@@ -1,4 +1,4 @@
-"""The check for plain English: what it refuses, where it looks, and that the listed paths are clean."""
+"""The check for plain English: what it refuses, which texts it reads, and that the listed paths are clean."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ordinary_sentences_pass() -> None:
     assert [rule.advice for rule in RULES for text in texts if rule.pattern.search(text)] == []
 
 
-def test_comments_docstrings_and_test_names_are_checked_but_no_other_code(tmp_path: Path) -> None:
+def test_only_comments_docstrings_and_test_names_of_code_are_checked(tmp_path: Path) -> None:
     source = (
         '"""A module.\n\nWhoever reads it."""\n'
         'nobody = "whoever"\n'
@@ -66,7 +66,7 @@ def test_prose_of_pages_is_checked_without_code_and_markup(tmp_path: Path) -> No
     assert found_in(tmp_path, "page.html", template) == ["page.html:2", "page.html:3"]
 
 
-def test_an_exception_holds_for_its_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_applies_only_to_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXCEPTIONS, ("quoting.md", "nobody"), "A quotation.")
     assert found_in(tmp_path, "quoting.md", "For nobody.\nFor somebody.\n") == ["quoting.md:2"]
     assert found_in(tmp_path, "other.md", "For nobody.\n") == ["other.md:1"]

@@ -50,26 +50,28 @@ def test_a_restored_schema_has_the_same_dump(kept: dump.SchemaDump, empty: psyco
     assert made_dump(empty.info.dsn) == kept
 
 
-def test_the_session_keeps_its_settings(kept: dump.SchemaDump, empty: psycopg.Connection) -> None:
+def test_restoring_the_dump_keeps_the_settings_of_the_session(kept: dump.SchemaDump, empty: psycopg.Connection) -> None:
     read = "SELECT current_setting('search_path'), current_setting('check_function_bodies'), current_setting('client_min_messages')"
     before = empty.execute(read).fetchone()
     restore_schema(empty)
     assert empty.execute(read).fetchone() == before
 
 
-def test_a_database_with_a_table_is_not_changed(empty: psycopg.Connection) -> None:
+def test_a_database_that_has_a_table_is_not_changed(empty: psycopg.Connection) -> None:
     empty.execute("CREATE TABLE something (id int)")
     assert not restore_schema(empty)
     assert tables_in(empty) == 1
 
 
-def test_a_dump_of_another_version_is_not_used(kept: dump.SchemaDump, empty: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dump_of_another_postgresql_version_is_not_used(
+    kept: dump.SchemaDump, empty: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dump, "read", lambda: dataclasses.replace(kept, server=kept.server + 1))
     assert not restore_schema(empty)
     assert tables_in(empty) == 0
 
 
-def test_a_statement_that_the_server_refuses_leaves_nothing(
+def test_a_dump_with_a_statement_that_the_server_refuses_changes_nothing(
     kept: dump.SchemaDump, empty: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused = "CREATE EXTENSION there_is_no_such_extension;"
@@ -82,12 +84,12 @@ def test_a_statement_that_the_server_refuses_leaves_nothing(
     assert "there_is_no_such_extension" in caplog.text
 
 
-def test_a_dump_of_other_migrations_is_not_read(kept: dump.SchemaDump, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dump_of_other_migrations_is_not_used(kept: dump.SchemaDump, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump, "sources_digest", lambda: "0" * 64)
     assert dump.read() is None
 
 
-def test_the_dump_omits_settings_of_sessions_and_dates() -> None:
+def test_the_dump_contains_no_session_settings_and_no_dates() -> None:
     printed = (
         "-- Dumped from database version 18.1\n\\restrict abc\n\nSET statement_timeout = 0;\n"
         "SELECT pg_catalog.set_config('search_path', '', false);\n\nCREATE TABLE public.a (id int);\n"

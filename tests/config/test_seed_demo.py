@@ -1,4 +1,4 @@
-"""`manage.py seed_demo` in its own databases: it is complete and repeatable, and changes only the tenant of the demo."""
+"""`manage.py seed_demo` in its own databases. The demo is complete, can be seeded again, and changes only its own tenant."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SECRETS = {
 
 @pytest.fixture(scope="module")
 def database(django_db_setup: None) -> Iterator[str]:
-    """Create a migrated database without tenants on the server of the test run."""
+    """Create a migrated database without tenants on the database server of the test run."""
     name = f"seed_{secrets.token_hex(6)}"
     server = os.environ["DATABASE_URL"]
     with psycopg.connect(server, autocommit=True) as connection:
         create_migrated(connection, name)
         parts = urlsplit(server)
-        # Build the URL by hand: `geturl` omits the slashes before an empty host.
+        # Build the URL without `geturl`, which omits the slashes before an empty host.
         yield f"{parts.scheme}://{parts.netloc}/{name}?{parts.query}"
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
@@ -99,9 +99,9 @@ def test_only_the_marked_demo_is_changed_among_other_tenants(database: str, tmp_
         database,
         "INSERT INTO identity_tenant (id, name, status, created_at, updated_at) VALUES ('acme', 'Acme', 'active', now(), now())",
     )
-    # The owner of the installation may add tenants beside the demo.
+    # The owner of the installation may add tenants besides the demo.
     assert seed(database, tmp_path / "facts") == first
-    # Without the mark, even a tenant of the same name belongs to another owner.
+    # A tenant with the same name and without the mark belongs to another owner.
     execute(database, "UPDATE authapi_client SET metadata = '{}'")
     counts = "SELECT (SELECT count(*) FROM identity_tenant), (SELECT count(*) FROM authapi_client), (SELECT count(*) FROM identity_staff)"
     before = rows(database, counts)

@@ -1,4 +1,4 @@
-"""Lists as snapshots: the first page carries a cursor, and the list plus the later events equals the tables."""
+"""Lists as snapshots. The first page has a cursor, and the list together with later events equals the tables."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_kind_of_document_has_a_list_with_a_cursor() -> None:
     assert {operation.snapshot_of for operation in operations} - {None} == {kind.name for kind in DOCUMENT_KINDS}
 
 
-def test_only_first_pages_of_these_lists_carry_the_cursor(tenant: Tenant, api: Management) -> None:
+def test_only_first_pages_of_these_lists_have_the_cursor(tenant: Tenant, api: Management) -> None:
     own = ids_of(tenant, "own")
     head = len(numbered(tenant.pk))
     described = snapshots()
@@ -82,7 +82,7 @@ def test_only_first_pages_of_these_lists_carry_the_cursor(tenant: Tenant, api: M
 
 
 @pytest.mark.parametrize("query", [{}, {"page": 0}, {"page": "00"}, {"take": 1}, {"include_totals": "true"}, {"take": 1, "page": 2}])
-def test_a_first_page_has_a_cursor_in_every_form(api: Management, query: dict[str, Any]) -> None:
+def test_a_first_page_has_a_cursor_in_every_format(api: Management, query: dict[str, Any]) -> None:
     answer = api.get("users", query)
 
     assert answer.status == 200
@@ -101,7 +101,7 @@ def test_a_later_page_has_no_cursor(api: Management, database_connection: Connec
 
 
 @pytest.mark.parametrize("query", [{"page": "x"}, {"take": 0}, {"from": "nothing"}, {"per_page": 101}])
-def test_a_refusal_has_no_cursor(api: Management, query: dict[str, Any]) -> None:
+def test_a_refused_request_gets_no_cursor(api: Management, query: dict[str, Any]) -> None:
     answer = api.get("users", query)
 
     assert answer.status == 400
@@ -121,7 +121,7 @@ def test_a_cursor_is_valid_only_for_its_own_tenant(tenant: Tenant, api: Manageme
 
 
 def test_the_service_reads_the_cursor_before_the_rows(tenant: Tenant, api: Management) -> None:
-    """While a lock delays the read of the users, another event gets a position; that position must be after the cursor."""
+    """A lock delays the read of the users, while another event gets a position. This position must be after the cursor."""
     before = len(numbered(tenant.pk))
     answers: list[Answer] = []
 
@@ -133,7 +133,7 @@ def test_the_service_reads_the_cursor_before_the_rows(tenant: Tenant, api: Manag
         cursor.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
         asking.start()
         eventually(_somebody_waits_for_users)
-        # Write in another connection: others cannot see the writes of this transaction.
+        # Write in another connection, because other connections cannot see the writes of this transaction.
         elsewhere(lambda: (make_organization(tenant), number_tenant(tenant.pk)))
     asking.join(10)
 
@@ -142,7 +142,7 @@ def test_the_service_reads_the_cursor_before_the_rows(tenant: Tenant, api: Manag
 
 
 def elsewhere(work: Callable[[], object]) -> None:
-    """Run `work` to its end in a thread with its own database connection."""
+    """Run `work` completely in a thread with its own database connection."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(closing, work).result()
 
@@ -198,7 +198,7 @@ class Writer:
 
 
 def walked(api: Management, path: str, key: str) -> tuple[str, list[dict[str, Any]]]:
-    """Return the cursor of the first page, and all items in the checkpoint form, page by page."""
+    """Return the cursor of the first page, and all items in the checkpoint format, page by page."""
     answer = api.get(path, {"take": PAGE})
     cursor, items = answer.headers[HEADER], answer.json[key]
     while "next" in answer.json:
@@ -208,7 +208,7 @@ def walked(api: Management, path: str, key: str) -> tuple[str, list[dict[str, An
 
 
 def continued(state: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Apply events in order, like a consumer that may have seen some of their changes in the list already."""
+    """Apply events in order, like a consumer whose list already contains some of the changes."""
     for event in events:
         shown = event["data"]["object"]
         match event["type"]:
@@ -224,7 +224,7 @@ def continued(state: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_list_plus_later_events_equals_the_tables_while_others_write(
+def test_a_list_and_later_events_together_equal_the_tables_during_writes(
     tenant: Tenant, api: Management, database_connection: Connection, seed: int
 ) -> None:
     group = make_group(tenant)

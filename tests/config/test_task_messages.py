@@ -1,4 +1,4 @@
-"""A worker reads only messages of the queue that Celery writes for our tasks; it refuses every other shape."""
+"""A worker reads only messages in the format in which Celery writes them for our tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.faults.test_forged_messages import forgeries, message
 
 
 def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
-    """Return a message as Celery puts it into the queue."""
+    """Return a message in the format in which Celery writes it to the queue."""
     sent: list[dict[str, Any]] = []
 
     class Kept(Channel):
@@ -30,7 +30,7 @@ def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
     with Connection("memory://") as connection:
         producer = Producer(Kept(connection.transport))
         app.send_task(task, arguments, producer=producer, **options)
-    # The form in which it comes out of Redis.
+    # The message in the format in which Redis returns it.
     return dict(json.loads(json.dumps(sent[-1])))
 
 
@@ -39,7 +39,7 @@ def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
 def test_a_message_that_celery_writes_for_a_task_is_read(task: str, options: dict[str, Any]) -> None:
     sent = written(task, ["an-id", "another"], **options)
     assert is_task_message(sent, app.tasks)
-    # After a worker dies, Redis delivers the message again with a mark.
+    # After a worker died, Redis delivers the message again with a mark.
     sent["headers"]["redelivered"] = sent["properties"]["delivery_info"]["redelivered"] = True
     assert is_task_message(sent, app.tasks)
 
@@ -53,7 +53,7 @@ def test_a_forged_message_is_not_read(tmp_path: Path) -> None:
             continue
         if is_task_message(read, app.tasks):
             passed.append((read["headers"]["task"], len(forged)))
-    # These name one of our tasks with ids that do not exist: the task itself finds no row.
+    # These messages name one of our tasks with unknown ids. The task finds no row.
     assert {name for name, _ in passed} <= {RUN_JOB, nudges.ALERT, nudges.DELIVER}
     assert all(size < 70_000 for _, size in passed)
 
@@ -64,7 +64,7 @@ def test_a_message_may_not_set_a_time_limit() -> None:
 
 
 @pytest.mark.parametrize("retries", [-1, 1_000_001, True, "3", 1.5, None])
-def test_a_message_names_a_possible_number_of_retries(retries: Any) -> None:
+def test_a_message_with_an_impossible_number_of_retries_is_not_read(retries: Any) -> None:
     sent = written(RUN_JOB, ["an-id"])
     assert is_task_message({**sent, "headers": {**sent["headers"], "retries": 1_000_000}}, app.tasks)
     assert not is_task_message({**sent, "headers": {**sent["headers"], "retries": retries}}, app.tasks)

@@ -1,4 +1,4 @@
-"""Every operation of the management interface with every id of another tenant, in path and body: it answers 404 and changes nothing."""
+"""Every operation of the management interface with every id of another tenant, in path and body. It answers 404 and changes nothing."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_every_parameter_and_every_body_is_listed_in_this_file() -> None:
     assert len(CALLS) >= 90
 
 
-def test_every_address_of_the_resolver_is_an_operation_of_the_document() -> None:
-    """The cases below come from the document, so every address must be in it."""
+def test_every_url_of_the_resolver_is_an_operation_of_the_document() -> None:
+    """The cases below are generated from the document, so the document must contain every URL."""
     described = {(method, f"api/v2/{path}") for method, path in ((call.method, call.path) for call in CALLS)}
     served, others = set(), set()
     for url in get_resolver().url_patterns:
@@ -82,7 +82,7 @@ def test_every_address_of_the_resolver_is_an_operation_of_the_document() -> None
         others |= set() if methods else {route}
         served |= {(method.upper(), route) for method in methods if method != "head"}
     assert served == described
-    # Addresses without operations: the admin; documents that are equal for all tenants; the fallback, which reads no row; and the pages of
+    # URLs without operations: the admin; documents that are equal for all tenants; the fallback, which reads no row; and the pages of
     # end users, which need secrets. Each has its own test with two tenants.
     pages = {re.sub(r"<\w+:(\w+)>", r"{\1}", str(url.pattern)) for url in sign_in_urls()}
     assert others == {"admin/", "api/v2/openapi.json", "^api/v2(?:/.*)?$", "api/docs", "api/docs/openapi.json"} | pages
@@ -90,7 +90,7 @@ def test_every_address_of_the_resolver_is_an_operation_of_the_document() -> None
 
 def test_every_endpoint_outside_django_is_listed_in_this_file() -> None:
     found = {str(route.pattern) for route in routes("all").routes}
-    # A file needs a sealed link (`identity/api/test_jobs.py`); the live stream needs a session of staff (`test_admin_two_tenants.py`).
+    # A file needs a sealed link (`identity/api/test_jobs.py`). The live stream needs a session of staff (`test_admin_two_tenants.py`).
     naming = {"exports/<str:name>", "admin/events/live/<str:tenant>/stream"}
     assert found - naming == {
         "api/v2/events",
@@ -102,11 +102,11 @@ def test_every_endpoint_outside_django_is_listed_in_this_file() -> None:
 
 @pytest.fixture(autouse=True)
 def _many_calls_a_second(settings: Settings) -> None:
-    # Each test sends more calls than the rate limit allows; other tests cover the limits.
+    # Each test sends more requests than the rate limit allows. Other tests cover the limits.
     settings.RATE_LIMITS_ENABLED = False
 
 
-def test_an_id_of_another_tenant_looks_like_an_id_that_does_not_exist(tenant: Tenant, other: Tenant) -> None:
+def test_an_id_of_another_tenant_gets_the_answer_of_an_unknown_id(tenant: Tenant, other: Tenant) -> None:
     api = Management(tenant)
     own, foreign = ids_of(tenant, "own"), ids_of(other, "foreign")
     before, mine = rows_of(other), rows_but_log_of(tenant)
@@ -137,7 +137,7 @@ def test_an_id_of_another_kind_is_not_found(tenant: Tenant, other: Tenant) -> No
     assert rows_but_log_of(tenant) == mine
 
 
-def test_ids_in_a_body_are_searched_in_the_own_tenant_only(tenant: Tenant, other: Tenant) -> None:
+def test_ids_in_a_body_are_searched_only_in_the_own_tenant(tenant: Tenant, other: Tenant) -> None:
     api = Management(tenant)
     own, foreign = ids_of(tenant, "own"), ids_of(other, "foreign")
     before, mine = rows_of(other), rows_but_log_of(tenant)
@@ -145,7 +145,7 @@ def test_ids_in_a_body_are_searched_in_the_own_tenant_only(tenant: Tenant, other
     assert len(naming) >= 25
     for call in naming:
         answer, unknown = (call.send(api, own, replaced={}, body_ids=ids) for ids in (foreign, _unknown(own)))
-        # A removed item need not exist; an added item must.
+        # A removed item need not exist. An added item must exist.
         assert answer.status in ({204} if call.method == "DELETE" else {400, 404}), (named(call), answer.body)
         assert answer.status == unknown.status, named(call)
     assert rows_of(other) == before
@@ -160,11 +160,11 @@ def _unknown(own: Ids) -> Ids:
     }
 
 
-def test_lists_and_tokens_show_only_their_own_tenant(tenant: Tenant, other: Tenant) -> None:
+def test_lists_and_tokens_contain_only_rows_of_their_own_tenant(tenant: Tenant, other: Tenant) -> None:
     foreign = ids_of(other, "foreign")
     api, stranger = Management(tenant), Management(other)
     email = stranger.get(f"users/{segment(foreign['user'])}").json["email"]
-    # A tenant without a theme has no default one, and has a mail provider only after creating one.
+    # A tenant has a theme or a mail provider only after it has created one.
     never_there = {row.path for row in ABSENT} | {"branding/themes/default", "emails/provider"}
     required = {
         "users-by-email": {"email": email},
@@ -181,7 +181,7 @@ def test_lists_and_tokens_show_only_their_own_tenant(tenant: Tenant, other: Tena
     assert crossed.status == 401
 
 
-def test_a_client_of_another_tenant_looks_like_one_that_does_not_exist_at_the_token_endpoint(tenant: Tenant, other: Tenant) -> None:
+def test_a_client_of_another_tenant_gets_the_answer_of_an_unknown_client_at_the_token_endpoint(tenant: Tenant, other: Tenant) -> None:
     client, secret = create_client(tenant_id=other.pk, name="foreign", is_global=True)
     host = Management(tenant).host
 

@@ -15,7 +15,7 @@ from tests.config.two_tenants import calls
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management, request
 
-# An id of the form that the first part of a path requires, so that a refusal has no other cause.
+# An id in the format that the first part of a path requires, so that the request is not refused because of its format.
 IDS = {"users": "database%7Cffffffffffffffffffffffff", "groups": "grp_ffffffffffffffffffffff"}
 UNBUILT = [entry for entry in table() if entry.kind in (Kind.REFUSED, Kind.PLANNED)]
 ROUTES_PAST_DJANGO = {("GET", "events")}
@@ -25,7 +25,7 @@ def address(entry: Entry) -> str:
     return entry.path.replace("{}", IDS.get(entry.segments[0], "x"))
 
 
-def test_every_operation_is_in_the_table_once_and_by_one_name() -> None:
+def test_every_operation_is_in_the_table_once_under_one_name() -> None:
     entries = table()
     places, names = Counter((entry.method, entry.path) for entry in entries), Counter(entry.name for entry in entries if entry.name)
     assert [place for place, count in places.items() if count > 1] == []
@@ -33,7 +33,7 @@ def test_every_operation_is_in_the_table_once_and_by_one_name() -> None:
     assert len(names) == len(OPERATIONS.read_text().splitlines()) >= 490
 
 
-def test_operations_that_the_table_calls_served_are_those_in_the_document() -> None:
+def test_the_document_contains_exactly_the_operations_that_the_table_calls_served() -> None:
     described = {(call.method, "/".join("{}" if part.startswith("{") else part for part in call.path.split("/"))) for call in calls()}
     assert b'"/events"' in openapi_document()
     here = {(entry.method, entry.path) for entry in table() if entry.kind in (Kind.SERVED, Kind.NEUTRAL, Kind.ADDITION)}
@@ -46,7 +46,7 @@ def test_every_served_operation_has_an_endpoint_with_its_method() -> None:
             assert entry.method.lower() in resolve(f"/api/v2/{address(entry)}").func.actions, entry  # type: ignore[attr-defined]
 
 
-def test_every_absent_operation_has_a_reason_that_is_a_sentence() -> None:
+def test_every_missing_operation_has_a_reason_that_is_a_sentence() -> None:
     assert [entry for entry in UNBUILT if not (entry.reason.endswith(".") and len(entry.reason.split()) > 3)] == []
     assert [entry for entry in table() if entry.kind in (Kind.SERVED, Kind.ADDITION) and entry.reason] == []
 
@@ -62,7 +62,7 @@ def api(tenant: Tenant, settings: Settings) -> Management:
     return Management(tenant)
 
 
-def test_every_operation_that_is_not_built_answers_that_it_is_not_supported(api: Management) -> None:
+def test_every_missing_operation_answers_that_it_is_not_supported(api: Management) -> None:
     for entry in UNBUILT:
         body: dict[str, Any] | None = None if entry.method in ("GET", "DELETE") else {}
         answer = api.call(entry.method, address(entry), body=body)
@@ -71,8 +71,8 @@ def test_every_operation_that_is_not_built_answers_that_it_is_not_supported(api:
         assert answer.json["message"].endswith(entry.reason)
 
 
-def test_a_reserved_word_in_the_place_of_an_id_is_not_an_id(api: Management) -> None:
-    # Other operations at the address still accept it: the identifier of an API is any text.
+def test_a_reserved_word_instead_of_an_id_is_not_read_as_an_id(api: Management) -> None:
+    # Other operations at the path still accept the word, because the identifier of an API is any text.
     made = api.post("resource-servers", {"identifier": "search"})
     assert made.status == 201
     for path in ("clients/search", "resource-servers/search", "client-grants/search", "organizations/search"):

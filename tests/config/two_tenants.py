@@ -36,7 +36,7 @@ from tests.factories.organizations import make_group, make_organization, make_ro
 from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
 
-# One id of the form of each kind that does not exist.
+# An unknown id in the format of each kind.
 UNKNOWN = {
     "user": "database|ffffffffffffffffffffffff",
     "connection": "con_ffffffffffffffff",
@@ -70,7 +70,7 @@ UNKNOWN = {
     "method": "totp|dev_ffffffffffffffff",
     "enrollment": "dev_ffffffffffffffff",
 }
-# The kind of row that a path parameter refers to: by its name, or by the preceding part of the path if the name is `id`.
+# The kind of row that a path parameter names. If the parameter is `id`, the preceding part of the path names the kind.
 _BY_NAME = {
     "version_id": "version",
     "job_id": "synchronization",
@@ -120,12 +120,12 @@ FIXED = {
     "provider": "google-authenticator",
     "factor": "otp",
 }
-# Not an id of a row: the service searches it among the identities of the user in the path.
+# This is not the id of a row. The service searches it among the identities of the user in the path.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
 # Another thread numbers recorded events a moment later.
 _NUMBERING = frozenset({"events_head", "events_logentry", "events_outbox"})
-# The log in which a tenant reads the calls of its own clients, including refused ones.
+# The log in which a tenant reads the requests of its own clients, including refused requests.
 LOG = "authapi_administrativeline"
 _DIGEST = """SELECT '{0}', md5(string_agg(row::text, '|' ORDER BY row::text)) FROM "{0}" row WHERE tenant_id = %s"""
 
@@ -142,7 +142,7 @@ class Call:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """Return name and kind of each parameter that is the id of a row."""
+        """Return the name and kind of each parameter that is the id of a row."""
         if self.path == _WITHIN_A_USER:
             return [("id", "user")]
         return [
@@ -152,7 +152,7 @@ class Call:
         ]
 
     def send(self, api: Management, ids: Ids, *, replaced: dict[str, str], body_ids: Ids) -> Answer:
-        """Call with the path parameters from `ids` or `replaced`, and with the body from `body_ids`."""
+        """Call the operation with the path parameters from `ids` or `replaced`, and with the body from `body_ids`."""
         values = {name: ids[kind] for name, kind in self.parameters} | replaced
         path = re.sub(r"\{(\w+)\}", lambda found: segment(values.get(found[1]) or FIXED.get(found[1], "nobody")), self.path)
         return api.call(self.method, path, body=None if self.body is None else bodies(body_ids)[self.body])
@@ -300,7 +300,7 @@ def make_other_tenant() -> Tenant:
 
 
 def ids_of(tenant: Tenant, name: str) -> Ids:
-    """Create one related row of each kind, and return their ids; `name` is part of all unique values."""
+    """Create one related row of each kind, and return their ids. All unique values contain `name`."""
     people = make_connection(tenant_id=tenant.pk, name=name)
     user = make_user(connection=people)
     role, group, organization = make_role(tenant, name), make_group(tenant, name), make_organization(tenant, name)
@@ -369,7 +369,7 @@ def _verified_domain(tenant: Tenant, name: str) -> str:
 
 
 def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:
-    """Return a dry run that has ended, so that the stream accepts another one."""
+    """Return a finished dry run, so that the stream accepts another dry run."""
     plan = Plan(is_dry_run=True).as_document()
     target = synchronization_target(stream_id)
     done = {
@@ -392,12 +392,12 @@ def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
 
 
 def rows_but_log_of(tenant: Tenant) -> dict[str, list[Any]]:
-    """Return every row of the tenant except the log of the calls of its own clients."""
+    """Return every row of the tenant except the log of requests by its own clients."""
     return {table: rows for table, rows in rows_of(tenant).items() if table != LOG}
 
 
 def digests_of(tenant: Tenant) -> dict[str, str]:
-    """Return a digest of the rows of each table from one statement. Leaves out tables of numbering and the log of calls."""
+    """Return a digest of the rows of each table from one statement, without the tables of numbering and the request log."""
     tables = [table for table in _tables() if table not in _NUMBERING | {LOG}]
     with database.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(_DIGEST.format(table) for table in tables), [tenant.pk] * len(tables))

@@ -1,1 +1,1 @@
-"""Black-box tests of the event stream: they need only a socket, a base URL and a way to cause events."""
+"""Black-box tests of the event stream. They need only a socket, a base URL and a function that causes events."""

@@ -1,4 +1,4 @@
-"""The servers under test: each is started once with short times, each test gets a new tenant."""
+"""The servers under test. Each server is started once with short times, and each test gets a new tenant."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.peers.proxies import proxy
 HEARTBEAT_SECONDS = 0.6
 
 
-# Each server runs every test again: `make test-peers` adds the servers that would make `make test` too slow.
+# Each server runs every test again. `make test-peers` adds the servers that would make `make test` too slow.
 _BEHIND_NGINX = "nginx"
 CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On Daphne, leave tests that do not depend on the transport to `make test-deep`."""
+    """Leave tests that do not depend on the transport to `make test-deep` on Daphne."""
     for item in items:
         if "tests/conformance" not in item.path.as_posix():
             continue
@@ -43,7 +43,7 @@ def _runs_on(item: pytest.Item, server: str) -> bool:
 
 @pytest.fixture(scope="session", params=["remote"] if is_remote() else CHOSEN)
 def server(request: pytest.FixtureRequest) -> Iterator[WebProcess | None]:
-    """A server with short heartbeats and long streams; None for a remote service."""
+    """A server with short heartbeats and long streams, or None for a remote service."""
     if is_remote():
         yield None
         return
@@ -76,7 +76,7 @@ def target(request: pytest.FixtureRequest, server: WebProcess | None) -> Target 
 
 @pytest.fixture(autouse=True)
 def no_stream_left_open() -> Iterator[None]:
-    """Close streams that a test left open, also after a failure."""
+    """Close streams that a test left open, also after a failed test."""
     yield
     for stream in list(Subscriber.still_open):
         stream.close()

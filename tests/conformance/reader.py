@@ -1,4 +1,4 @@
-"""A client of event streams on a bare socket, which exposes what libraries hide: bytes, chunks and the end."""
+"""A client of event streams on a plain socket, which shows what client libraries hide: bytes, chunks and the end of the body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import orjson
 
 @dataclass
 class Block:
-    """One block of a stream: its fields, and its comments."""
+    """One block of a stream, with its fields and its comments."""
 
     event: str = ""
     id: str | None = None
@@ -62,7 +62,7 @@ class Subscriber:
             self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
         self.deadline = deadline
         self.ended_cleanly = False
-        # Appended in place: copying a long body with every chunk would make the reader so slow that the service cuts it off.
+        # Append to the buffer. Copying a long body with every chunk would make the reader so slow that the service disconnects it.
         self.body = bytearray()
         self._wire = b""
         self._taken = 0
@@ -128,7 +128,7 @@ class Subscriber:
         return orjson.loads(self.body)
 
     def read_to_end(self, *, within: float = 10.0) -> bytes:
-        """Read until the body ends and return all of it."""
+        """Read until the body ends, and return the whole body."""
         until = time.monotonic() + within
         try:
             while True:
@@ -137,7 +137,7 @@ class Subscriber:
             return bytes(self.body)
 
     def block(self, *, within: float | None = None) -> Block:
-        """Return the next block. Raises `StreamEnded` at the end and `TimeoutError` when none arrives."""
+        """Return the next block. Raise `StreamEnded` at the end, and `TimeoutError` if no block arrives in time."""
         until = time.monotonic() + (within or self.deadline)
         while (end := self.body.find(b"\n\n", self._taken)) < 0:
             self._more_body(until)
@@ -146,7 +146,7 @@ class Subscriber:
         return _parsed(text)
 
     def peek(self) -> bytes:
-        """Take received bytes without waiting, and return those that were not yet parsed as blocks."""
+        """Read received bytes without waiting, and return the bytes that were not yet parsed as blocks."""
         with suppress(TimeoutError, BlockingIOError):
             while True:
                 self._more_body(time.monotonic() + 0.001)
@@ -161,7 +161,7 @@ class Subscriber:
             return
 
     def opened(self) -> Block:
-        """Read the opening and return its `offset-only`."""
+        """Read the opening of the stream, and return its `offset-only` message."""
         assert self.status == 200, self.read_to_end()
         assert self.block().comments == ["connected"]
         assert self.block().retry is not None
@@ -170,7 +170,7 @@ class Subscriber:
         return first
 
     def events(self, count: int, *, within: float = 15.0) -> list[Block]:
-        """Read `count` events and return them; heartbeats in between are skipped."""
+        """Read and return `count` events, skipping heartbeats."""
         until = time.monotonic() + within
         found: list[Block] = []
         while len(found) < count:

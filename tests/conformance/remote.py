@@ -1,4 +1,4 @@
-"""A remote service, known only by its address and a client's credentials."""
+"""A remote service, of which only the URL and a client's credentials are known."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEADLINE_SECONDS = 30.0
 
 
 def is_remote() -> bool:
-    """Tell whether this run tests a remote service."""
+    """Report whether this run tests a remote service."""
     return bool(os.environ.get(URL_VARIABLE))
 
 
 @dataclass
 class RemoteTarget:
-    """A tenant for reading only: tests that write, or need the database, skip it."""
+    """A tenant that can only be read. Tests that write or need the database skip it."""
 
     url: str
     client_id: str

@@ -1,4 +1,4 @@
-"""One tenant of a service under test: how to subscribe to its stream and how to cause events in its log."""
+"""One tenant of a service under test: functions that subscribe to its stream and cause events in its log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Target:
         return mint(order, tenant_id=self.tenant.pk)
 
     def subscribe(self, query: dict[str, Any] | str | None = None, *, token: str | None = None, **options: Any) -> Subscriber:
-        """Open a stream, or return the refusal. `headers` are added to the usual ones; None removes one."""
+        """Open a stream, or return the refusal. `headers` are added to the usual headers. None removes a header."""
         headers: dict[str, str | None] = {
             "Host": self.host,
             "Authorization": f"Bearer {token or self.token()}",
@@ -66,7 +66,7 @@ class Target:
         )
 
     def write(self, *types: str, padding: int = 0, announce: bool = True) -> list[str]:
-        """Record events of these types in one transaction, number them and send a hint; return their ids in order."""
+        """Record events of these types in one transaction, number them, and send a hint. Return their ids in order."""
         rows = [self._event(event_type, padding) for event_type in types]
         with transaction.atomic():
             for row in rows:
@@ -97,6 +97,6 @@ class Target:
 
 
 def make_target(tenant: Tenant, address: tuple[str, int]) -> Target:
-    """Give a new tenant a global client that may read its events."""
+    """Create a global client of a new tenant, which may read its events."""
     client, _ = create_client(tenant_id=tenant.pk, name=f"subscriber {time.time_ns()}", is_global=True)
     return Target(tenant, address, client)

@@ -1,4 +1,4 @@
-"""Canaries: test events on request, only for the requesting client, which do not change its position in the log."""
+"""Canaries: test events that a client requests, which only that client receives, and which do not change its position in the log."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_a_canary_arrives_as_a_test_event_with_its_latency(target: Target) -> No
         times = [datetime.fromisoformat(told[name]) for name in ("requested_at", "heard_at", "written_at")]
         assert times == sorted(times)
         assert 0 < told["elapsed_ms"] < 5000
-        # The client's position does not change, whether the client stores the SSE `id` or the `offset` of the message.
+        # The client's position stays the same, whether the client stores the SSE `id` or the `offset` of the message.
         assert block.id is None
         assert block.message["offset"] == start
 
 
-def test_a_canary_is_in_no_log_and_is_not_replayed(target: Target) -> None:
+def test_a_canary_is_not_logged_and_not_replayed(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         before = target.write("user.created")
@@ -80,7 +80,7 @@ def test_a_canary_is_in_no_log_and_is_not_replayed(target: Target) -> None:
     assert not Outbox.objects.filter(tenant_id=target.tenant.pk).exists()
 
 
-def test_a_canary_reaches_every_stream_of_its_client_and_no_stream_of_another(target: Target) -> None:
+def test_a_canary_reaches_every_stream_of_its_client_and_no_other_stream(target: Target) -> None:
     stranger, _ = create_client(tenant_id=target.tenant.pk, name="stranger", is_global=True)
     other = Target(target.tenant, target.address, stranger)
     with target.subscribe() as one, target.subscribe() as two, other.subscribe() as foreign:
@@ -89,12 +89,12 @@ def test_a_canary_reaches_every_stream_of_its_client_and_no_stream_of_another(ta
         _, sent = _send(target, {})
         for stream in (one, two):
             _canary(stream, sent["id"])
-        # The other client receives the next event but not the canary.
+        # The other client receives the next event and not the canary.
         expected = target.write("user.created")
         assert [block.message["event"]["id"] for block in foreign.events(1)] == expected
 
 
-def test_filters_apply_to_canaries(target: Target) -> None:
+def test_the_type_filter_of_a_stream_applies_to_canaries(target: Target) -> None:
     with target.subscribe({"event_type": ["group.created", "group.role.deleted"]}) as stream:
         stream.opened()
         _, any_type = _send(target, {})
@@ -114,7 +114,7 @@ def test_a_canary_is_refused_for_an_unknown_type_or_member_and_without_the_scope
 
 @pytest.fixture(scope="module")
 def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
-    """One process that serves only streams, and one that serves everything else."""
+    """One process that serves only streams, and one process that serves everything else."""
     with (
         django_db_blocker.unblock(),
         web_process("uvicorn", WEB_ROLE="stream") as streams,

@@ -1,4 +1,4 @@
-"""Open connections over all processes, and the effect of closing one on its client."""
+"""Open connections in all processes, and what a client sees when its connection is closed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _found(tenant: Tenant, count: int) -> list[OpenConnection]:
     return seen
 
 
-def test_the_streams_of_a_tenant_are_found_in_every_process(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_the_list_contains_the_streams_of_a_tenant_in_every_process(pair: list[WebProcess], tenant: Tenant) -> None:
     targets = [make_target(tenant, web.address) for web in pair]
     with targets[0].subscribe() as one, targets[1].subscribe({"event_type": ["user.deleted", "user.created"]}) as two:
         one.opened()
@@ -89,7 +89,7 @@ def test_a_disconnected_stream_ends_with_its_offset_and_the_others_continue(pair
         assert not disconnect(tenant.pk, chosen.connection_id)
 
 
-def test_a_blocked_client_is_listed_as_blocked_and_cut_when_it_is_disconnected(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_blocked_client_is_listed_as_blocked_and_its_connection_can_be_closed(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
     with target.subscribe() as stream:
         start = stream.opened().id
@@ -99,7 +99,8 @@ def test_a_blocked_client_is_listed_as_blocked_and_cut_when_it_is_disconnected(p
         blocked: list[OpenConnection] = []
 
         def is_blocked() -> bool:
-            # Blocked for more than a second: before that the kernel still accepts data, and a client that reads gets its last bytes.
+            # The client must be blocked for more than a second. Before, the kernel still accepts data, and a client that reads gets its last
+            # bytes.
             seen = open_connections(tenant.pk).connections
             a_second_ago = timezone.now() - timedelta(seconds=1)
             blocked[:] = [found for found in seen if found.blocked_since is not None and found.blocked_since < a_second_ago]

@@ -1,4 +1,4 @@
-"""The life of streams: heartbeats, planned closes, revoked access, slots, restarts."""
+"""The life of streams: heartbeats, planned ends, revoked access, slots, and restarts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _until_end(stream: Subscriber, *, within: float) -> list[Block]:
 
 
 def _eventually(open_stream: Callable[[], Subscriber], *, status: int, within: float) -> float:
-    """Try until a stream opens with this status; return the seconds it took."""
+    """Try until a stream opens with this status. Return the seconds that this took."""
     started = time.monotonic()
     while True:
         with open_stream() as stream:
@@ -70,7 +70,7 @@ def test_a_stream_without_matching_events_gets_heartbeats_in_a_busy_log(target: 
         last = stream.opened().id
         started = time.monotonic()
         for _ in range(3):
-            # The log is busy, but this stream is idle: only delivered events count.
+            # The log gets many events, but this stream is idle, because only delivered events count.
             while b"\n\nevent: offset-only" not in stream.peek():
                 target.write("user.updated")
             assert stream.block().comments[0] == "heartbeat"
@@ -81,7 +81,7 @@ def test_a_stream_without_matching_events_gets_heartbeats_in_a_busy_log(target: 
 
 
 @pytest.mark.transport
-def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:
+def test_an_event_without_a_hint_is_found_by_polling(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         [expected] = target.write("user.created", announce=False)
@@ -89,7 +89,7 @@ def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_disconnect_releases_the_slot_within_a_second(target: Target) -> None:
+def test_a_disconnect_frees_the_slot_within_a_second(target: Target) -> None:
     Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=1)
     token = target.token()
     with target.subscribe(token=token) as stream:
@@ -113,7 +113,7 @@ def test_a_tenant_may_open_its_maximum_of_streams(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_stream_ends_with_its_token(target: Target) -> None:
+def test_a_stream_ends_when_its_token_expires(target: Target) -> None:
     with target.subscribe(token=target.token(seconds=2)) as stream:
         first = stream.opened()
         *_, bookmark, error = _until_end(stream, within=6.0)
@@ -162,7 +162,7 @@ def short_lived(request: pytest.FixtureRequest, django_db_setup: None, django_db
         yield web
 
 
-def test_a_planned_close_sends_the_cursor_and_ends_cleanly(short_lived: WebProcess, tenant: Tenant) -> None:
+def test_a_planned_end_sends_the_cursor_and_closes_the_connection_cleanly(short_lived: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, short_lived.address)
     started = time.monotonic()
     with target.subscribe() as stream:
@@ -211,7 +211,7 @@ def test_pruning_ends_the_stream_of_a_client_that_is_behind(target: Target) -> N
         start = stream.opened().id
     target.write(*["user.updated"] * 300, padding=20_000)
     with target.subscribe({"from": start}, receive_buffer=4096) as slow:
-        # The client stops after the first bytes, 6 MB behind, while the log before the head is pruned.
+        # The client stops after the first bytes, 6 MB behind the head, while the log before the head is pruned.
         with transaction.atomic():
             Head.objects.filter(pk=target.tenant.pk).update(floor=299)
             LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lt=300).delete()
@@ -235,7 +235,7 @@ def test_an_unreadable_event_is_never_skipped_and_the_offset_after_it_is_valid(t
         *_, last, ended = (block for block in _until_end(stream, within=20.0) if block.event in {"user.updated", "error"})
     assert last.message["event"]["id"] == ids[1]
     assert (ended.message["error"]["code"], ended.message["error"]["offset"]) == ("processing_error", last.id)
-    # The server tells a returning client to wait; only an operator may skip the hole.
+    # The server asks a client that reconnects to wait. Only an operator may skip the missing event.
     with target.subscribe({"from": last.id}) as stream:
         assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
     beyond = CursorSealer(settings.CURSOR_KEYS, tenant_id=target.tenant.pk).seal(Cursor(target.head().epoch, poisoned.position))

@@ -1,4 +1,4 @@
-"""Streams of some types only: filtered events still advance the cursor."""
+"""Streams of some event types only. Events that the filter excludes also advance the cursor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_only_the_named_types_are_delivered(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_heartbeat_advances_the_cursor_past_filtered_events(target: Target) -> None:
+def test_a_heartbeat_advances_the_cursor_past_excluded_events(target: Target) -> None:
     with target.subscribe({"event_type": "user.deleted"}) as stream:
         first = stream.opened()
         target.write("user.created", "user.updated")
@@ -29,7 +29,7 @@ def test_a_heartbeat_advances_the_cursor_past_filtered_events(target: Target) ->
         assert stream.events(1)[0].message["event"]["id"] == expected
 
 
-def test_a_heartbeat_never_names_a_position_beyond_the_written_events(target: Target) -> None:
+def test_a_heartbeat_never_names_a_position_after_an_unsent_event(target: Target) -> None:
     with target.subscribe({"event_type": "user.created"}) as stream:
         stream.opened()
         written: list[str] = []
@@ -59,7 +59,7 @@ def test_a_cursor_is_valid_with_any_filter(target: Target) -> None:
         assert [block.message["event"]["id"] for block in stream.events(2)] == ids[1:]
 
 
-def test_replaying_a_rare_type_finds_it_after_many_others(target: Target) -> None:
+def test_a_replay_finds_a_rare_type_after_many_other_events(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     target.write(*["user.updated"] * 1500)

@@ -1,4 +1,4 @@
-"""How a stream opens, and the headers of every response."""
+"""The opening of a stream, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_stream_opens_with_connected_retry_and_the_current_offset(target: Targ
         assert stream.status == 200
         assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
         assert stream.headers["cache-control"] == "no-store, no-transform"
-        # nginx obeys this header and removes it.
+        # nginx follows this header and removes it.
         assert stream.headers.get("x-accel-buffering", "no") == "no"
         assert stream.headers["content-encoding"] == "identity"
         assert {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= stream.headers.keys()
@@ -29,7 +29,7 @@ def test_a_stream_opens_with_connected_retry_and_the_current_offset(target: Targ
         assert len(first.id) <= 64
 
 
-def test_without_a_start_no_event_before_the_connection_is_delivered(target: Target) -> None:
+def test_a_stream_without_a_start_delivers_no_event_from_before_the_connection(target: Target) -> None:
     target.write("user.created", "user.updated")
     with target.subscribe() as stream:
         stream.opened()
@@ -39,7 +39,7 @@ def test_without_a_start_no_event_before_the_connection_is_delivered(target: Tar
 
 
 @pytest.mark.transport
-def test_a_message_is_type_offset_and_the_stored_envelope(target: Target) -> None:
+def test_a_message_contains_type_offset_and_the_stored_envelope(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         [event_id] = target.write("connection.created")

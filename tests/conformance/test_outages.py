@@ -1,4 +1,4 @@
-"""Streams while the database or Redis is unavailable: heartbeats, their position, and afterwards every event."""
+"""Streams while the database or Redis is unavailable: heartbeats, their position, and the delivery of every event afterwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _cut_every_other_connection() -> None:
 
 
 @pytest.mark.transport
-def test_a_database_that_drops_every_connection_loses_no_event(target: Target) -> None:
+def test_no_event_is_lost_when_the_database_drops_every_connection(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         ids = target.write("user.created")
@@ -44,7 +44,7 @@ def test_open_streams_hold_no_database_connection(target: Target) -> None:
         if stream.status == 200:
             streams.append(stream)
         else:
-            # Cut connections are noticed one by one; meanwhile clients only get a retry time.
+            # The pool detects closed connections one by one. Until then, clients only get a retry time.
             assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
             assert time.monotonic() < until
     target.write("user.created")
@@ -64,7 +64,7 @@ def without_redis(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> 
         yield web
 
 
-def test_without_redis_streams_open_deliver_and_are_counted(without_redis: WebProcess, tenant: Tenant) -> None:
+def test_streams_open_deliver_events_and_are_counted_without_redis(without_redis: WebProcess, tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=2)
     target = make_target(tenant, without_redis.address)
     token = target.token()

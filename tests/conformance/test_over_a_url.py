@@ -1,4 +1,4 @@
-"""Runs the conformance suite in a subprocess against a URL: a conforming service passes, and a non-conforming service fails."""
+"""Runs the conformance suite in a subprocess against a URL. A conforming service passes, and a non-conforming service fails."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Impostor(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Write no log."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every refusal comes before the 200, with the status, the body and the headers that the interface promises."""
+"""Every refusal comes before the status 200, with the status, the body and the headers that the interface defines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _refused(stream: Subscriber, status: int, code: str | None) -> dict[str, Any
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_an_invalid_query_is_refused_with_its_parameter_named(target: Target, query: str, named: list[str]) -> None:
+def test_the_refusal_of_an_invalid_query_names_its_parameter(target: Target, query: str, named: list[str]) -> None:
     message = _refused(target.subscribe(query), 400, "invalid_query_string")["message"]
     assert all(name in message for name in named), message
 
@@ -79,14 +79,14 @@ def test_a_changed_cursor_is_refused(target: Target) -> None:
     [None, "Bearer", "Bearer x.y.z", "Basic abc", "Bearer " + "a" * 8000],
     ids=["none", "scheme alone", "not a token", "another scheme", "long"],
 )
-def test_a_missing_or_unreadable_token_is_401_with_a_challenge(target: Target, authorization: str | None) -> None:
+def test_a_missing_or_unreadable_token_gets_401_with_a_challenge(target: Target, authorization: str | None) -> None:
     stream = target.subscribe(headers={"Authorization": authorization})
     assert stream.headers["www-authenticate"].startswith("Bearer")
     assert stream.headers.keys() >= RATE_HEADERS
     _refused(stream, 401, None)
 
 
-def test_a_token_for_another_audience_is_not_of_a_global_client(target: Target) -> None:
+def test_a_token_for_another_audience_is_refused_as_not_of_a_global_client(target: Target) -> None:
     stream = target.subscribe(token=target.token(audience="https://elsewhere.example/"))
     assert _refused(stream, 401, None)["message"] == "Client is not global."
 
@@ -105,37 +105,37 @@ def test_a_token_of_a_revoked_client_is_refused(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_token_without_the_scope_is_403(target: Target) -> None:
+def test_a_token_without_the_scope_gets_403(target: Target) -> None:
     stream = target.subscribe(token=target.token(scopes=("read:users",)))
     assert stream.headers.keys() >= RATE_HEADERS
     assert "read:events" in _refused(stream, 403, "insufficient_scope")["message"]
 
 
-def test_the_scope_is_judged_before_the_query(target: Target) -> None:
+def test_the_scope_is_checked_before_the_query(target: Target) -> None:
     _refused(target.subscribe("colour=red", token=target.token(scopes=())), 403, "insufficient_scope")
 
 
 @pytest.mark.remote
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
 @pytest.mark.transport
-def test_only_get_is_answered(target: Target, method: str) -> None:
+def test_only_the_method_get_is_allowed(target: Target, method: str) -> None:
     with target.subscribe(method=method, headers={"Content-Length": "0"}) as stream:
         assert stream.status == 405
         assert stream.headers["allow"] == "GET"
 
 
 @pytest.mark.transport
-def test_an_unregistered_host_is_404_before_anything_else(target: Target) -> None:
+def test_an_unregistered_host_gets_404_before_any_other_check(target: Target) -> None:
     _refused(target.subscribe(headers={"Host": "nobody.example.test", "Authorization": None}), 404, None)
 
 
-def test_a_suspended_tenant_is_403(target: Target) -> None:
+def test_a_suspended_tenant_gets_403(target: Target) -> None:
     token = target.token()
     Tenant.objects.filter(pk=target.tenant.pk).update(status="suspended")
     _refused(target.subscribe(token=token, headers={"Authorization": None}), 403, "tenant_suspended")
 
 
-def test_a_token_of_one_tenant_is_refused_at_another(target: Target, another: Target) -> None:
+def test_a_token_of_one_tenant_is_refused_at_another_tenant(target: Target, another: Target) -> None:
     with target.subscribe(token=another.token()) as stream:
         assert stream.status == 401
 

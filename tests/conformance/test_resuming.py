@@ -1,4 +1,4 @@
-"""A client that resumes with its last offset gets the rest: no gap, no duplicate, the same bytes."""
+"""A client that resumes with its last offset gets the remaining events: no gap, no duplicate, the same bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_every_offset_resumes_exactly_after_its_event(target: Target) -> None:
+def test_a_stream_from_any_offset_starts_with_the_event_after_it(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(9))
@@ -37,7 +37,7 @@ def test_every_offset_resumes_exactly_after_its_event(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) -> None:
+def test_clients_that_resume_after_a_cut_at_any_byte_read_exactly_the_log(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(5))
@@ -46,7 +46,7 @@ def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) ->
     token = target.token()
     rests: dict[str | None, list[str]] = {}
     for cut in range(len(session) + 1):
-        # Every client discards an unfinished block, so only whole blocks have moved its cursor.
+        # Every client discards an incomplete block, so only complete blocks have advanced its cursor.
         whole = session[:cut].rpartition(b"\n\n")[0].decode().split("\n\n")
         seen = [line[4:] for block in whole for line in block.split("\n") if line.startswith("id: ")]
         delivered = [block for block in whole if block.startswith("event: ") and not block.startswith("event: offset-only")]
@@ -59,7 +59,7 @@ def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) ->
 
 
 @pytest.mark.transport
-def test_resuming_continues_live_without_a_gap(target: Target) -> None:
+def test_a_resumed_stream_continues_with_new_events_without_a_gap(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     first = target.write(*_some(300), padding=1000)
@@ -72,7 +72,7 @@ def test_resuming_continues_live_without_a_gap(target: Target) -> None:
     assert [block.message["event"]["id"] for block in blocks] == first + second + third
 
 
-def test_a_timestamp_starts_at_the_first_event_recorded_at_or_after_it(target: Target) -> None:
+def test_a_stream_from_a_timestamp_starts_with_the_first_event_recorded_at_or_after_it(target: Target) -> None:
     ids = target.write(*_some(3))
     recorded = LogEntry.objects.filter(tenant_id=target.tenant.pk).earliest("position").recorded_at
     with target.subscribe({"from_timestamp": _stamp(recorded)}) as stream:
@@ -83,7 +83,7 @@ def test_a_timestamp_starts_at_the_first_event_recorded_at_or_after_it(target: T
         assert [block.message["event"]["id"] for block in stream.events(3)] == ids
 
 
-def test_a_future_timestamp_delivers_nothing_recorded_before_it(target: Target) -> None:
+def test_a_stream_from_a_future_timestamp_delivers_no_event_recorded_before_it(target: Target) -> None:
     target.write("user.created")
     with target.subscribe({"from_timestamp": _stamp(datetime.now(UTC) + timedelta(hours=1))}) as stream:
         first = stream.opened()
@@ -106,7 +106,7 @@ def test_last_event_id_takes_precedence_over_every_start_in_the_query(target: Ta
             assert [block.message["event"]["id"] for block in stream.events(1)] == ids[3:]
 
 
-def test_empty_values_count_as_absent(target: Target) -> None:
+def test_empty_parameters_count_as_absent(target: Target) -> None:
     target.write("user.created")
     with target.subscribe("from=&from_timestamp=&event_type=", headers={"Last-Event-ID": ""}) as stream:
         assert stream.opened().id
@@ -120,7 +120,7 @@ def _pruned_through(target: Target, position: int) -> None:
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lte=position).delete()
 
 
-def test_a_cursor_below_the_floor_has_expired_and_one_at_the_floor_has_not(target: Target) -> None:
+def test_a_cursor_below_the_floor_has_expired_and_a_cursor_at_the_floor_is_valid(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(4))
@@ -152,7 +152,7 @@ def test_a_cursor_above_the_head_is_refused_and_starts_a_new_epoch(target: Targe
         stream.opened()
         target.write(*_some(3))
         offsets = [block.id for block in stream.events(3)]
-    # As after a restore: the log ends before a position that a client has seen.
+    # After a restore, the log ends before a position that a client has seen.
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position=3).delete()
     Head.objects.filter(pk=target.tenant.pk).update(position=2)
     epoch = target.head().epoch

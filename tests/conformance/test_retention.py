@@ -1,4 +1,4 @@
-"""Clients of a pruned log: 410 with the cursor to resynchronize from, or the end of the stream, and never a hole."""
+"""Clients of a pruned log. They get 410 with the earliest cursor, or the end of the stream, and never a gap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.events.long_logs import fill_log
 
 LONG_AGO = datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 MESSAGE = "The cursor points to data no longer available in the stream."
-# Larger than all buffers between the log and a client that stopped reading.
+# Larger than all buffers between the log and a client that does not read.
 EVENTS = 1000
 SIZE = 20_000
 
@@ -40,7 +40,7 @@ def _refused(target: Target, query: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.transport
-def test_410_names_the_earliest_cursor_and_its_time_and_the_cursor_works(target: Target) -> None:
+def test_the_410_names_the_earliest_cursor_and_its_time_and_the_cursor_works(target: Target) -> None:
     fill_log(target.tenant.pk, 2, recorded_at=LONG_AGO - timedelta(days=1))
     fill_log(target.tenant.pk, 3, recorded_at=LONG_AGO)
     prune_log(DueLog(target.tenant.pk, 0, 2))
@@ -52,14 +52,14 @@ def test_410_names_the_earliest_cursor_and_its_time_and_the_cursor_works(target:
             assert [block.message["event"]["n"] for block in stream.events(3)] == [3, 4, 5]
 
 
-def test_410_of_a_log_without_events_names_its_end_and_no_time(target: Target) -> None:
+def test_the_410_of_a_log_without_events_names_its_end_and_no_time(target: Target) -> None:
     fill_log(target.tenant.pk, 2, recorded_at=LONG_AGO)
     prune_log(DueLog(target.tenant.pk, 0, 2))
     document = _refused(target, {"from": _sealed(target, 1)})
     assert (document["earliest_offset"], document["earliest_time"]) == (_sealed(target, 2), None)
 
 
-def test_410_after_a_restore_names_a_cursor_of_the_new_epoch(target: Target) -> None:
+def test_the_410_after_a_restore_names_a_cursor_of_the_new_epoch(target: Target) -> None:
     fill_log(target.tenant.pk, 2, recorded_at=LONG_AGO)
     document = _refused(target, {"from": _sealed(target, 9)})
     assert document["earliest_offset"] == _sealed(target, 0)
@@ -77,12 +77,12 @@ def test_the_cursor_of_an_idle_tenant_opens_a_stream_at_any_age(target: Target) 
         assert stream.events(1)[0].message["event"]["id"] == expected
 
 
-def test_a_stream_whose_next_page_was_pruned_ends_with_cursor_expired_after_the_delivered_events(target: Target) -> None:
+def test_a_stream_whose_next_page_was_pruned_ends_with_cursor_expired(target: Target) -> None:
     fill_log(target.tenant.pk, EVENTS, recorded_at=LONG_AGO, size=SIZE)
     with target.subscribe({"from": _sealed(target, 0)}, receive_buffer=4096) as stream:
         stream.opened()
         first = stream.events(1)[0].message["event"]["n"]
-        # The client is blocked; most of the log was not yet read for it.
+        # The client is blocked, and the stream has not yet read most of the log.
         prune_log(DueLog(target.tenant.pk, 0, EVENTS))
         rest: list[Block] = list(stream.blocks(within=15.0))
     numbers = [first, *(block.message["event"]["n"] for block in rest if block.event == "user.updated")]

@@ -1,4 +1,4 @@
-"""A client that stops reading costs the server little, delays no other client, and is cut off."""
+"""A client that stops reading uses little memory of the server, delays no other client, and is disconnected."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.conformance.web_process import SERVERS, WebProcess, web_process
 
 DEADLINE_SECONDS = 2.0
 READERS = 6
-# The maximum of a tenant: slots are free only when every blocked client was cut off.
+# The maximum of a tenant. Slots are free again only after every blocked client was disconnected.
 SLOTS = 8
-# Memory limit per blocked client: our 256 KiB, and the server's own buffers.
+# Memory limit per blocked client: our 256 KiB and the server's own buffers.
 BYTES_PER_READER = 1024 * 1024
 
 
@@ -38,7 +38,7 @@ def _history(target: Target) -> str:
     return start
 
 
-def test_blocked_clients_use_bounded_memory_and_are_cut_off_while_others_continue(impatient: WebProcess, tenant: Tenant) -> None:
+def test_blocked_clients_use_bounded_memory_and_are_disconnected_while_others_continue(impatient: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, impatient.address)
     start = _history(target)
     token = target.token()

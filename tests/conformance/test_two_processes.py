@@ -1,4 +1,4 @@
-"""Two processes serve one tenant: clients cannot tell which one they are connected to."""
+"""Two processes serve one tenant. Both give clients the same bytes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         yield [first, second]
 
 
-def test_both_deliver_the_same_bytes_for_the_same_position(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_both_processes_deliver_the_same_bytes_for_the_same_position(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
     other = make_target(tenant, pair[1].address)
     with target.subscribe() as left, other.subscribe() as right:
         assert left.opened().id == right.opened().id
         for _ in range(20):
             target.write("user.created", "user.updated")
-        # Live from one, live and replayed from the other.
+        # One stream gets the events live. The other gets them live and replayed.
         seen = [(block.id, block.data) for block in left.events(40)]
         assert [(block.id, block.data) for block in right.events(40)] == seen
     with other.subscribe({"from": seen[9][0]}) as right:
@@ -49,7 +49,7 @@ def test_two_writers_and_two_readers_see_one_order_without_a_gap(pair: list[WebP
     assert set(orders[0]) == ids
 
 
-def test_slots_are_counted_over_both_processes(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_slots_of_both_processes_are_counted_together(pair: list[WebProcess], tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=2)
     targets = [make_target(tenant, web.address) for web in pair]
     with targets[0].subscribe() as first, targets[1].subscribe() as second, targets[0].subscribe() as third:

@@ -1,4 +1,4 @@
-"""Real web processes for tests: one of two servers with the application, on a separate port."""
+"""Real web processes for tests: the application on one of two servers, on a separate port."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _START_SECONDS = 40.0
 
 
 class WebProcess:
-    """A running server. `address` is where it listens; hosts are distinguished by the Host header."""
+    """A running server. `address` is its listening address. The Host header selects the tenant."""
 
     def __init__(self, server: str, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
         self.server = server
@@ -38,7 +38,7 @@ class WebProcess:
         self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL the server with all its processes, like a machine failure."""
+        """Kill the server with all its processes, like a machine failure."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -62,7 +62,7 @@ class WebProcess:
 
 @contextmanager
 def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
-    """Run a server with the test's database and settings; it is killed at the end in any case."""
+    """Run a server with the test's database and settings. It is always killed at the end."""
     with _running(server, None, environment) as web:
         yield web
 
@@ -93,7 +93,7 @@ def _running(server: str, certificate: ServerCertificate | None, environment: di
             _wait_until_it_listens(web)
             yield web
         finally:
-            # Workers are in the process group of their parent; when all have ended, the group is gone.
+            # Workers are in the process group of their parent. The group no longer exists after all of them have ended.
             web.kill()
 
 
@@ -115,7 +115,7 @@ def _environment() -> dict[str, str]:
     user = quote(database["USER"] or "", safe="")
     password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
     host, port = database["HOST"] or "", database["PORT"] or ""
-    # A socket directory cannot be in the address part of a URL.
+    # The host part of a URL cannot contain a socket directory.
     address = f"@/{database['NAME']}?host={quote(host, safe='')}" if host.startswith("/") else f"@{host}:{port}/{database['NAME']}"
     return {
         "DJANGO_SETTINGS_MODULE": "config.settings.test",

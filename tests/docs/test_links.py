@@ -25,7 +25,7 @@ def test_all_links_resolve(page: Path) -> None:
     assert dead_links(page) == []
 
 
-def test_the_check_finds_a_dead_link_and_a_missing_heading(tmp_path: Path) -> None:
+def test_the_check_finds_a_broken_link_and_a_missing_heading(tmp_path: Path) -> None:
     (tmp_path / "there.md").write_text("# There\n\n## `GET /users`\n\n## Twice\n\n## Twice\n")
     page = tmp_path / "page.md"
     page.write_text(
@@ -36,7 +36,7 @@ def test_the_check_finds_a_dead_link_and_a_missing_heading(tmp_path: Path) -> No
 
 
 def dead_links(page: Path) -> list[str]:
-    """Return the targets of a page that do not exist, in the order of the page."""
+    """Return the links of a page whose targets do not exist, in the order of the page."""
     targets = (found["target"] for found in _LINK.finditer(_prose(page)))
     return [target for target in targets if not _ELSEWHERE.match(target) and not _is_there(page, target)]
 
@@ -49,7 +49,7 @@ def _is_there(page: Path, target: str) -> bool:
 
 @cache
 def _headings(file: Path) -> frozenset[str]:
-    """Return the anchors of a page, as code hosts and the manual name them."""
+    """Return the anchors of the headings of a page, as code hosts and the manual generate them."""
     seen: Counter[str] = Counter()
     places = []
     for found in _HEADING.finditer(_FENCE.sub("", file.read_text())):

@@ -1,4 +1,4 @@
-"""Read-back for tests: the numbered log of a tenant as parsed envelopes, and a consumer's copy of the documents."""
+"""Reads logs for tests: the numbered log of a tenant as parsed envelopes, and a consumer's copy of the documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BY_TYPE = {event_type: kind for kind in DOCUMENT_KINDS for event_type in (kind.c
 
 
 def numbered(tenant_id: str) -> list[dict[str, Any]]:
-    """Number waiting events and return the tenant's events in order; checks that positions are dense."""
+    """Number waiting events and return the tenant's events in order, after a check that positions are dense."""
     number_tenant(tenant_id)
     rows = list(LogEntry.objects.filter(tenant_id=tenant_id).select_related("event").order_by("position"))
     assert [row.position for row in rows] == list(range(1, len(rows) + 1))
@@ -31,7 +31,7 @@ def types(tenant_id: str) -> list[str]:
 
 
 def folded(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Apply the events in order, like a consumer that keeps a copy; checks that each event fits the copy."""
+    """Apply the events in order, like a consumer that keeps a copy. Check that each event is applicable to the copy."""
     state: dict[str, dict[str, Any]] = {}
     for event in events:
         kind = BY_TYPE[event["type"]]
@@ -55,7 +55,7 @@ def folded(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def tables(tenant_id: str) -> dict[str, dict[str, Any]]:
-    """Return the present documents of the tables."""
+    """Return the current documents of the tables."""
     state = {}
     with transaction.atomic():
         for kind in DOCUMENT_KINDS:
@@ -93,12 +93,12 @@ def _still_used(key: str, state: dict[str, dict[str, Any]]) -> bool:
 
 
 def _name_of_organization(document: dict[str, Any], state: dict[str, dict[str, Any]]) -> str | None:
-    """Return the name stored in a copy, if the document names its organization in addition to the id."""
+    """Return the name in a copy, if the document contains the name of its organization in addition to the id."""
     named = document.get("organization", {})
     return state[f"organization:{named['id']}"]["name"] if "name" in named else None
 
 
 def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of an object that its events cover; a new organization name comes only with `organization.updated`."""
+    """Return the members of an object that its own events update. Only `organization.updated` contains a new organization name."""
     shown = {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}
     return shown | {"organization": {"id": shown["organization"]["id"]}} if "organization" in shown else shown

@@ -1,4 +1,4 @@
-"""Logs of a given age, written directly because these tests are about pruning."""
+"""Logs of a given age. The rows are written directly, because these tests are about pruning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SELECT %(tenant)s, %(first)s - 1 + row_number() OVER (ORDER BY id), id, %(record
 
 
 def fill_log(tenant_id: str, count: int, *, recorded_at: datetime, size: int = 10) -> int:
-    """Append `count` events that were all recorded at that time; return the new head."""
+    """Append `count` events, all recorded at the given time. Return the new head."""
     with transaction.atomic(), connection.cursor() as cursor:
         head = Head.objects.select_for_update().get(pk=tenant_id)
         values: dict[str, Any] = {
@@ -41,7 +41,7 @@ def fill_log(tenant_id: str, count: int, *, recorded_at: datetime, size: int = 1
 
 
 def remaining(tenant_id: str) -> tuple[int, int, list[int], int]:
-    """Return floor, head, the positions of the log, and the number of bodies: one statement, one snapshot."""
+    """Return floor, head, the positions of the log, and the number of bodies, from one statement."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT floor, position, ARRAY(SELECT position FROM events_logentry l WHERE l.tenant_id = h.tenant_id ORDER BY position),"

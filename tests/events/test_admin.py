@@ -1,4 +1,4 @@
-"""The log browser: searches through indexes, shows stored events, changes nothing."""
+"""The log browser. It searches through indexes, shows stored events, and cannot change them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def browser(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def user(tenant: Tenant, database_connection: Connection) -> User:
-    """A user with the log: connection.created, user.created, user.updated."""
+    """A user whose log has three events: connection.created, user.created, user.updated."""
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", name=MARKUP)
     with change_context(ChangeContext(client=ChangingClient("abc", "crm", {}))):
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "A", "user_metadata": {"shoe": [1, 2]}})
@@ -77,7 +77,7 @@ def test_an_entity_is_found_by_name_id_and_e_mail_address(browser: Client, user:
     assert positions(browser, entity=name.format(id=user.user_id)) == [3, 2]
 
 
-def test_a_connection_is_found_by_its_bare_id(browser: Client, user: User) -> None:
+def test_a_connection_is_found_by_its_id_without_prefix(browser: Client, user: User) -> None:
     assert positions(browser, entity=user.connection_id) == [1]
     assert positions(browser, entity="nobody@example.test") == []
     assert positions(browser, entity="user:nobody") == []
@@ -111,11 +111,11 @@ def test_an_invalid_search_shows_its_error_and_no_entries(browser: Client, user:
 
 
 @pytest.mark.parametrize("place", [{"before": "x"}, {"after": "-1"}, {"before": "9" * 40}, {"p": "7"}, {"o": "1"}, {"all": ""}])
-def test_an_invalid_place_is_ignored(browser: Client, user: User, place: dict[str, str]) -> None:
+def test_an_invalid_page_position_is_ignored(browser: Client, user: User, place: dict[str, str]) -> None:
     assert positions(browser, **place) == [3, 2, 1]
 
 
-def test_keyset_pages_miss_no_entry(tenant: Tenant, browser: Client) -> None:
+def test_the_pages_of_the_list_miss_no_entry(tenant: Tenant, browser: Client) -> None:
     fill_log(tenant, 2 * PAGE_ROWS + 20)
     seen, answer = [], listed(browser)
     while True:
@@ -127,12 +127,12 @@ def test_keyset_pages_miss_no_entry(tenant: Tenant, browser: Client) -> None:
     assert seen == list(range(2 * PAGE_ROWS + 20, 0, -1))
     assert back
 
-    # The page before the last one is the page it came from.
+    # The link back leads to the previous page.
     above = browser.get(reverse(LIST) + answer.context["newer_url"])
     assert [row.position for row in above.context["cl"].result_list] == list(range(PAGE_ROWS + 20, 20, -1))
 
 
-def test_the_search_is_kept_on_the_next_page(tenant: Tenant, browser: Client) -> None:
+def test_the_next_page_keeps_the_search(tenant: Tenant, browser: Client) -> None:
     fill_log(tenant, 3 * PAGE_ROWS)
     first = listed(browser, type="user.updated", last=str(2 * PAGE_ROWS))
     second = browser.get(reverse(LIST) + first.context["older_url"])
@@ -180,14 +180,14 @@ def test_changes_are_shown_field_by_field(browser: Client, user: User) -> None:
     assert "has no previous object" in page_of(browser, user.tenant_id, 2)
 
 
-def test_an_entry_shows_the_command_that_resumes_before_it(browser: Client, user: User) -> None:
+def test_an_entry_shows_the_command_that_resumes_before_the_entry(browser: Client, user: User) -> None:
     page = page_of(browser, user.tenant_id, 3)
 
     cursor = CursorSealer(settings.CURSOR_KEYS, tenant_id=user.tenant_id).seal(Cursor(Head.objects.get(pk=user.tenant_id).epoch, 2))
     assert f"manage.py events tail http://{user.tenant_id}.example.test --from {cursor}" in page
 
 
-def test_the_command_of_an_entry_uses_the_port_of_its_page(browser: Client, user: User) -> None:
+def test_the_command_of_an_entry_uses_the_port_of_the_page(browser: Client, user: User) -> None:
     entry = LogEntry.objects.get(tenant_id=user.tenant_id, position=3)
     place = reverse("admin:events_logentry_change", args=(quote(entry.pk),))
 
@@ -228,7 +228,7 @@ def test_bytes_that_are_not_an_envelope_are_shown_unchanged(tenant: Tenant, brow
     assert "What changed" in page_of(browser, tenant, 3)
 
 
-def test_machine_written_rows_cannot_be_changed(browser: Client, user: User) -> None:
+def test_log_entries_cannot_be_changed(browser: Client, user: User) -> None:
     entry = LogEntry.objects.get(tenant_id=user.tenant_id, position=2)
     for model, key in (("logentry", entry.pk), ("event", entry.pk), ("head", user.tenant_id)):
         assert browser.post(reverse(f"admin:events_{model}_change", args=(key,)), {"position": "9"}).status_code == 403
@@ -257,9 +257,9 @@ SEARCHES: list[dict[str, str]] = [
 
 @pytest.fixture(scope="module")
 def long_log(django_db_setup: None, django_db_blocker: Any) -> Any:
-    """A tenant with 30,000 events beside another tenant with events.
+    """A tenant with 30,000 events, and another tenant with events.
 
-    One has a type that other tests hardly write: statistics are those of the whole table.
+    One event has a type that other tests rarely write, because statistics cover the whole table.
     """
     from tests.factories.admin import new_tenant
 
@@ -284,7 +284,7 @@ def test_every_page_and_every_search_uses_indexes(committed_db: None, long_log: 
         assert "COUNT(" not in sql
         plan = plan_of(sql)
         assert not [node for node in nodes_of(plan) if node["Node Type"] == "Seq Scan" and "event" in node["Relation Name"]], sql
-        # A walk examines at most 20,000 entries in a log of any length.
+        # A partial search reads at most 20,000 entries in a log of any length.
         assert max(rows_read(node) for node in nodes_of(plan)) <= 20_001, sql
 
 
@@ -298,7 +298,7 @@ def test_every_page_and_every_search_uses_indexes(committed_db: None, long_log: 
     ],
     ids=["type", "entity", "position", "time"],
 )
-def test_each_search_reads_at_most_a_page_of_its_index(committed_db: None, long_log: Tenant, query: dict[str, str], index: str) -> None:
+def test_each_search_reads_at_most_one_page_of_its_index(committed_db: None, long_log: Tenant, query: dict[str, str], index: str) -> None:
     browser = browser_of(new_staff(long_log))
     with CaptureQueriesContext(database) as captured:
         listed(browser, **query)
@@ -309,7 +309,7 @@ def test_each_search_reads_at_most_a_page_of_its_index(committed_db: None, long_
 
 
 def fill_log(tenant: Tenant, count: int, *, rare: str = "user.updated") -> None:
-    """Insert log entries like the numberer, without changes behind them; the first one has a unique type."""
+    """Insert log entries like the numberer, without recorded changes. The first entry has a unique type."""
     with database.cursor() as cursor:
         cursor.execute(
             "WITH made AS (INSERT INTO events_event (event_id, tenant_id, type, root, time, body) "
@@ -340,7 +340,7 @@ def rows_read(node: dict[str, Any]) -> int:
     return int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
 
 
-def test_an_event_has_no_page_for_an_unknown_key(browser: Client, user: User) -> None:
+def test_an_unknown_event_has_no_page(browser: Client, user: User) -> None:
     for key in ("99999999999999999999999999", "abc", "0"):
         assert browser.get(reverse("admin:events_event_change", args=(key,))).status_code == 404
     assert Event.objects.filter(tenant_id=user.tenant_id).count() == 3

@@ -20,7 +20,7 @@ def _sealer(tenant_id: str = "acme", **keys: str) -> CursorSealer:
 
 
 @given(cursors)
-def test_a_sealed_cursor_opens_and_has_at_most_64_characters(cursor: Cursor) -> None:
+def test_a_sealed_cursor_can_be_opened_and_has_at_most_64_characters(cursor: Cursor) -> None:
     for key_id in ("k", "k2345678"):
         sealer = _sealer(**{key_id: NEW})
         text = sealer.seal(cursor)
@@ -39,7 +39,7 @@ def test_any_changed_character_is_detected(cursor: Cursor, place: int, character
 
 
 @pytest.mark.parametrize("key_id", ["k", "k2", "k23"])
-def test_a_cursor_has_exactly_one_spelling(key_id: str) -> None:
+def test_a_cursor_has_exactly_one_valid_spelling(key_id: str) -> None:
     sealer = _sealer(**{key_id: NEW})
     text = sealer.seal(Cursor(1, 7))
     last = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
@@ -56,7 +56,7 @@ def test_arbitrary_text_is_refused_without_a_crash(text: str) -> None:
         _sealer().open(text)
 
 
-def test_a_place_has_the_same_cursor_in_every_process() -> None:
+def test_a_position_has_the_same_cursor_in_every_process() -> None:
     assert _sealer().seal(Cursor(1, 7)) == _sealer().seal(Cursor(1, 7)) == "EmsymKtJY5Iej-KQhs9xr_78FQKSD8u4Rk6f_3rC6w"
 
 
@@ -65,19 +65,19 @@ def test_a_cursor_of_another_tenant_is_invalid() -> None:
         _sealer("acme2").open(_sealer("acme").seal(Cursor(1, 7)))
 
 
-def test_rotation_keeps_cursors_valid_and_removing_a_key_invalidates_its_own() -> None:
+def test_cursors_stay_valid_after_a_key_rotation_until_their_key_is_removed() -> None:
     old = CursorSealer({"k1": OLD}, tenant_id="acme").seal(Cursor(1, 7))
     assert _sealer().open(old) == Cursor(1, 7)
     with pytest.raises(InvalidCursor):
         CursorSealer({"k2": NEW}, tenant_id="acme").open(old)
 
 
-def test_a_key_id_with_another_secret_opens_nothing() -> None:
+def test_a_key_with_the_same_id_and_another_secret_opens_no_cursor() -> None:
     with pytest.raises(InvalidCursor):
         CursorSealer({"k2": OLD}, tenant_id="acme").open(_sealer().seal(Cursor(1, 7)))
 
 
-def test_neighboring_positions_look_unrelated() -> None:
+def test_cursors_of_neighboring_positions_look_unrelated() -> None:
     one, two = (_sealer().seal(Cursor(1, position)) for position in (1000, 1001))
     assert sum(left == right for left, right in zip(one[4:], two[4:], strict=True)) < 12
 

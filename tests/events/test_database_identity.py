@@ -1,4 +1,4 @@
-"""Whether the database is still the one in which the logs were written."""
+"""Detects whether the database is still the one in which the logs were written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CRITICAL = logging.CRITICAL
 
 @pytest.fixture
 def noted(committed_db: None) -> Iterator[DatabaseIdentity]:
-    """The row as the first start creates it; restored afterwards, because all tests share it."""
+    """The row as the first start creates it. It is restored after the test, because all tests share it."""
     with open_connection() as database:
         database_identity.note(database)
     yield DatabaseIdentity.objects.get()
@@ -40,7 +40,9 @@ def _told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == CRITICAL]
 
 
-def test_the_first_start_notes_the_database_and_later_ones_find_no_difference(committed_db: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_start_stores_the_database_and_later_starts_find_no_difference(
+    committed_db: None, caplog: pytest.LogCaptureFixture
+) -> None:
     DatabaseIdentity.objects.all().delete()
     assert compare_at_start() is None
     with connection.cursor() as cursor:
@@ -106,7 +108,7 @@ def test_a_difference_is_reported_at_each_start_and_changes_nothing(
     assert named in warning.msg
 
 
-def test_nothing_lost_notes_the_database_and_keeps_every_cursor(noted: DatabaseIdentity, tenant: Tenant) -> None:
+def test_the_command_nothing_lost_stores_the_database_and_keeps_every_cursor(noted: DatabaseIdentity, tenant: Tenant) -> None:
     DatabaseIdentity.objects.update(system_identifier="7000000000000000001")
     out = StringIO()
     call_command("events", "restored", "--nothing-lost", stdout=out)
@@ -115,7 +117,7 @@ def test_nothing_lost_notes_the_database_and_keeps_every_cursor(noted: DatabaseI
     assert Head.objects.get(pk=tenant.pk).epoch == 1
 
 
-def test_a_server_that_refuses_the_query_costs_one_warning_and_the_start_succeeds(
+def test_a_start_on_a_server_that_refuses_the_query_succeeds_with_one_warning(
     noted: DatabaseIdentity, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     role = f"plain_{noted.system_identifier}"
@@ -136,7 +138,7 @@ def test_a_server_that_refuses_the_query_costs_one_warning_and_the_start_succeed
     assert "Grant EXECUTE on pg_control_system()" in warning
 
 
-def test_a_database_outage_costs_one_warning_and_the_start_succeeds(
+def test_a_start_during_a_database_outage_succeeds_with_one_warning(
     committed_db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(connection.settings_dict, "PORT", "1")

@@ -1,4 +1,4 @@
-"""The stored bytes: their order, their size limit, and which changes other code may make."""
+"""The stored bytes of an event: their order, their size limit, and the changes that other code may make."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_bytes_that_are_not_an_envelope_are_not_changed(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["[DONE]", r"\[DONE]", "a[DONE][DONE]b", "[[DONE]]", "\\\\[DONE]"])
-def test_the_terminator_never_appears_and_parses_unchanged(text: str) -> None:
+def test_the_text_done_in_brackets_is_escaped_in_stored_bytes(text: str) -> None:
     body = _encoded({"object": {text: text}})
     assert b"[DONE]" not in body
     assert orjson.loads(body)["data"]["object"] == {text: text}
@@ -85,7 +85,7 @@ def test_a_message_has_type_offset_and_event_in_this_order() -> None:
     }
 
 
-def test_the_limit_counts_the_whole_message_with_the_longest_offset() -> None:
+def test_the_size_limit_applies_to_the_whole_message_with_the_longest_offset() -> None:
     size = message_size("user.created", _encoded())
     assert size == len(event_message("user.created", "o" * 64, _encoded()))
     assert _encoded(max_bytes=size)
@@ -94,7 +94,7 @@ def test_the_limit_counts_the_whole_message_with_the_longest_offset() -> None:
     assert (refused.value.size, refused.value.limit) == (size, size - 1)
 
 
-def test_time_is_utc_with_milliseconds() -> None:
+def test_the_time_is_utc_with_milliseconds() -> None:
     assert wire_time(MOMENT.astimezone(timezone(timedelta(hours=5)))) == "2026-02-03T04:05:06.789Z"
     assert wire_time(MOMENT.replace(microsecond=0)) == "2026-02-03T04:05:06.000Z"
     with pytest.raises(ValueError, match="time zone"):
@@ -102,6 +102,6 @@ def test_time_is_utc_with_milliseconds() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"prefix": "X0"}, {"prefix": ""}, {"prefix": 'a"'}, {"stream_id": "est_1"}])
-def test_a_malformed_name_is_refused(changes: dict[str, Any]) -> None:
+def test_a_malformed_prefix_or_stream_id_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"prefix|stream id"):
         _encoded(**changes)

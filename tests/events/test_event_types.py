@@ -1,4 +1,4 @@
-"""Every row of the document's event table occurs, with exactly the payload of its golden file."""
+"""Every event type of the document's table occurs, with exactly the payload of its golden file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPLACED = [
 
 @pytest.fixture
 def events(tenant: Tenant) -> dict[str, dict[str, Any]]:
-    """One event of each type, made with the services."""
+    """One event of each type, recorded by the services."""
     tell_every_type(tenant)
     recorded = numbered(tenant.pk)
     assert folded(recorded) == tables(tenant.pk)
@@ -55,7 +55,7 @@ def test_every_payload_matches_its_golden_file(events: dict[str, dict[str, Any]]
     assert differing == []
 
 
-def test_the_catalogue_names_every_type_once() -> None:
+def test_the_catalog_names_every_type_once() -> None:
     named = [event_type for kind in DOCUMENT_KINDS for event_type in (kind.created, kind.updated, kind.deleted) if event_type]
     assert sorted(named) == sorted(EVENT_TYPES)
     assert set(SCHEMAS) == set(EVENT_TYPES)

@@ -41,7 +41,7 @@ def outcome(tenant: Tenant, form: dict[str, Any]) -> tuple[int, Any]:
     return answer.status, answer.json().get("error")
 
 
-def test_blocking_a_user_ends_sessions_codes_and_refresh_tokens_for_good(tenant: Tenant, registered: Registered) -> None:
+def test_blocking_a_user_ends_sessions_codes_and_refresh_tokens_permanently(tenant: Tenant, registered: Registered) -> None:
     user, other = some_user(tenant), some_user(tenant, email="eve@example.test")
     login = login_of(tenant, registered, user, scope="openid offline_access")
     token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
@@ -67,7 +67,7 @@ def test_a_change_of_another_field_ends_no_session(tenant: Tenant, registered: R
 
 
 @pytest.mark.parametrize("email", ["lovelace@example.test", None])
-def test_another_email_address_ends_sessions_and_keeps_refresh_tokens(tenant: Tenant, registered: Registered, email: str | None) -> None:
+def test_a_new_email_address_ends_sessions_and_keeps_refresh_tokens(tenant: Tenant, registered: Registered, email: str | None) -> None:
     user = some_user(tenant, email="ada@example.test", username="ada")
     login = login_of(tenant, registered, user, scope="openid offline_access")
     token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
@@ -85,7 +85,7 @@ def test_setting_the_first_email_address_ends_no_session(tenant: Tenant, registe
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is not None
 
 
-def test_a_changed_email_address_ends_no_session_where_it_does_not_identify_the_user(tenant: Tenant, registered: Registered) -> None:
+def test_a_new_email_address_ends_no_session_if_users_log_in_with_another_identifier(tenant: Tenant, registered: Registered) -> None:
     options = {"signInEndpoint": "https://idp.example.test"}
     connection = create_connection(tenant_id=tenant.pk, name="directory", strategy="samlp", options=options)
     user = create_user(tenant_id=tenant.pk, connection=connection, email="ada@example.test")

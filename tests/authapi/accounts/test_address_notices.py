@@ -1,4 +1,4 @@
-"""The former address of an account hears that the address has changed, and of nothing else."""
+"""A mail to the former address of an account says that the address has changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_former_address_gets_a_mail_that_does_not_name_the_new_one(tenant: T
     assert "eve@" not in str(message.body)
 
 
-def test_an_unchanged_a_first_and_an_externally_managed_address_cause_no_notice(tenant: Tenant) -> None:
+def test_no_notice_is_sent_for_an_unchanged_first_or_externally_managed_address(tenant: Tenant) -> None:
     ada = person(people(tenant), email="ada@example.test")
     changed(ada, email="ADA@example.test", given_name="Ada")
     changed(ada, blocked=True)
@@ -47,7 +47,7 @@ def test_an_unchanged_a_first_and_an_externally_managed_address_cause_no_notice(
     assert notices(tenant) == []
 
 
-def test_an_address_changes_where_no_mail_can_be_sent(tenant: Tenant) -> None:
+def test_an_address_can_be_changed_when_no_mail_can_be_sent(tenant: Tenant) -> None:
     ada = person(people(tenant), email="ada@example.test")
     with override_settings(MAIL_IS_CONFIGURED=False):
         changed(ada, email="one@example.test")

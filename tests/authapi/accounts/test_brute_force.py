@@ -31,7 +31,7 @@ def fail(connection: Connection, times: int, identifier: str = "ada@example.test
     return [outcome(attempt(connection, identifier, WRONG, **more)) for _ in range(times)]
 
 
-def test_the_failure_that_reaches_the_threshold_blocks_even_the_right_password(ada: User, connection: Connection) -> None:
+def test_reaching_the_threshold_of_failures_blocks_even_the_right_password(ada: User, connection: Connection) -> None:
     assert fail(connection, 10) == [WRONG_CREDENTIALS] * 10
     assert outcome(attempt(connection)) is BLOCKED
     assert outcome(attempt(connection, password=WRONG)) is BLOCKED
@@ -59,7 +59,7 @@ def test_each_address_has_its_own_count_by_default(ada: User, connection: Connec
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_a_shared_count_for_all_addresses_blocks_the_account_everywhere(ada: User, connection: Connection) -> None:
+def test_a_count_shared_by_all_addresses_blocks_the_account_at_every_address(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3, mode="count_per_identifier")
     for number in range(3):
         fail(connection, 1, ip=f"192.0.2.{number}")
@@ -90,7 +90,7 @@ def test_addresses_of_the_allowlist_are_never_counted(ada: User, connection: Con
 
 
 @pytest.mark.parametrize("rules", [{"enabled": False}, {"shields": []}, {"shields": ["user_notification"]}])
-def test_no_account_is_blocked_where_the_tenant_has_switched_blocking_off(
+def test_no_account_is_blocked_when_the_tenant_has_switched_blocking_off(
     ada: User, connection: Connection, rules: dict[str, object]
 ) -> None:
     protect(ada.tenant_id, max_attempts=1, **rules)
@@ -119,7 +119,7 @@ def test_a_lower_threshold_blocks_at_the_next_failure(ada: User, connection: Con
     assert fail(connection, 2) == [WRONG_CREDENTIALS, BLOCKED]
 
 
-def test_a_block_ends_thirty_days_after_the_last_failure_and_further_attempts_do_not_prolong_it(ada: User, connection: Connection) -> None:
+def test_a_block_ends_thirty_days_after_the_failure_that_started_it(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     with time_machine.travel(BEGIN, tick=False) as clock:
         fail(connection, 2)
@@ -151,7 +151,7 @@ def test_a_new_password_lifts_every_block_of_the_user(connection: Connection) ->
     assert not LoginFailures.objects.of(ada.tenant_id).exists()
 
 
-def test_an_account_that_is_created_after_failed_logins_is_not_blocked(tenant: Tenant, connection: Connection) -> None:
+def test_an_account_created_after_failed_logins_with_its_name_is_not_blocked(tenant: Tenant, connection: Connection) -> None:
     protect(tenant.pk, max_attempts=1)
     fail(connection, 1)
     ada = create_user(tenant_id=tenant.pk, connection=connection, email="Ada@example.test", password=PASSWORD)
@@ -191,7 +191,7 @@ def test_a_block_changes_neither_the_user_nor_the_event_stream(ada: User, connec
     assert not Mark.objects.filter(tenant_id=ada.tenant_id).exists()
 
 
-def test_a_blocked_user_gets_one_mail_and_an_unknown_name_gets_none(ada: User, connection: Connection) -> None:
+def test_a_blocked_user_gets_one_mail_and_an_unknown_name_gets_no_mail(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 4)
     fail(connection, 4, "nobody@example.test")
@@ -204,7 +204,7 @@ def test_a_blocked_user_gets_one_mail_and_an_unknown_name_gets_none(ada: User, c
 
 
 @pytest.mark.parametrize("rules", [{"shields": ["block"]}, {"enabled": False}])
-def test_no_mail_is_sent_where_the_tenant_has_switched_notifications_off(
+def test_no_mail_is_sent_when_the_tenant_has_switched_notifications_off(
     ada: User, connection: Connection, rules: dict[str, object]
 ) -> None:
     protect(ada.tenant_id, max_attempts=1, **rules)
@@ -212,7 +212,7 @@ def test_no_mail_is_sent_where_the_tenant_has_switched_notifications_off(
     assert not Job.objects.of(ada.tenant_id).exists()
 
 
-def test_concurrent_attempts_get_no_more_guesses_than_the_threshold(ada: User, connection: Connection) -> None:
+def test_concurrent_attempts_cannot_exceed_the_threshold_of_guesses(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3)
     outcomes: list[object] = []
     start = threading.Barrier(8)

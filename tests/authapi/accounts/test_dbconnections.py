@@ -1,4 +1,4 @@
-"""`/dbconnections/signup` and `/dbconnections/change_password`, as applications with their own forms call them."""
+"""`/dbconnections/signup` and `/dbconnections/change_password`, called by applications with their own forms."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_common_and_personal_passwords_are_refused_with_the_reason(
     assert isinstance(found["description"], str)
 
 
-def test_a_connection_that_disables_sign_ups_refuses_them(client: Client, connection: Connection) -> None:
+def test_a_connection_with_disabled_sign_ups_refuses_them(client: Client, connection: Connection) -> None:
     options(connection, disable_signup=True)
     answer = post(client.tenant_id, "signup", signup_form(client))
     assert (answer.status, answer.json()["code"]) == (400, "unauthorized")
@@ -146,7 +146,7 @@ def test_an_address_that_signs_up_too_often_is_refused(client: Client, connectio
 
 
 @pytest.mark.parametrize("kind", ["application/json", FORM])
-def test_a_sign_up_creates_a_user_who_can_log_in_and_one_event_that_names_the_client(
+def test_a_sign_up_creates_a_user_who_can_log_in_and_an_event_that_names_the_client(
     client: Client, connection: Connection, kind: str
 ) -> None:
     metadata = {"plan": "gold"}
@@ -176,7 +176,7 @@ def test_a_connection_with_usernames_requires_a_username_of_valid_length(client:
     assert taken.json()["code"] == "invalid_signup"
 
 
-def test_attributes_decide_which_identifiers_are_required(tenant: Tenant, client: Client) -> None:
+def test_attributes_of_the_connection_decide_which_identifiers_are_required(tenant: Tenant, client: Client) -> None:
     attributes = {
         "phone_number": {"identifier": {"active": True}},
         "email": {"identifier": {"active": True}, "signup": {"status": "optional"}},
@@ -187,14 +187,14 @@ def test_attributes_decide_which_identifiers_are_required(tenant: Tenant, client
     assert answer.json().keys() == {"_id", "phone_number", "phone_verified"}
 
 
-def test_without_a_client_id_a_connection_that_a_client_uses_accepts_sign_ups(tenant: Tenant, connection: Connection) -> None:
+def test_a_sign_up_without_a_client_id_is_accepted_if_a_client_uses_the_connection(tenant: Tenant, connection: Connection) -> None:
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
     assert post(tenant, "signup", body).status == 200
 
 
 @pytest.mark.parametrize("path", ["signup", "change_password"])
 @pytest.mark.parametrize("use", ["none", "revoked client", "client of another tenant"])
-def test_without_a_client_id_a_connection_that_no_client_uses_is_refused(
+def test_a_sign_up_without_a_client_id_is_refused_if_no_client_uses_the_connection(
     tenant: Tenant, connection: Connection, client: Client, path: str, use: str
 ) -> None:
     enabled: list[str] = []
@@ -203,7 +203,7 @@ def test_without_a_client_id_a_connection_that_no_client_uses_is_refused(
         Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
     elif use == "client of another tenant":
         enabled = [web_client(new_tenant())[0].client_id]
-    # Rows that were written before today's checks may hold an outdated or foreign id.
+    # Rows that were written before the current checks existed may hold an outdated or foreign id.
     connection.enabled_clients = enabled
     connection.save()
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
@@ -230,7 +230,7 @@ def test_a_new_user_gets_the_mail_that_verifies_the_address(client: Client, conn
         ({"connection": "nowhere"}, "does not exist"),
     ],
 )
-def test_an_invalid_change_of_password_is_refused(client: Client, ada: User, body: dict[str, Any], words: str) -> None:
+def test_an_invalid_password_change_is_refused(client: Client, ada: User, body: dict[str, Any], words: str) -> None:
     sent = {"client_id": client.client_id, "connection": "people", "email": "ada@example.test", **body}
     answer = post(client.tenant_id, "change_password", sent)
     assert (answer.status, answer.json()["code"]) == (400, "invalid_request")
@@ -238,7 +238,7 @@ def test_an_invalid_change_of_password_is_refused(client: Client, ada: User, bod
 
 
 @pytest.mark.parametrize("name", ["ada@example.test", "ADA@example.test", "nobody@example.test", "x" * 254])
-def test_known_and_unknown_addresses_get_the_same_answer_and_only_users_get_a_mail(client: Client, ada: User, name: str) -> None:
+def test_known_and_unknown_addresses_get_the_same_answer_and_only_users_get_mails(client: Client, ada: User, name: str) -> None:
     answer = post(client.tenant_id, "change_password", {"client_id": client.client_id, "connection": "people", "email": name})
     assert (answer.status, answer.body.decode()) == (200, SENT)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -262,7 +262,7 @@ def test_an_overlong_or_blank_name_gets_the_same_answer_and_starts_no_job(client
     assert mail.outbox[0].to == ["ada@example.test"]
 
 
-def test_a_change_by_username_mails_to_the_address_of_the_user(client: Client, connection: Connection) -> None:
+def test_a_change_requested_by_username_mails_the_address_of_the_user(client: Client, connection: Connection) -> None:
     person(connection, username="countess")
     post(client.tenant_id, "change_password", {"connection": "people", "username": "Countess"})
     assert run_job(Job.objects.of(client.tenant_id).get(type=Job.Type.PASSWORD_RESET_EMAIL).pk)
@@ -310,7 +310,7 @@ def test_requests_are_not_limited_by_address_when_the_proxy_names_no_client(clie
     assert statuses == {200}
 
 
-def test_one_account_gets_at_most_ten_usable_links_however_many_addresses_request_them(client: Client, ada: User) -> None:
+def test_one_account_gets_at_most_ten_usable_links_from_any_number_of_addresses(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     for number in range(12):
         assert post(client.tenant_id, "change_password", sent, address=f"198.51.100.{number}").status == 200
@@ -329,7 +329,7 @@ def test_requesting_a_change_does_not_change_the_password(client: Client, ada: U
     assert PasswordCredential.objects.get(user=ada).password_hash == before
 
 
-def test_an_unavailable_mail_server_neither_delays_the_answer_nor_loses_the_mail(client: Client, ada: User, settings: Any) -> None:
+def test_an_unavailable_mail_server_does_not_delay_the_answer_or_lose_the_mail(client: Client, ada: User, settings: Any) -> None:
     working = settings.EMAIL_BACKEND
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert post(client.tenant_id, "change_password", {"connection": "people", "email": "ada@example.test"}).status == 200

@@ -1,4 +1,4 @@
-"""No request may reveal whether an account exists: it sends the same statements and checks the same number of hashes in both cases.
+"""No request may reveal whether an account exists: the service runs the same statements and checks equally many hashes in both cases.
 
 These tests count statements and hashes in the web application. They do not measure time, because time varies on a busy machine.
 """
@@ -106,7 +106,7 @@ def number_of(name: str) -> str:
 
 @dataclass
 class Cost:
-    """What the process did in all its threads: its statements without their values, and the number of hashes that it checked."""
+    """What the process did in all its threads: its SQL statements without their values, and the number of hashes that it checked."""
 
     statements: list[str] = field(default_factory=list)
     hashes: int = 0
@@ -139,7 +139,7 @@ def cost_of(work: Callable[[], Any]) -> tuple[Cost, Any]:
 
 
 @pytest.mark.parametrize("asked", REQUESTS)
-def test_a_request_costs_the_same_whether_there_is_an_account(client: Client, asked: str) -> None:
+def test_a_request_costs_the_same_whether_or_not_the_account_exists(client: Client, asked: str) -> None:
     # Fills the caches of the process before the measurement, such as the cache of the hash parameters in use.
     REQUESTS[asked](client, "first@example.test")
     known, told_known = cost_of(lambda: REQUESTS[asked](client, HERE))
@@ -158,7 +158,7 @@ def shape(answer: Received, name: str) -> str:
 
 @pytest.mark.parametrize("hashes", [1])
 @pytest.mark.parametrize("asked", ["a form's password", "an old password", "the password grant"])
-def test_a_password_is_hashed_once_whether_the_account_exists(client: Client, asked: str, hashes: int) -> None:
+def test_a_password_is_hashed_once_whether_or_not_the_account_exists(client: Client, asked: str, hashes: int) -> None:
     for name in (HERE, GONE):
         assert cost_of(partial(REQUESTS[asked], client, name))[0].hashes == hashes
 
@@ -173,7 +173,9 @@ def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:
     return browser.submit(page, send="code", email=name)
 
 
-def test_the_hosted_page_costs_the_same_and_leads_to_the_same_next_page_whether_there_is_an_account(tenant: Tenant, client: Client) -> None:
+def test_the_hosted_page_costs_the_same_and_has_the_same_next_page_whether_or_not_the_account_exists(
+    tenant: Tenant, client: Client
+) -> None:
     ask_on_page(tenant, client, "first@example.test")
     known, page_known = cost_of(lambda: ask_on_page(tenant, client, HERE))
     unknown, page_unknown = cost_of(lambda: ask_on_page(tenant, client, GONE))

@@ -32,7 +32,7 @@ from tests.factories.sign_in import PASSWORD, person
 from tests.management import Management, segment
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
-# This password is in the list, too.
+# This password is in the list of breached passwords, too.
 OTHER = "Another-Leaked-Password-3"
 BLOCK = ["block"]
 
@@ -62,7 +62,7 @@ def run_mails(tenant_id: str) -> None:
         assert run_job(job.pk)
 
 
-def test_a_wrong_password_that_is_in_the_list_gets_the_same_answer_as_any_wrong_password(ada: User, connection: Connection) -> None:
+def test_a_wrong_breached_password_gets_the_same_answer_as_any_wrong_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "block", "user_notification", "admin_notification")
     # `WRONG` is in the list, too.
     assert outcome(attempt(connection, password=WRONG)) is Refusal.WRONG_CREDENTIALS
@@ -72,7 +72,7 @@ def test_a_wrong_password_that_is_in_the_list_gets_the_same_answer_as_any_wrong_
     assert not AttackNotice.objects.of(ada.tenant_id).exists()
 
 
-def test_the_right_password_is_refused_when_it_is_in_the_list_and_the_count_of_failures_stays(ada: User, connection: Connection) -> None:
+def test_a_right_breached_password_is_refused_and_does_not_change_the_count_of_failures(ada: User, connection: Connection) -> None:
     outcome(attempt(connection, password=WRONG))
     detect(ada.tenant_id, *BLOCK)
     assert outcome(attempt(connection)) is Refusal.PASSWORD_LEAKED
@@ -83,7 +83,7 @@ def test_the_right_password_is_refused_when_it_is_in_the_list_and_the_count_of_f
     assert User.objects.of(ada.tenant_id).get(pk=ada.pk).logins_count == 0
 
 
-def test_no_login_is_refused_without_a_list_or_with_the_detection_or_its_block_switched_off(
+def test_no_login_is_refused_without_a_list_or_with_detection_or_its_block_switched_off(
     ada: User, connection: Connection, settings: Any
 ) -> None:
     assert outcome(attempt(connection)) == ada
@@ -97,7 +97,7 @@ def test_no_login_is_refused_without_a_list_or_with_the_detection_or_its_block_s
     assert outcome(attempt(connection)) == ada
 
 
-def test_a_user_gets_one_mail_about_each_password(ada: User, connection: Connection) -> None:
+def test_a_user_gets_one_mail_about_each_breached_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "block", "user_notification")
     for _ in range(3):
         assert outcome(attempt(connection, ip="203.0.113.9")) is Refusal.PASSWORD_LEAKED
@@ -114,7 +114,7 @@ def test_a_user_gets_one_mail_about_each_password(ada: User, connection: Connect
     assert not any(PASSWORD in str(job.parameters) or OTHER in str(job.parameters) for job in Job.objects.of(ada.tenant_id))
 
 
-def test_a_user_gets_no_second_mail_when_only_the_hash_of_the_same_password_changes(ada: User, connection: Connection) -> None:
+def test_a_user_gets_no_second_mail_after_a_rehash_of_the_same_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "user_notification")
     assert outcome(attempt(connection)) == ada
     PasswordCredential.objects.filter(user=ada).update(password_hash=PasswordCredential.objects.get(user=ada).password_hash)
@@ -149,7 +149,7 @@ def test_administrators_get_one_mail_per_period_for_any_number_of_logins(ada: Us
         clock.shift(timedelta(hours=23, minutes=1))
         send_due_notices()
         assert "Logins           1" in str(mail.outbox[1].body)
-        # From here on, administrators are told immediately.
+        # Each login notifies administrators immediately from this point.
         outcome(attempt(connection))
         detect(ada.tenant_id, "admin_notification", admin_notification_frequency=["immediately"])
         outcome(attempt(connection))
@@ -158,7 +158,7 @@ def test_administrators_get_one_mail_per_period_for_any_number_of_logins(ada: Us
         assert len(mail.outbox) == 3
 
 
-def test_the_login_page_leads_to_a_new_password_by_mail(login: Login) -> None:
+def test_the_login_page_offers_a_password_reset_by_mail(login: Login) -> None:
     detect(login.tenant.pk, *BLOCK)
     answer = login.log_in(login.ask())
     assert answer.status == 400
@@ -169,7 +169,7 @@ def test_the_login_page_leads_to_a_new_password_by_mail(login: Login) -> None:
     assert "code" in login.log_in(login.ask(), password="Fresh-Horse-Staple-9").answer
 
 
-def test_a_new_password_that_is_in_the_list_is_refused_with_a_message_and_the_link_stays_valid(login: Login) -> None:
+def test_a_new_breached_password_is_refused_with_a_message_and_the_link_stays_valid(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(change=BLOCK))
     link = reset_link(login)
     refused = set_on_page(login, link, OTHER)
@@ -184,7 +184,7 @@ def test_a_new_password_that_is_in_the_list_is_refused_with_a_message_and_the_li
     assert AttackNotice.objects.of(login.tenant.pk).get().due_at is not None
 
 
-def test_a_sign_up_with_a_password_of_the_list_creates_no_account_and_reveals_no_other_account(login: Login) -> None:
+def test_a_sign_up_with_a_breached_password_creates_no_account_and_reveals_no_other_account(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(sign_up=BLOCK))
     page = opened(login, "Sign up")
     for email in ("new@example.test", "ada@example.test"):
@@ -201,7 +201,7 @@ def test_a_sign_up_with_a_password_of_the_list_creates_no_account_and_reveals_no
     assert types(login.tenant.pk)[-2:] == ["ss", "signup_pwd_leak"]
 
 
-def test_the_management_interface_and_staff_pages_apply_the_same_rule(
+def test_the_management_interface_and_staff_pages_refuse_breached_passwords(
     api: Management,  # noqa: F811  (the fixture)
     ada: User,
     connection: Connection,

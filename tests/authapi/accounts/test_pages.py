@@ -1,4 +1,4 @@
-"""The account pages: sign up, request a link, set a password, lift a block. Driven over the ASGI application without JavaScript."""
+"""The account pages: sign up, request a link, set a password, lift a block. Tested over the ASGI application without JavaScript."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VERIFY = "/u/email-verification"
 
 
 def opened(visit: Login, words: str, **asked: Any) -> Page:
-    """Start a login, and open the page to which the link with this text leads."""
+    """Start a login, and open the page behind the link with this text."""
     page = visit.browser.follow(visit.ask(**asked))
     found = re.search(rf'href="([^"]+)"[^>]*>\s*{words}', page.body.decode())
     assert found, page.text
@@ -118,7 +118,7 @@ def test_the_message_about_a_taken_address_does_not_reveal_that_it_is_taken(logi
     assert not login.browser.cookies.get("session")
 
 
-def test_disabled_sign_ups_have_neither_a_link_nor_a_page(login: Login) -> None:
+def test_a_connection_with_disabled_sign_ups_shows_no_link_and_no_page(login: Login) -> None:
     page = opened(login, "Sign up")
     options(login.connection, disable_signup=True)
     assert "Sign up" not in login.browser.follow(login.ask()).text
@@ -136,7 +136,7 @@ def test_an_address_that_signs_up_too_often_must_wait(login: Login) -> None:
     assert "Too many accounts" in answer.text
 
 
-def test_a_new_user_is_logged_in_at_once_and_the_event_names_client_and_browser(login: Login) -> None:
+def test_a_new_user_is_logged_in_at_once_and_the_event_names_the_client_and_the_browser(login: Login) -> None:
     page = opened(login, "Sign up", login_hint="new@example.test")
     assert 'value="new@example.test"' in page.text
     answer = login.browser.post(SIGN_UP, {**page.fields(), "email": "new@example.test", "password": PASSWORD}, User_Agent="Test/2")
@@ -178,7 +178,7 @@ def test_known_and_unknown_addresses_see_the_same_page_after_requesting_a_link(l
     assert [message.to for message in mail.outbox] == [["ada@example.test"]]
 
 
-def test_the_page_refuses_a_request_without_a_name_and_too_many_requests(login: Login) -> None:
+def test_the_page_refuses_a_request_without_a_name_and_a_request_over_the_limit(login: Login) -> None:
     page = opened(login, "Forgot password\\?")
     assert login.browser.post(REQUEST, page.fields()).status == 400
     statuses = [login.browser.post(REQUEST, {**page.fields(), "username": "ada@example.test"}).status for _ in range(11)]
@@ -235,13 +235,13 @@ def test_a_refused_password_leaves_the_link_valid(login: Login, password: str, r
     assert set_password(login, secret).status == 200
 
 
-def test_former_passwords_are_refused_where_the_connection_remembers_them(login: Login) -> None:
+def test_former_passwords_are_refused_if_the_connection_remembers_them(login: Login) -> None:
     options(login.connection, password_history={"enable": True, "size": 3})
     answer = set_password(login, reset_link(login), PASSWORD)
     assert "You have used this password before." in answer.text
 
 
-def test_a_link_ends_after_an_hour_with_a_new_address_and_with_a_later_change(login: Login) -> None:
+def test_a_link_ends_after_an_hour_after_an_address_change_and_after_a_password_change(login: Login) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         secret = reset_link(login)
         clock.shift(timedelta(minutes=61))
@@ -255,7 +255,7 @@ def test_a_link_ends_after_an_hour_with_a_new_address_and_with_a_later_change(lo
     assert set_password(login, older, "Third-Password-3").status == 410
 
 
-def test_a_link_of_another_tenant_or_purpose_is_unknown(login: Login) -> None:
+def test_a_link_of_another_tenant_or_for_another_purpose_is_unknown(login: Login) -> None:
     secret = reset_link(login)
     assert Browser(new_tenant()).get(RESET, {"ticket": secret}).status == 404
     assert login.browser.post(UNBLOCK, {"ticket": secret}).status == 404
@@ -286,7 +286,7 @@ def test_a_new_password_ends_sessions_tokens_and_blocks_and_verifies_the_address
     assert SignIn.objects.of(login.tenant.pk).get(type="scp").user_id == user.user_id
 
 
-def test_a_used_or_expired_link_is_recognized_for_a_week_and_then_unknown(login: Login) -> None:
+def test_a_used_or_expired_link_is_recognized_for_a_week(login: Login) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         used = reset_link(login)
         assert set_password(login, used).status == 200
@@ -307,7 +307,7 @@ def test_a_used_or_expired_link_is_recognized_for_a_week_and_then_unknown(login:
 # --- Lifting a block --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_link_in_the_mail_lifts_the_block_once_and_only_when_the_form_is_sent(login: Login) -> None:
+def test_the_mailed_link_lifts_the_block_once_when_the_user_submits_the_form(login: Login) -> None:
     protect(login.tenant.pk, max_attempts=2)
     for _ in range(2):
         outcome(attempt(login.connection, password=WRONG))
@@ -339,7 +339,7 @@ def test_verifying_an_address_is_logged(login: Login) -> None:
 # --- Branding -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_branding_of_a_tenant_works_without_inline_styles_and_appears_only_at_that_tenant(login: Login) -> None:
+def test_the_branding_of_a_tenant_needs_no_inline_styles_and_appears_only_at_that_tenant(login: Login) -> None:
     looks = {"logo_url": "https://cdn.example.test/logo.svg", "primary_color": "#ffcc00", "page_background": "#101010"}
     TenantSettings(tenant_id=login.tenant.pk, values={"friendly_name": "Analytical <Engines>", "branding": looks}).save()
     remembered_settings.clear()
@@ -361,7 +361,7 @@ def test_the_branding_of_a_tenant_works_without_inline_styles_and_appears_only_a
 
 
 @pytest.mark.parametrize("logo", ["javascript:alert(1)", "http://cdn.example.test/l.svg", "https://a.test;script-src *", "//a.test/x"])
-def test_a_logo_address_that_could_change_the_content_security_policy_is_not_shown(login: Login, logo: str) -> None:
+def test_a_logo_url_that_could_change_the_content_security_policy_is_not_shown(login: Login, logo: str) -> None:
     TenantSettings(tenant_id=login.tenant.pk, values={"branding": {"logo_url": logo, "primary_color": "red;}"}}).save()
     remembered_settings.clear()
     page = login.browser.get(RESET)

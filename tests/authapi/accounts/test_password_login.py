@@ -68,12 +68,12 @@ def test_only_the_right_password_reveals_that_a_user_is_blocked(ada: User, conne
 @pytest.mark.parametrize(
     "name", ["ada@example.test", "ADA@Example.Test", "  ada@example.test ", "Countess", "cOUNTESS", "+15550100", "+1 (555) 01-00"]
 )
-def test_a_user_is_found_by_address_name_and_number_in_any_case(connection: Connection, name: str) -> None:
+def test_a_user_is_found_by_email_address_username_and_phone_number_in_any_case(connection: Connection, name: str) -> None:
     ada = person(connection, username="countess", phone_number="+15550100")
     assert outcome(attempt(connection, name)) == ada
 
 
-def test_a_login_prefers_the_user_with_that_address_over_a_user_with_the_same_username(connection: Connection) -> None:
+def test_a_login_prefers_a_matching_email_address_over_a_matching_username(connection: Connection) -> None:
     person(connection, email="grace@example.test", username="ada@example.test", password="Another-Password-1")
     ada = person(connection)
     assert named_user(connection, "Ada@example.test") == ada
@@ -81,7 +81,7 @@ def test_a_login_prefers_the_user_with_that_address_over_a_user_with_the_same_us
     assert outcome(attempt(connection, password="Another-Password-1")) is Refusal.WRONG_CREDENTIALS
 
 
-def test_a_user_is_found_through_the_unique_indexes_among_many_users(ada: User, connection: Connection) -> None:
+def test_a_user_among_many_is_found_through_the_unique_indexes(ada: User, connection: Connection) -> None:
     many = (User(tenant_id=ada.tenant_id, connection=connection, user_id=f"database|{n}", email=f"u{n}@example.test") for n in range(2000))
     User.objects.of(ada.tenant_id).bulk_create(many)
     with CaptureQueriesContext(database) as queries:
@@ -93,7 +93,7 @@ def test_a_user_is_found_through_the_unique_indexes_among_many_users(ada: User, 
     assert len(queries) == 1
     for index in ("email", "username"):
         assert f"identity_user_{index}_unique" in plan
-    # The index of the search works as well.
+    # The search index is used as well.
     assert "identity_user_phone_number_unique" in plan or "identity_user_by_phone" in plan
 
 
@@ -160,7 +160,7 @@ def test_an_address_with_successful_logins_never_becomes_suspicious(ada: User, c
 
 
 @pytest.mark.parametrize("rules", [{"enabled": False}, {"shields": ["admin_notification"]}, {"allowlist": ["192.0.2.0/24"]}])
-def test_addresses_are_not_throttled_where_the_tenant_has_switched_throttling_off(
+def test_addresses_are_not_throttled_when_the_tenant_has_switched_throttling_off(
     ada: User, connection: Connection, rules: dict[str, object]
 ) -> None:
     protect(ada.tenant_id, enabled=False)

@@ -1,4 +1,4 @@
-"""Headers of answers with status 429: nothing remains, when to try again, and the limit that refused the request."""
+"""Headers of answers with status 429: the limit that was reached, zero remaining requests, and the time of the next attempt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def post(tenant_id: str, path: str, form: dict[str, str]) -> Received:
 
 
 def told(answer: Received | Page) -> tuple[int, str, str, str]:
-    """Return the status, the limit, what remains of it, and the seconds to wait."""
+    """Return the status, the limit, the remaining requests, and the seconds to wait."""
     names = ("x-ratelimit-limit", "x-ratelimit-remaining", "retry-after")
     limit, remaining, seconds = (answer.headers[name] for name in names)
     assert int(answer.headers["x-ratelimit-reset"]) == int(BEGIN.timestamp()) + int(seconds)
@@ -92,13 +92,13 @@ def test_too_many_logins_at_the_token_endpoint_show_the_limit_of_logins(
     assert told(answers[1]) == (429, "1", "0", "6")
 
 
-def test_a_suspicious_address_at_the_token_endpoint_is_told_when_to_try_again(tenant: Tenant, password_form: dict[str, str]) -> None:
+def test_a_suspicious_address_at_the_token_endpoint_learns_when_to_try_again(tenant: Tenant, password_form: dict[str, str]) -> None:
     suspect(tenant.pk, stage={"pre-login": {"max_attempts": 1, "rate": 90_000}})
     assert post(tenant.pk, "/oauth/token", {**password_form, "password": "wrong"}).status == 403
     assert told(post(tenant.pk, "/oauth/token", password_form)) == (429, "1", "0", "90")
 
 
-def test_a_blocked_account_at_the_token_endpoint_has_no_attempts_left(tenant: Tenant, password_form: dict[str, str]) -> None:
+def test_a_blocked_account_at_the_token_endpoint_has_no_remaining_attempts(tenant: Tenant, password_form: dict[str, str]) -> None:
     protect(tenant.pk, max_attempts=1)
     assert post(tenant.pk, "/oauth/token", {**password_form, "password": "wrong"}).status == 403
     status, _, remaining, seconds = told(post(tenant.pk, "/oauth/token", password_form))
@@ -110,7 +110,7 @@ def test_a_blocked_account_at_the_token_endpoint_has_no_attempts_left(tenant: Te
 
 
 def opened(login: Login, words: str) -> Page:
-    """Start a login, and open the page to which the link with this text leads."""
+    """Start a login, and open the page behind the link with this text."""
     page = login.browser.follow(login.ask())
     found = re.search(rf'href="([^"]+)"[^>]*>\s*{words}', page.text)
     assert found, page.text
@@ -123,7 +123,7 @@ def test_a_login_page_that_refuses_a_request_shows_the_limit_of_logins(login: Lo
     assert told(login.log_in(login.ask())) == (429, "1", "0", "6")
 
 
-def test_a_login_page_of_a_blocked_account_shows_no_attempts_left(login: Login) -> None:
+def test_a_login_page_of_a_blocked_account_shows_no_remaining_attempts(login: Login) -> None:
     protect(login.tenant.pk, max_attempts=1)
     login.log_in(login.ask(), password="wrong")
     status, _, remaining, seconds = told(login.log_in(login.ask()))

@@ -103,7 +103,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
         assert (answer.status, answer.json["errorCode"]) == (403, "insufficient_scope")
 
 
-def test_a_block_is_listed_and_lifted_at_every_stage_and_only_by_its_own_tenant(
+def test_a_block_is_listed_and_lifted_at_every_stage_only_by_its_own_tenant(
     api: Management,  # noqa: F811
     ada: User,
     connection: Connection,
@@ -162,7 +162,7 @@ def test_administrators_get_one_mail_about_many_addresses(ada: User, connection:
         assert len(mail.outbox) == 2
 
 
-def test_an_address_is_never_refused_when_the_only_response_is_a_notification(ada: User, connection: Connection) -> None:
+def test_an_address_is_never_refused_when_the_only_configured_response_is_a_notification(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, shields=["admin_notification"], stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     for name in ("new", "newer", "newest"):
         sign_up(SignUp(connection=connection, password="Fresh-Horse-Staple-9", profile={"email": f"{name}@example.test"}, ip=ADDRESS))

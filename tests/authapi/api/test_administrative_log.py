@@ -55,7 +55,7 @@ def stored(tenant: Tenant) -> list[AdministrativeLine]:
 
 
 def settle(tenant: Tenant, *, seconds: int = 30) -> None:
-    """Make every line older, so that a reader that follows the log gets the lines at once."""
+    """Make every line older, so that a reader that follows the log gets them at once."""
     for row in stored(tenant):
         AdministrativeLine.objects.of(tenant.pk).filter(pk=row.pk).update(created_at=row.created_at - timedelta(seconds=seconds))
 
@@ -104,7 +104,7 @@ def test_a_read_is_not_logged(api: Management, tenant: Tenant, ada: User) -> Non
     assert stored(tenant) == []
 
 
-def test_a_client_cannot_fill_the_log_with_failures(api: Management, tenant: Tenant, settings: Settings) -> None:
+def test_a_client_cannot_fill_the_log_with_failed_requests(api: Management, tenant: Tenant, settings: Settings) -> None:
     settings.RATE_LIMITS_ENABLED = False
     for _ in range(FAILED_OPERATIONS.size + 20):
         assert api.post("roles", {}).status == 400
@@ -128,7 +128,7 @@ def test_a_request_over_the_rate_limit_is_not_logged(api: Management, tenant: Te
 
 @contextmanager
 def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
-    """Refuse the commit of each transaction that has inserted into `table` a row (`NEW`) for which `verdict` is true."""
+    """Make the database refuse the commit of each transaction that has inserted a row (`NEW`) into `table` for which `verdict` is true."""
     function = f"""
     CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF {verdict} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NULL; END $$;
@@ -144,7 +144,7 @@ def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
 
 
 def test_a_write_that_fails_at_its_commit_is_logged_only_as_a_failure(api: Management, tenant: Tenant) -> None:
-    # The line of the success is already in the transaction, and is rolled back with it.
+    # The transaction already contains the line of the success, which the rollback removes.
     with judged_at_commit("identity_role", "true"):
         assert api.post("roles", {"name": "writer"}).status == 500
     assert [line.type for line in stored(tenant)] == ["fapi"]
@@ -304,14 +304,14 @@ def test_deleting_an_unknown_user_is_not_logged_as_a_deleted_user(api: Managemen
 NO_LINE = "NOT EXISTS (SELECT FROM authapi_administrativeline WHERE tenant_id = NEW.tenant_id AND type = 'sapi')"
 
 
-def test_the_line_exists_when_the_write_commits(tenant: Tenant, api: Management) -> None:
-    """A process that is killed directly after its commit leaves the line behind."""
+def test_the_line_is_stored_in_the_same_commit_as_the_write(tenant: Tenant, api: Management) -> None:
+    """The line exists after a process is killed directly after its commit."""
     with judged_at_commit("identity_role", NO_LINE):
         assert api.post("roles", {"name": "writer"}).status == 200
     assert [line.description for line in stored(tenant)] == ["Create a role"]
 
 
-def test_the_line_of_a_setting_exists_when_the_setting_commits(tenant: Tenant, api: Management) -> None:
+def test_the_line_of_a_setting_is_stored_in_the_same_commit_as_the_setting(tenant: Tenant, api: Management) -> None:
     authorization = {"method": "bearer", "token": "s3cr3t"}
     configuration = {"webhook_endpoint": "https://hooks.example.test/in?token=s3cr3t", "webhook_authorization": authorization}
     destination = {"type": "webhook", "configuration": configuration}
@@ -432,7 +432,7 @@ def test_both_tables_are_shown_as_one_list_without_gaps_or_duplicates(api: Manag
     moment = timezone.now().replace(microsecond=0) - timedelta(minutes=5)
     expected: list[tuple[Any, str]] = []
     for number in range(30):
-        # Three lines share each time.
+        # Three lines have each timestamp.
         at = moment + timedelta(seconds=number // 3)
         pk = make_sign_in(ada, created_at=at).pk if number % 2 else make_line(tenant, created_at=at).pk
         expected.append((at, pk))
@@ -473,7 +473,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         (None, timedelta(seconds=5)),
         (timedelta(seconds=1), timedelta(seconds=6)),
         (timedelta(minutes=2), timedelta(minutes=2, seconds=5)),
-        # A forgotten transaction does not stop the log.
+        # A forgotten open transaction does not stop the log.
         (timedelta(days=1), timedelta(minutes=10)),
     ],
 )
@@ -489,7 +489,7 @@ def test_an_open_transaction_that_writes_is_found(tenant: Tenant) -> None:
             cursor.execute("SELECT now()")
             begun = cursor.fetchone()[0]
             cursor.execute("CREATE TEMPORARY TABLE writing ()")
-            # Threads of the service may also write, and may have begun earlier.
+            # Threads of the service may also write, and their transactions may be older.
             assert (oldest_writer() or timezone.now()) <= begun
             cursor.execute("ROLLBACK")
     finally:
@@ -529,8 +529,8 @@ def test_lines_of_another_tenant_are_not_found(api: Management, tenant: Tenant, 
     foreign = make_line(other)
     assert lines(api, q=f"log_id:{foreign.pk}") == []
     assert api.get(f"logs/{foreign.pk}").status == 404
-    # The answer is the same as for a line that retention has deleted: it lists every line of the requesting tenant. It does not reveal that
-    # the line exists elsewhere.
+    # The answer is the same as for a line that retention has deleted: every line of the requesting tenant. The answer does not reveal
+    # that the line exists at another tenant.
     assert foreign.pk not in [line["log_id"] for line in api.get("logs", {"from": foreign.pk}).json]
     assert lines(api) == []
 
@@ -542,7 +542,7 @@ def other(committed_db: None) -> Tenant:
     return make_other_tenant()
 
 
-def test_administrative_lines_are_deleted_together_with_lines_of_the_sign_in_log(tenant: Tenant, settings: Settings) -> None:
+def test_retention_deletes_administrative_lines_together_with_lines_of_the_sign_in_log(tenant: Tenant, settings: Settings) -> None:
     settings.SIGN_IN_LOG_DAYS = 10
     old = make_line(tenant, created_at=timezone.now() - timedelta(days=11))
     kept = make_line(tenant, created_at=timezone.now() - timedelta(days=9))
@@ -565,7 +565,7 @@ COUNT = 40_000
 
 @pytest.fixture(scope="module")
 def long_log(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Tenant:
-    """A tenant with a long log in both tables. The lines of a second tenant are mixed in between."""
+    """A tenant with many lines in both tables, between which lines of a second tenant were written."""
     with django_db_blocker.unblock(), database.cursor() as cursor:
         for name in (f"t-{secrets.token_hex(6)}" for _ in range(2)):
             tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")

@@ -112,7 +112,7 @@ def test_a_tenant_has_one_theme(api: Management) -> None:
     assert (again.status, again.json["errorCode"]) == (409, "theme_already_exists")
 
 
-def test_identifiers_are_refused_with_the_reason(api: Management) -> None:
+def test_requests_with_identifiers_are_refused_with_the_reason(api: Management) -> None:
     identifiers = {"login_display": "unified", "otp_autocomplete": True, "phone_display": {"formatting": "regional", "masking": "show_all"}}
     answer = api.post(THEMES, {**default_theme(), "identifiers": identifiers})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
@@ -140,7 +140,7 @@ def test_the_theme_of_another_tenant_is_not_found(api: Management) -> None:
     assert BrandingTheme.objects.of(foreign.tenant_id).get().values == default_theme()
 
 
-def test_an_uploaded_picture_has_an_absolute_address_that_can_be_sent_back(api: Management, tenant: Tenant) -> None:
+def test_an_uploaded_picture_has_an_absolute_url_that_can_be_sent_back(api: Management, tenant: Tenant) -> None:
     stored = upload_picture(tenant_id=tenant.pk, kind="background", sent=encoded())
     theme = api.get(DEFAULT).json
     address = theme["page_background"]["background_image_url"]
@@ -154,7 +154,7 @@ def test_an_uploaded_picture_has_an_absolute_address_that_can_be_sent_back(api: 
     assert not BrandingPicture.objects.of(tenant.pk).exists()
 
 
-def test_the_picture_of_another_tenant_is_accepted_as_a_foreign_address_but_not_as_a_path(api: Management, tenant: Tenant) -> None:
+def test_the_picture_of_another_tenant_is_accepted_as_a_foreign_url_but_not_as_a_path(api: Management, tenant: Tenant) -> None:
     other = new_tenant()
     stored = upload_picture(tenant_id=other.pk, kind="logo", sent=encoded())
     assert api.patch("branding", {"logo_url": stored.path}).status == 400

@@ -67,7 +67,7 @@ def test_an_invalid_credential_is_refused(api: Management, client_id: str, body:
     assert api.get(f"clients/{client_id}/credentials").json == []
 
 
-def test_a_private_key_is_refused_with_its_own_message(api: Management, client_id: str) -> None:
+def test_a_private_key_is_refused_with_a_specific_message(api: Management, client_id: str) -> None:
     answer = api.post(f"clients/{client_id}/credentials", {**PUBLIC_KEY, "pem": private_pem()})
     assert answer.status == 400
     assert "This is a private key" in answer.json["message"]
@@ -93,7 +93,7 @@ def test_a_credential_is_registered_read_and_deleted(api: Management, client_id:
     assert api.get(f"{path}/{credential['id']}").status == 404
 
 
-def test_a_duplicate_key_and_an_eleventh_key_are_conflicts(api: Management, client_id: str) -> None:
+def test_a_duplicate_key_and_an_eleventh_key_are_refused_as_conflicts(api: Management, client_id: str) -> None:
     path = f"clients/{client_id}/credentials"
     assert [api.post(path, {**PUBLIC_KEY, "pem": public_pem()}).status for _ in range(2)] == [201, 409]
     more = [api.post(path, {"credential_type": "cert_subject_dn", "subject_dn": f"CN=host{number}"}).status for number in range(10)]
@@ -110,7 +110,7 @@ def test_certificates_are_identified_by_thumbprint_and_subject(api: Management, 
     assert api.post(path, {"credential_type": "cert_subject_dn", "subject_dn": SUBJECT_LINES}).status == 409
 
 
-def test_a_client_that_is_created_with_keys_uses_them_and_has_no_secret(api: Management, tenant: Tenant) -> None:
+def test_a_client_created_with_keys_uses_them_and_has_no_secret(api: Management, tenant: Tenant) -> None:
     methods = {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}}
     made = api.post("clients", {"name": "Keys", "app_type": "non_interactive", "client_authentication_methods": methods})
     assert made.status == 201
@@ -126,7 +126,7 @@ def test_a_client_that_is_created_with_keys_uses_them_and_has_no_secret(api: Man
     assert "client-grant" in ask_token(tenant, signer.form(signer.assertion())).json()["error_description"]
 
 
-def test_methods_can_name_only_credentials_of_their_own_type_and_client(api: Management, client_id: str) -> None:
+def test_authentication_methods_can_name_only_credentials_of_their_own_type_and_client(api: Management, client_id: str) -> None:
     other = api.post("clients", {"name": "Other"}).json["client_id"]
     foreign = api.post(f"clients/{other}/credentials", {**PUBLIC_KEY, "pem": public_pem()}).json["id"]
     subject = api.post(f"clients/{client_id}/credentials", {"credential_type": "cert_subject_dn", "subject_dn": "CN=a"}).json["id"]
@@ -153,11 +153,11 @@ def test_methods_can_name_only_credentials_of_their_own_type_and_client(api: Man
         {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}},
     ],
 )
-def test_malformed_methods_are_refused(api: Management, client_id: str, methods: dict[str, Any]) -> None:
+def test_malformed_authentication_methods_are_refused(api: Management, client_id: str, methods: dict[str, Any]) -> None:
     assert api.patch(f"clients/{client_id}", {"client_authentication_methods": methods}).status == 400
 
 
-def test_clearing_the_method_requires_another_method(api: Management, client_id: str) -> None:
+def test_an_authentication_method_can_be_cleared_only_together_with_setting_another(api: Management, client_id: str) -> None:
     assert api.patch(f"clients/{client_id}", {"token_endpoint_auth_method": None}).status == 400
 
 

@@ -18,7 +18,7 @@ def client(api: Management) -> str:
     return str(api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json["client_id"])
 
 
-def test_there_is_one_grant_per_client_api_and_subject(api: Management, client: str) -> None:
+def test_a_client_has_one_grant_per_api_and_subject(api: Management, client: str) -> None:
     body = {"client_id": client, "audience": ORDERS, "scope": ["read:orders"]}
     made = api.post("client-grants", body)
     assert made.status == 201
@@ -28,7 +28,7 @@ def test_there_is_one_grant_per_client_api_and_subject(api: Management, client: 
     assert api.post("client-grants", {**body, "subject_type": "user"}).status == 201
 
 
-def test_everything_that_a_grant_names_must_exist(api: Management, client: str) -> None:
+def test_a_grant_can_name_only_existing_objects(api: Management, client: str) -> None:
     cases = [
         ({"client_id": client, "audience": "https://nowhere.example.test"}, 404, "inexistent_resource_server"),
         ({"client_id": "x" * 32, "audience": ORDERS}, 404, "inexistent_client"),

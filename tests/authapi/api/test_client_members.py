@@ -1,4 +1,4 @@
-"""Members of clients that other tools send: stored and returned, or refused where they request behavior that the service does not have."""
+"""Members of clients that other tools send. Those that would require missing behavior are refused; the rest is stored and returned."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_neutral_value_is_stored_and_returned(api: Management) -> None:
     assert api.patch(path, {name: read[name] for name in NEUTRAL}).json | {"updated_at": None} == read | {"updated_at": None}
 
 
-def test_an_addon_that_is_switched_off_leaves_no_settings_behind(api: Management) -> None:
+def test_switching_an_addon_off_deletes_its_settings(api: Management) -> None:
     made = api.post("clients", {"name": "Shop", "addons": {"samlp": None, "wsfed": None}}).json
     assert made["addons"] == {}
     cleared = api.patch(f"clients/{made['client_id']}", dict.fromkeys(("addons", "mobile", "form_template")))
@@ -138,7 +138,7 @@ def test_every_answer_contains_the_defaults(api: Management) -> None:
     assert native["refresh_token"]["rotation_type"] == "rotating"
 
 
-def test_refresh_tokens_without_an_expiry_are_shown_as_such(api: Management) -> None:
+def test_refresh_tokens_without_an_expiry_are_shown_as_non_expiring(api: Management) -> None:
     policy = {"rotation_type": "rotating", "expiration_type": "non-expiring"}
     shown = api.post("clients", {"name": "Shop", "refresh_token": policy}).json["refresh_token"]
     assert (shown["infinite_token_lifetime"], shown["infinite_idle_token_lifetime"]) == (True, True)
@@ -152,7 +152,7 @@ def test_the_older_name_of_the_logout_settings_is_accepted(api: Management) -> N
     assert "oidc_backchannel_logout" not in made
 
 
-def test_a_default_organization_belongs_to_the_tenant(api: Management, tenant: Tenant) -> None:
+def test_a_client_cannot_name_a_default_organization_of_another_tenant(api: Management, tenant: Tenant) -> None:
     own = create_organization(tenant_id=tenant.pk, name="acme")
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     foreign = create_organization(tenant_id=other.pk, name="acme")
@@ -209,7 +209,7 @@ def test_a_client_cannot_use_keys_of_another_client_for_signed_requests(api: Man
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_a_value_that_was_stored_before_it_was_forbidden_may_be_sent_back(api: Management, tenant: Tenant) -> None:
+def test_a_forbidden_value_that_is_already_stored_may_be_sent_back(api: Management, tenant: Tenant) -> None:
     path = f"clients/{api.post('clients', {'name': 'Old'}).json['client_id']}"
     Client.objects.of(tenant.pk).filter(name="Old").update(settings={"redirection_policy": "open_redirect_protection"})
     assert client_resource(Client.objects.of(tenant.pk).get(name="Old"))["redirection_policy"] == "open_redirect_protection"

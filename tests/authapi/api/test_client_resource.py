@@ -173,7 +173,7 @@ def test_a_new_secret_ends_the_old_one(api: Management, tenant: Tenant) -> None:
     assert api.patch(f"clients/{made['client_id']}", {"client_secret": "short"}).status == 400
 
 
-def test_tokens_end_when_a_client_loses_the_right_to_them(api: Management, tenant: Tenant) -> None:
+def test_tokens_end_when_their_client_loses_the_grant_for_them(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json
     host = f"{tenant.pk}.example.test"
     grant = {"client_id": made["client_id"], "audience": f"http://{host}/api/v2/", "scope": ["read:users"]}
@@ -196,7 +196,7 @@ def test_setting_a_secret_requires_its_own_scope(api: Management, tenant: Tenant
     assert writer.post(f"{path}/rotate-secret").status == 403
 
 
-def test_a_global_client_is_listed_on_request_and_no_client_can_change_it(api: Management) -> None:
+def test_a_global_client_is_listed_on_request_and_cannot_be_changed(api: Management) -> None:
     assert api.get("clients").json == []
     (own,) = api.get("clients", {"is_global": "true"}).json
     assert (own["client_id"], own["global"]) == (api.client.client_id, True)

@@ -11,7 +11,7 @@ def made(api: Management, count: int) -> list[str]:
     return [api.post("clients", {"name": f"client {number}"}).json["client_id"] for number in range(count)]
 
 
-def test_clients_are_enabled_and_disabled_all_together_or_not_at_all(api: Management, database_connection: Connection) -> None:
+def test_a_request_enables_or_disables_all_of_its_clients_or_none(api: Management, database_connection: Connection) -> None:
     path = f"connections/{database_connection.pk}/clients"
     one, two = made(api, 2)
     unknown = api.patch(path, [{"client_id": one, "status": True}, {"client_id": UNKNOWN, "status": True}])
@@ -38,7 +38,7 @@ def test_invalid_bodies_change_nothing(api: Management, database_connection: Con
     assert (missing.status, missing.json["errorCode"]) == (404, "inexistent_connection")
 
 
-def test_a_client_lists_its_connections(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_the_interface_lists_the_connections_of_a_client(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     make_connection(tenant_id=tenant.pk)
     (one,) = made(api, 1)
     api.patch(f"connections/{database_connection.pk}/clients", [{"client_id": one, "status": True}])

@@ -51,7 +51,7 @@ def heading(page: Page) -> str:
 # --- The interface -------------------------------------------------------------------------------------------------------------
 
 
-def test_texts_are_replaced_as_a_whole_and_read_back(api: Management, tenant: Tenant) -> None:
+def test_a_write_replaces_all_texts_of_a_prompt_and_they_are_read_back(api: Management, tenant: Tenant) -> None:
     assert api.get(LOGIN).json == {}
     written = {"login": {"title": "Welcome", "buttonText": "Continue"}}
     assert api.put(LOGIN, written).json == written
@@ -63,7 +63,7 @@ def test_texts_are_replaced_as_a_whole_and_read_back(api: Management, tenant: Te
     assert not CustomText.objects.of(tenant.pk).exists()
 
 
-def test_prompts_without_pages_are_empty_for_tools_that_request_all_prompts(api: Management) -> None:
+def test_prompts_without_pages_have_no_texts(api: Management) -> None:
     for prompt in sorted(UPSTREAM_PROMPTS - PROMPTS.keys()):
         assert api.get(f"prompts/{prompt}/custom-text/en").json == {}
         assert api.put(f"prompts/{prompt}/custom-text/en", {}).status == 200
@@ -99,7 +99,7 @@ def test_invalid_texts_are_refused_with_the_list_of_valid_names(api: Management,
     assert api.get(LOGIN).json == {"login": {"title": "Before"}}
 
 
-def test_an_unknown_prompt_and_an_unknown_language_are_refused_in_the_same_way(api: Management) -> None:
+def test_an_unknown_prompt_is_refused_in_the_same_format_as_an_unknown_language(api: Management) -> None:
     assert api.get("prompts/loginn/custom-text/en").status == 400
     assert api.get("prompts/login/custom-text/xx").status == 400
 
@@ -113,7 +113,7 @@ def test_the_texts_require_their_scopes(tenant: Tenant) -> None:
 # --- On the pages --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_is_shown_only_in_its_language_and_at_its_tenant(login: Login) -> None:  # noqa: F811
+def test_a_text_is_shown_only_in_its_language_at_its_tenant(login: Login) -> None:  # noqa: F811
     TenantSettings(tenant=login.tenant, values={"enabled_locales": ["en", "de"]}).save()
     own = {"login": {"title": "Willkommen", "buttonText": "Weiter geht es", "wrong-email-credentials": "Das war nichts."}}
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="de", texts=own)
@@ -208,7 +208,7 @@ def marked_texts() -> set[tuple[str, str]]:
     return found
 
 
-def test_the_table_lists_exactly_the_texts_that_templates_and_code_mark() -> None:
+def test_the_table_lists_exactly_the_texts_that_are_marked_in_templates_and_code() -> None:
     table = {
         (f"{prompt}.{name}.{key}", text)
         for prompt, screens in PROMPTS.items()

@@ -69,7 +69,9 @@ def test_an_invitation_is_created_read_listed_and_revoked(api: Management, clien
     assert api.get(path_of(acme)).json == []
 
 
-def test_the_list_has_pages_and_either_order_with_newest_first_as_default(api: Management, client: Client, acme: Organization) -> None:
+def test_the_list_has_pages_and_shows_the_newest_first_unless_requested_otherwise(
+    api: Management, client: Client, acme: Organization
+) -> None:
     made = [
         api.post(path_of(acme), body_of(client, invitee={"email": f"g{at}@example.test"}, send_invitation_email=False)).json["id"]
         for at in range(3)
@@ -114,14 +116,14 @@ def test_an_invalid_invitation_is_refused_and_creates_nothing(
     assert not Job.objects.of(acme.tenant_id).exists()
 
 
-def test_the_validity_has_bounds_and_a_default_of_one_week(api: Management, client: Client, acme: Organization) -> None:
+def test_the_validity_of_an_invitation_has_bounds_and_a_default_of_one_week(api: Management, client: Client, acme: Organization) -> None:
     for sent, seconds in ((None, 604_800), (0, 604_800), (1, 1), (2_592_000, 2_592_000)):
         made = api.post(path_of(acme), body_of(client, ttl_sec=sent, send_invitation_email=False))
         life = datetime.fromisoformat(made.json["expires_at"]) - datetime.fromisoformat(made.json["created_at"])
         assert abs(life.total_seconds() - seconds) < 5
 
 
-def test_an_application_without_organizations_or_login_route_cannot_invite(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_a_client_without_organizations_or_login_route_cannot_invite(api: Management, tenant: Tenant, acme: Organization) -> None:
     closed, _ = web_client(tenant, settings={"initiate_login_uri": ROUTE})
     lost, _ = web_client(tenant, settings={"organization_usage": "require"})
     odd, _ = web_client(tenant, settings={"organization_usage": "require", "initiate_login_uri": "myapp://login"})
@@ -144,7 +146,7 @@ def test_one_address_has_at_most_ten_open_invitations(api: Management, client: C
     assert api.post(path_of(acme), body_of(client)).status == 201
 
 
-def test_a_mail_is_sent_again_with_the_same_ticket_and_after_its_end_with_a_new_one(
+def test_an_invitation_is_mailed_again_with_the_same_ticket_or_a_new_one_after_expiry(
     api: Management, client: Client, acme: Organization
 ) -> None:
     made = api.post(path_of(acme), body_of(client)).json

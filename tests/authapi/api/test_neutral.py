@@ -35,7 +35,7 @@ def address(path: str, owner: str = "org_ffffffffffffffff") -> str:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), OTHER_VALUES, ids=lambda value: value if isinstance(value, str) else "")
-def test_another_value_is_refused_with_the_reason_and_changes_nothing(
+def test_a_value_that_is_not_neutral_is_refused_with_the_reason_and_changes_nothing(
     api: Management, tenant: Tenant, method: str, path: str, body: Any
 ) -> None:
     before = rows_but_log_of(tenant)
@@ -66,7 +66,7 @@ def test_neutral_values_are_accepted_and_change_nothing(api: Management, tenant:
     assert rows_but_log_of(tenant) == before
 
 
-def test_lists_are_empty_in_every_format_that_clients_request(api: Management, tenant: Tenant) -> None:
+def test_empty_lists_are_returned_in_every_format_that_clients_request(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant).pk
     for row in LISTS:
         path = address(row.path, organization)
@@ -85,7 +85,7 @@ def test_lists_of_an_unknown_organization_are_not_found(api: Management) -> None
     assert [api.get(path).status, api.post(path, {"domain": "corp.example"}).status] == [404, 404]
 
 
-def test_a_resource_that_never_exists_is_not_found(api: Management, database_connection: Connection) -> None:
+def test_a_resource_of_an_unsupported_feature_is_not_found(api: Management, database_connection: Connection) -> None:
     for row in ABSENT:
         if row.is_read:
             answer = api.get(address(row.path, database_connection.pk))

@@ -72,7 +72,7 @@ def test_the_management_interface_is_listed_and_cannot_be_changed(api: Managemen
     assert api.patch(path, {"token_lifetime": 3600}).json["token_lifetime"] == 3600
 
 
-def test_a_deleted_api_takes_its_grants_and_permissions_with_it(api: Management, tenant: Tenant) -> None:
+def test_deleting_an_api_deletes_its_grants_and_permissions(api: Management, tenant: Tenant) -> None:
     server = api.post("resource-servers", {"identifier": ORDERS, "scopes": SCOPES}).json["id"]
     client = api.post("clients", {"name": "Shop"}).json["client_id"]
     grant = api.post("client-grants", {"client_id": client, "audience": ORDERS}).json["id"]
@@ -125,7 +125,7 @@ PAYMENT = {
 }
 
 
-def test_types_are_returned_as_registered_and_replaced_as_a_whole(api: Management) -> None:
+def test_registered_types_are_returned_and_replaced_as_a_whole(api: Management) -> None:
     # Upstream's format: a type without any other member.
     types = [PAYMENT, {"type": "account_access"}]
     made = api.post("resource-servers", {"identifier": ORDERS, "authorization_details": types})

@@ -78,7 +78,7 @@ def client(client_id: str) -> Client:
     return Client.all_tenants.get(client_id=client_id)
 
 
-def test_every_setting_is_stored_returned_and_read(api: Management) -> None:
+def test_every_setting_is_stored_returned_and_applied(api: Management) -> None:
     client_id = made(api, addons={"samlp": EVERYTHING})
     assert api.get(f"clients/{client_id}").json["addons"] == {"samlp": EVERYTHING}
     settings = saml_settings(client(client_id).settings)
@@ -89,7 +89,7 @@ def test_every_setting_is_stored_returned_and_read(api: Management) -> None:
     assert settings.address_at(0) == "https://sp.example.test/acs"
 
 
-def test_the_add_on_is_switched_on_without_any_setting(api: Management) -> None:
+def test_the_add_on_can_be_switched_on_without_any_setting(api: Management) -> None:
     client_id = made(api, addons={"samlp": {}})
     assert api.get(f"clients/{client_id}").json["addons"] == {"samlp": {}}
     settings = saml_settings(client(client_id).settings)

@@ -42,7 +42,7 @@ def test_factors_of_another_tenant_and_of_another_user_are_not_found(
         for call in (api.get, api.delete):
             assert call(at(ada, f"{factor.kind}|{factor.device}")).status == 404
         assert api.patch(at(ada, f"{factor.kind}|{factor.device}"), {"name": "mine"}).status == 404
-    # The id includes the type, so the same device with another type is not found.
+    # The path includes the type, so the id of a device is not found together with another type.
     assert api.get(at(bob, f"phone|{other.device}" if other.kind != "phone" else f"totp|{other.device}")).status == 404
     assert api.get(f"guardian/enrollments/{foreign.device}").status == 404
     assert api.delete(f"guardian/enrollments/{foreign.device}").status == 404
@@ -76,7 +76,7 @@ def test_a_token_with_the_read_scope_changes_nothing(tenant: Tenant, ada: User) 
     assert EnrolledFactor.objects.of(tenant.pk).get() == factor
 
 
-def test_unusable_methods_are_refused_and_nothing_is_enrolled(api: Management, ada: User) -> None:
+def test_unusable_methods_are_refused_without_an_enrollment(api: Management, ada: User) -> None:
     bodies: list[dict[str, Any]] = [
         {"type": "password"},
         {"type": "phone"},
@@ -117,7 +117,7 @@ def test_a_secret_is_shown_once_and_a_phone_number_is_never_shown_in_full(api: M
     assert take_totp(ada, totp.code_of(SECRET, totp.step_at(time.time())), moment=time.time()) is not None
 
 
-def test_enrolling_and_removing_a_factor_record_one_event_each_without_secrets(api: Management, ada: User) -> None:
+def test_enrolling_and_removing_a_factor_each_record_one_event_without_secrets(api: Management, ada: User) -> None:
     before = Event.objects.filter(tenant_id=ada.tenant_id).count()
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET}).json
     api.post(at(ada), {"type": "phone", "phone_number": NUMBER})
@@ -174,7 +174,7 @@ def test_the_older_endpoints_remove_factors_of_a_user(api: Management, ada: User
     assert EnrolledFactor.objects.of(ada.tenant_id).get() == passkey
 
 
-def test_a_tenant_sets_its_factors_and_policies(api: Management, tenant: Tenant) -> None:
+def test_a_tenant_configures_its_factors_and_policies(api: Management, tenant: Tenant) -> None:
     assert {row["name"]: row["enabled"] for row in api.get("guardian/factors").json}["otp"] is False
     assert api.put("guardian/policies", ["all-applications"]).status == 400
     assert api.put("guardian/factors/sms", {"enabled": True}).status == 400

@@ -1,4 +1,4 @@
-"""Sessions, refresh tokens and consents over the management interface: shown without secrets, and ended together with their dependents."""
+"""Sessions, refresh tokens and consents over the management interface: shown without secrets, and revoked with what depends on them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_session_metadata_is_replaced_as_a_whole_and_limited_in_size(api: Manage
         assert api.patch(path, body).json["errorCode"] == "invalid_body", body
 
 
-def test_a_deleted_session_is_gone_and_its_offline_tokens_stay(api: Management, ada: User, app: Client) -> None:
+def test_deleting_a_session_keeps_its_offline_tokens(api: Management, ada: User, app: Client) -> None:
     session = make_session(ada, app)
     offline = make_refresh_token(ada, app, session).wire_id
     make_refresh_token(ada, app, session, scope="openid online_access")
@@ -71,7 +71,7 @@ def test_a_deleted_session_is_gone_and_its_offline_tokens_stay(api: Management, 
     assert api.delete(f"sessions/{session.pk}").status == 404
 
 
-def test_a_revoked_session_takes_only_its_own_refresh_tokens_with_it(api: Management, ada: User, app: Client) -> None:
+def test_revoking_a_session_revokes_only_its_own_refresh_tokens(api: Management, ada: User, app: Client) -> None:
     session, other = make_session(ada, app), make_session(ada, app)
     make_refresh_token(ada, app, session)
     kept = make_refresh_token(ada, app, other).wire_id
@@ -109,7 +109,7 @@ def test_all_access_of_a_user_is_revoked_at_once(api: Management, ada: User, app
     assert not Session.objects.of(ada.tenant_id).exists()
 
 
-def test_access_is_revoked_for_one_session_and_refresh_tokens_may_stay(api: Management, ada: User, app: Client) -> None:
+def test_access_of_one_session_can_be_revoked_without_its_refresh_tokens(api: Management, ada: User, app: Client) -> None:
     session, other = make_session(ada, app), make_session(ada, app)
     kept = make_refresh_token(ada, app, session).wire_id
     path = f"users/{segment(ada.user_id)}/revoke-access"
@@ -120,7 +120,7 @@ def test_access_is_revoked_for_one_session_and_refresh_tokens_may_stay(api: Mana
     assert api.post(path, {"session_id": session.pk}).status == 404
 
 
-def test_access_of_a_user_cannot_be_revoked_by_a_session_of_another_user(
+def test_a_request_cannot_revoke_access_of_a_user_with_a_session_of_another_user(
     api: Management, ada: User, database_connection: Connection
 ) -> None:
     bob = make_user(connection=database_connection, email="bob@example.test")
@@ -171,7 +171,7 @@ def test_refresh_tokens_are_listed_by_user_and_client(api: Management, ada: User
     assert api.get("refresh-tokens").json["errorCode"] == "invalid_query_string"
 
 
-def test_the_metadata_of_a_refresh_token_is_changed_and_the_token_is_ended(api: Management, ada: User, app: Client) -> None:
+def test_a_refresh_token_can_be_revoked_and_its_metadata_can_be_changed(api: Management, ada: User, app: Client) -> None:
     path = f"refresh-tokens/{make_refresh_token(ada, app).wire_id}"
 
     assert api.patch(path, {"refresh_token_metadata": {"risk": "low"}}).json["refresh_token_metadata"] == {"risk": "low"}
@@ -215,7 +215,7 @@ def test_a_revocation_with_incomplete_or_conflicting_criteria_is_refused(api: Ma
     assert alive(ada) == {token.wire_id}
 
 
-def test_tokens_of_another_tenant_are_not_revoked_by_their_ids(api: Management) -> None:
+def test_refresh_tokens_of_another_tenant_cannot_be_revoked_by_id(api: Management) -> None:
     other = make_other_tenant()
     stranger = make_user(connection=make_connection(tenant_id=other.pk, name="people"), email="eve@example.test")
     token = make_refresh_token(stranger, create_client(tenant_id=other.pk, name="Theirs")[0])
@@ -224,9 +224,7 @@ def test_tokens_of_another_tenant_are_not_revoked_by_their_ids(api: Management) 
     assert alive(stranger) == {token.wire_id}
 
 
-def test_consents_are_listed_and_revoked_with_the_tokens_that_depend_on_them(
-    api: Management, ada: User, app: Client, other_app: Client
-) -> None:
+def test_revoking_a_consent_revokes_the_tokens_that_depend_on_it(api: Management, ada: User, app: Client, other_app: Client) -> None:
     consent, kept = make_consent(ada, app), make_consent(ada, other_app)
     make_refresh_token(ada, app)
     phone = make_refresh_token(ada, other_app).wire_id

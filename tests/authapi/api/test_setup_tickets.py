@@ -1,4 +1,4 @@
-"""`POST /guardian/enrollments/ticket`: who gets a link that sets up a second factor, and where it is mailed."""
+"""`POST /guardian/enrollments/ticket`: which users get a link that sets up a second factor, and to which address it is mailed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def mails_of(tenant: Tenant) -> list[Job]:
     return list(Job.objects.of(tenant.pk).filter(type=Job.Type.MESSAGE, parameters__kind="enrollment_email"))
 
 
-def test_a_link_leads_to_the_page_and_its_id_opens_nothing(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_opens_the_setup_page_and_its_id_opens_nothing(api: Management, tenant: Tenant, grace: User) -> None:
     made = asked(api, grace)
     assert (made.status, list(made.json)) == (200, ["ticket_id", "ticket_url"])
     base, _, secret = made.json["ticket_url"].partition("/u/factor-setup?ticket=")
@@ -64,7 +64,7 @@ def test_a_link_leads_to_the_page_and_its_id_opens_nothing(api: Management, tena
     assert all(secret not in str(vars(line)) for line in lines)
 
 
-def test_a_link_without_a_factor_that_the_user_can_set_up_is_refused(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_is_refused_if_the_user_can_set_up_no_factor(api: Management, tenant: Tenant, grace: User) -> None:
     assert refusal(asked(api, grace, factor="phone")) == (
         409,
         "The user cannot set up this factor: it is off, its codes have no sender, or the user has it already.",
@@ -83,7 +83,7 @@ def test_a_link_without_a_factor_that_the_user_can_set_up_is_refused(api: Manage
     assert refusal(asked(api, other)) == (409, "No second factor can be set up: turn one on first, and configure the sender of its codes.")
 
 
-def test_unknown_users_and_odd_bodies_are_refused(api: Management, tenant: Tenant, grace: User) -> None:
+def test_unknown_users_and_invalid_bodies_are_refused(api: Management, tenant: Tenant, grace: User) -> None:
     foreign = UserFactory.create(tenant_id=make_other_tenant().pk)
     for user_id in ("database|0123456789abcdef01234567", foreign.user_id):
         answer = api.post(PATH, {"user_id": user_id})
@@ -94,7 +94,7 @@ def test_unknown_users_and_odd_bodies_are_refused(api: Management, tenant: Tenan
     assert not AccountTicket.objects.of(tenant.pk).exists()
 
 
-def test_the_operation_needs_its_scope(tenant: Tenant, grace: User) -> None:
+def test_the_operation_requires_its_scope(tenant: Tenant, grace: User) -> None:
     reader = Management(tenant, scope="read:guardian_enrollments update:users create:user_tickets")
     assert asked(reader, grace).status == 403
     maker = Management(tenant, scope="create:guardian_enrollment_tickets")
@@ -102,7 +102,7 @@ def test_the_operation_needs_its_scope(tenant: Tenant, grace: User) -> None:
 
 
 @pytest.mark.parametrize(("locale", "subject"), [("ja", "認証要素"), ("fr", "facteur"), ("xx", "Set up a second factor for")])
-def test_the_mail_goes_out_in_its_language_and_its_link_works(
+def test_the_mail_is_written_in_the_requested_language_and_its_link_works(
     api: Management, tenant: Tenant, grace: User, locale: str, subject: str
 ) -> None:
     update_tenant_settings(tenant_id=tenant.pk, changes={"enabled_locales": ["en", "ja", "fr"]})
@@ -116,7 +116,7 @@ def test_the_mail_goes_out_in_its_language_and_its_link_works(
     assert made.json["ticket_url"] in message.body
 
 
-def test_another_address_gets_the_mail_where_the_caller_names_it(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_mail_is_sent_to_the_address_that_the_request_names(api: Management, tenant: Tenant, grace: User) -> None:
     assert asked(api, grace, send_mail=True, email="desk@example.test").status == 200
     (job,) = mails_of(tenant)
     send_message(job)
@@ -125,7 +125,7 @@ def test_another_address_gets_the_mail_where_the_caller_names_it(api: Management
     assert "another address" in str(vars(entry))
 
 
-def test_a_mail_needs_an_address_and_a_server(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_mail_requires_an_address_and_a_mail_server(api: Management, tenant: Tenant, grace: User) -> None:
     nameless = make_user(connection=grace.connection, email=None, username="nameless")
     assert refusal(asked(api, nameless, send_mail=True)) == (
         400,
@@ -139,12 +139,12 @@ def test_a_mail_needs_an_address_and_a_server(api: Management, tenant: Tenant, g
     assert AccountTicket.objects.of(tenant.pk).filter(user=grace).count() == 0
 
 
-def test_no_inbox_is_flooded(api: Management, tenant: Tenant, grace: User) -> None:
+def test_mails_to_one_address_are_limited(api: Management, tenant: Tenant, grace: User) -> None:
     assert [asked(api, grace, send_mail=True).status for _ in range(11)] == [200] * 10 + [409]
     assert len(mails_of(tenant)) == 10
 
 
-def test_the_mail_uses_the_template_of_the_tenant_and_the_lifetime_of_the_template(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_mail_uses_the_template_of_the_tenant_and_its_lifetime(api: Management, tenant: Tenant, grace: User) -> None:
     template = {"template": "enrollment_email", "from": "", "subject": "Protect {{ friendly_name }}", "body": "<a href='{{ url }}'>go</a>"}
     made = api.post("email-templates", {**template, "syntax": "liquid", "enabled": True, "urlLifetimeInSeconds": 3600})
     assert made.status == 201, made.json

@@ -37,7 +37,7 @@ def test_a_line_contains_the_known_fields_and_omits_the_others(api: Management, 
     assert api.get("logs/log_nothing").status == 404
 
 
-def test_pages_list_the_newest_lines_first_and_have_totals(api: Management, ada: User) -> None:
+def test_pages_list_the_newest_lines_first_with_totals(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=minutes)).pk for minutes in (3, 2, 1)]
 
@@ -51,12 +51,12 @@ def test_pages_list_the_newest_lines_first_and_have_totals(api: Management, ada:
 
 
 @pytest.mark.parametrize("query", [{"q": "x" * 1025}, {"q": "type:("}, {"sort": "date:2"}])
-def test_an_invalid_query_is_refused_even_where_it_has_no_effect(api: Management, query: dict[str, str]) -> None:
+def test_an_invalid_query_is_refused_even_if_it_would_have_no_effect(api: Management, query: dict[str, str]) -> None:
     answer = api.get("logs", {"take": 1, **query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
 
 
-def test_the_log_is_followed_from_a_line_with_the_oldest_first(api: Management, ada: User) -> None:
+def test_a_reader_can_follow_the_log_from_a_line_with_the_oldest_lines_first(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=5)).pk for _ in range(2)]
     lines = [*sorted(lines), make_sign_in(ada, created_at=now - timedelta(minutes=1)).pk]
@@ -78,7 +78,7 @@ def test_a_follower_whose_last_line_was_pruned_continues_with_the_oldest_line(ap
     assert ids(api.get("logs", {"from": pruned}).json) == [line]
 
 
-def test_a_line_is_not_followed_while_an_earlier_line_may_still_be_uncommitted(api: Management, ada: User) -> None:
+def test_a_follower_does_not_get_a_line_while_an_earlier_line_may_be_uncommitted(api: Management, ada: User) -> None:
     make_sign_in(ada, created_at=timezone.now())
 
     assert api.get("logs", {"take": 10}).json == []
@@ -105,7 +105,7 @@ def test_a_line_is_not_followed_while_an_earlier_line_may_still_be_uncommitted(a
         ("", {"failed", "good", "mobile"}),
     ],
 )
-def test_a_query_finds_the_lines_that_it_describes(api: Management, ada: User, query: str, expected: set[str]) -> None:
+def test_a_query_finds_the_matching_lines(api: Management, ada: User, query: str, expected: set[str]) -> None:
     noon = timezone.now().replace(year=2020, month=1, day=1, hour=12)
     made = {
         "failed": make_sign_in(ada).pk,

@@ -136,7 +136,7 @@ def test_rotation_returns_the_new_next_key_and_a_previous_key_can_be_revoked(api
     for kid in (following["kid"], rotated.json["kid"]):
         answer = api.call("PUT", f"keys/signing/{kid}/revoke")
         assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
-    # The token of this test was signed with the key that is revoked, so a new client requests one.
+    # The key that is revoked has signed the token of this test, so a new client requests a new token.
     fresh = Management(tenant)
     revoked = [fresh.call("PUT", f"keys/signing/{current['kid']}/revoke") for _ in range(2)]
     assert [answer.status for answer in revoked] == [200, 200]
@@ -148,7 +148,7 @@ def test_rotation_returns_the_new_next_key_and_a_previous_key_can_be_revoked(api
 
 
 @pytest.mark.parametrize("code", ["pt", "de-AT", "DE", "fr-FR"])
-def test_a_language_without_translations_is_refused_with_the_list_of_available_ones(api: Management, code: str) -> None:
+def test_a_language_without_translations_is_refused_with_the_list_of_languages(api: Management, code: str) -> None:
     answer = api.patch("tenants/settings", {"enabled_locales": ["en", code]})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     known = "en (English), de (German), fr (French), es (Spanish), ja (Japanese), ar (Arabic)"

@@ -79,7 +79,7 @@ def test_a_link_sets_a_password_once_and_leads_to_the_result_address(api: Manage
             "message": "This URL can be used only once",
         }
     grace.refresh_from_db()
-    # Another person may have received the link from the application.
+    # The application may have handed the link to another person.
     assert not grace.email_verified
 
 
@@ -90,9 +90,7 @@ def test_a_link_verifies_the_address_where_the_application_requests_it(api: Mana
     assert grace.email_verified
 
 
-def test_a_password_that_the_application_has_chosen_takes_effect_when_the_user_confirms_it(
-    api: Management, tenant: Tenant, grace: User
-) -> None:
+def test_a_password_chosen_by_the_application_takes_effect_when_the_user_confirms_it(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, user_id=grace.user_id, new_password=NEW)
     page = opened(tenant, link)
     assert "Confirm the new password" in page.text
@@ -182,14 +180,14 @@ def test_a_result_address_is_an_absolute_https_address(api: Management, tenant: 
     assert not EmailTicket.objects.of(tenant.pk).exists()
 
 
-def test_plain_http_is_accepted_as_a_result_address_only_where_the_service_itself_runs_without_tls(settings: Any) -> None:
+def test_a_result_address_may_use_plain_http_only_if_the_service_runs_without_tls(settings: Any) -> None:
     assert is_result_address("http://localhost:3000/done")
     settings.INSECURE_HTTP = False
     assert not is_result_address("http://localhost:3000/done")
     assert is_result_address(RESULT)
 
 
-def test_a_link_leads_only_to_the_result_address_of_its_row(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_redirects_only_to_the_result_address_of_its_row(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, user_id=grace.user_id)
     done = sent(tenant, link, password=NEW, repeated=NEW, result_url="https://evil.test/", redirect="https://evil.test/")
     assert (done.status, "evil.test" in done.text) == (200, False)
@@ -232,7 +230,7 @@ def test_an_invalid_request_is_refused(api: Management, tenant: Tenant, grace: U
         assert (answer.status, answer.json.get("errorCode")) == (status, code), (path, body, answer.json)
 
 
-def test_the_primary_identity_can_be_named_in_either_form(api: Management, grace: User) -> None:
+def test_a_request_can_name_the_primary_identity_in_either_form(api: Management, grace: User) -> None:
     for provider in ("auth0", grace.provider):
         for user_id in (grace.user_id, grace.identifier):
             link = made(api, CHANGE, user_id=grace.user_id, identity={"provider": provider, "user_id": user_id})
@@ -255,7 +253,7 @@ def test_users_and_links_of_another_tenant_are_unknown(api: Management, tenant: 
         assert Browser(other).get(parts.path, dict(parse_qsl(parts.query))).status == 404
 
 
-def test_links_are_in_no_log(api: Management, tenant: Tenant, grace: User) -> None:
+def test_links_are_not_logged(api: Management, tenant: Tenant, grace: User) -> None:
     for path in (CHANGE, VERIFY):
         secret = dict(parse_qsl(urlsplit(made(api, path, user_id=grace.user_id)).query))["ticket"]
         assert secret not in str(list(AdministrativeLine.objects.of(tenant.pk).values()))

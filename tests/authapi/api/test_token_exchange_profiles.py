@@ -69,7 +69,7 @@ def test_a_profile_is_created_read_listed_changed_and_deleted(api: Management, a
         "urn:acme:x#fragment",
     ],
 )
-def test_reserved_types_and_types_that_are_no_uri_are_refused(api: Management, acme: Connection, kind: str) -> None:
+def test_reserved_types_and_types_that_are_not_uris_are_refused(api: Management, acme: Connection, kind: str) -> None:
     answer = api.post(PATH, body(acme, subject_token_type=kind))
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
@@ -107,7 +107,7 @@ def test_a_profile_with_one_invalid_member_is_refused(api: Management, acme: Con
     assert "c2VjcmV0" not in answer.body.decode()
 
 
-def test_a_profile_cannot_use_an_action_to_judge_tokens(api: Management, acme: Connection) -> None:
+def test_a_profile_cannot_name_an_action_that_checks_tokens(api: Management, acme: Connection) -> None:
     answer = api.post(PATH, body(acme, action_id="act_1", subject_token=None, user=None))
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
@@ -142,7 +142,7 @@ def test_a_profile_is_deleted_with_its_connection(api: Management, tenant: Tenan
     assert not TokenExchangeProfile.objects.of(tenant.pk).exists()
 
 
-def test_a_grant_for_users_sets_the_allowed_exchange_of_tokens(api: Management, tenant: Tenant) -> None:
+def test_a_grant_for_users_stores_the_allowed_token_exchange(api: Management, tenant: Tenant) -> None:
     client = api.post("clients", {"name": "Orders", "app_type": "non_interactive"}).json["client_id"]
     api.post("resource-servers", {"identifier": "urn:stock"})
     named = {"client_id": client, "audience": "urn:stock"}

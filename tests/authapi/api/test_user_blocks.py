@@ -28,7 +28,7 @@ def test_a_block_is_listed_by_user_and_by_identifier(api: Management, ada: User)
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "ip": "192.0.2.7", "connection": "people"}]}
 
 
-def test_a_block_for_all_addresses_names_no_address(api: Management, ada: User) -> None:
+def test_a_block_for_all_addresses_is_listed_without_an_address(api: Management, ada: User) -> None:
     make_block(ada, ip="")
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "connection": "people"}]}
 
@@ -41,14 +41,16 @@ def test_counts_below_the_threshold_are_not_listed(api: Management, ada: User) -
     assert api.get("user-blocks", {"identifier": "nobody@example.test"}).json == NONE
 
 
-def test_a_block_of_the_same_address_in_another_connection_does_not_belong_to_the_user(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_block_of_the_same_identifier_in_another_connection_is_not_listed_for_the_user(
+    api: Management, tenant: Tenant, ada: User
+) -> None:
     make_block(make_user(connection=make_connection(tenant_id=tenant.pk, name="partners"), email="ada@example.test"))
 
     assert api.get(f"user-blocks/{segment(ada.user_id)}").json == NONE
     assert len(api.get("user-blocks", {"identifier": "ada@example.test"}).json["blocked_for"]) == 1
 
 
-def test_blocks_are_omitted_on_request_while_the_protection_is_off(api: Management, ada: User) -> None:
+def test_blocks_are_omitted_on_request_while_brute_force_protection_is_off(api: Management, ada: User) -> None:
     make_block(ada)
     api.patch("attack-protection/brute-force-protection", {"enabled": False})
 
@@ -73,7 +75,7 @@ def test_lifting_blocks_does_not_change_the_user(api: Management, ada: User) -> 
     assert Event.objects.filter(tenant_id=ada.tenant_id).count() == recorded
 
 
-def test_an_unknown_user_is_404_and_a_missing_identifier_400(api: Management) -> None:
+def test_an_unknown_user_gets_404_and_a_missing_identifier_gets_400(api: Management) -> None:
     unknown = "user-blocks/database%7Cffffffffffffffffffffffff"
     assert [api.get(unknown).status, api.delete(unknown).status] == [404, 404]
     assert [api.get("user-blocks").status, api.delete("user-blocks").status] == [400, 400]

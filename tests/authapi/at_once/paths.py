@@ -1,6 +1,6 @@
 """The two paths of an endpoint, tested separately: the plain path in a thread, and the fast path.
 
-Behind the fast path, a stub replaces the plain one.
+A stub replaces the plain path while the fast path is tested.
 """
 
 from __future__ import annotations

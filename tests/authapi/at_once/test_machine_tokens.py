@@ -1,4 +1,4 @@
-"""Tokens of machines on the event loop: the answers are the same as in a thread, and only successes are answered there."""
+"""Tokens of machines on the event loop: answers equal those of a thread, and the loop leaves every refusal to the endpoint."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_loop_leaves_refusals_to_the_endpoint(tenant: Tenant, name: str) -> None:
+def test_the_event_loop_leaves_refusals_to_the_endpoint(tenant: Tenant, name: str) -> None:
     client = granted_client(tenant)
     form = form_of(tenant, client, **REFUSED[name])
     answer = on_loop(lambda: asked(FAST_TOKEN, tenant, form))
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_a_revoked_token_is_refused_by_the_path_that_remembered_it(tenant: Tenant) -> None:
+def test_a_revoked_token_is_refused_by_the_path_that_has_cached_it(tenant: Tenant) -> None:
     rotated, revoked = granted_client(tenant), granted_client(tenant)
 
     async def statuses(*clients: Registered) -> list[int]:
@@ -116,7 +116,7 @@ def test_a_revoked_token_is_refused_by_the_path_that_remembered_it(tenant: Tenan
     assert on_loop(lambda: statuses(rotated, revoked, renewed)) == [401, 401, 200]
 
 
-def test_each_request_is_charged_once_on_either_path(tenant: Tenant) -> None:
+def test_each_request_is_counted_once_on_either_path(tenant: Tenant) -> None:
     form = form_of(tenant, granted_client(tenant))
 
     async def many() -> list[int]:
@@ -124,7 +124,7 @@ def test_each_request_is_charged_once_on_either_path(tenant: Tenant) -> None:
         return [int(answer.headers["x-ratelimit-remaining"]) for answer in answers if answer.status == 200]
 
     left = on_loop(many)
-    # The remainder grows between requests, so it falls by at most one. It falls by two when a request is charged twice.
+    # The bucket refills between requests, so the remainder falls by at most one. It falls by two when a request is counted twice.
     taken = [before - after for before, after in pairwise(left)]
     assert len(left) == 40
     assert max(taken) == 1
@@ -137,7 +137,7 @@ def test_the_fast_signature_equals_the_signature_of_the_library(tenant: Tenant) 
     assert signing(header, b'{"sub":"ada"}', key)() == plainly_signed(header, b'{"sub":"ada"}', key)
 
 
-def test_the_library_signs_with_another_algorithm(tenant: Tenant) -> None:
+def test_the_library_signs_when_the_tenant_uses_another_algorithm(tenant: Tenant) -> None:
     kid, key = keys.signing_key(tenant.pk)
     made = signing({"alg": "RS512", "typ": "JWT", "kid": kid}, b"{}", key, algorithm="RS512")()
     assert made == plainly_signed({"alg": "RS512", "typ": "JWT", "kid": kid}, b"{}", key, algorithm="RS512")

@@ -1,4 +1,4 @@
-"""Profiles on the event loop: the same as in a thread, up to date, and of the right user."""
+"""Profiles on the event loop: they equal those of a thread, are current, and are those of the token's user."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_both_paths_show_the_same_profile(tenant: Tenant, scope: str) -> None:
     assert (fast.status, fast.body, headers_of(fast)) == (200, plain.body, headers_of(plain))
 
 
-def test_the_next_request_sees_a_change(tenant: Tenant) -> None:
+def test_the_next_request_shows_a_change(tenant: Tenant) -> None:
     user = some_user(tenant, name="Ada")
     token = token_of(tenant, user)
 
@@ -67,7 +67,7 @@ def test_requests_that_share_a_statement_get_the_profiles_of_their_own_users(ten
     assert [answer.json()["sub"] for answer in on_loop(at_once)] == [user.user_id for user in users] * 2
 
 
-def test_the_loop_leaves_blocked_users_and_invalid_tokens_to_the_endpoint(tenant: Tenant) -> None:
+def test_the_event_loop_leaves_blocked_users_and_invalid_tokens_to_the_endpoint(tenant: Tenant) -> None:
     user = some_user(tenant)
     token = token_of(tenant, user)
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"blocked": True})

@@ -1,4 +1,4 @@
-"""Refresh tokens on the event loop: answers and stored rows are the same as in a thread, also for two requests at the same time."""
+"""Refresh tokens on the event loop: answers and stored rows equal those of a thread, also for two requests at the same time."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ def test_both_paths_answer_and_store_the_same(tenant: Tenant, name: str) -> None
         assert decoded(fast.json()["access_token"])[1]["jti"] == successors[0].issued_jti
 
 
-def test_a_public_client_is_answered_on_the_loop_too(tenant: Tenant) -> None:
+def test_the_event_loop_also_answers_a_public_client(tenant: Tenant) -> None:
     api(tenant)
     client = public_client(tenant, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
     form = refresh_form(client, first_token(tenant, client))
     assert on_loop(lambda: asked(FAST_TOKEN, tenant, form)).status == 200
 
 
-def test_a_token_that_was_rotated_on_the_loop_ends_its_family_when_it_is_used_again(tenant: Tenant) -> None:
+def test_reusing_a_token_that_the_event_loop_rotated_ends_its_family(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     token = first_token(tenant, client)
@@ -121,7 +121,7 @@ def test_a_token_that_was_rotated_on_the_loop_ends_its_family_when_it_is_used_ag
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked__isnull=True).exists()
 
 
-def test_within_the_leeway_a_lost_answer_is_sent_again_with_the_same_successor(tenant: Tenant) -> None:
+def test_a_repeated_exchange_within_the_leeway_gets_the_same_successor(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant, leeway=60)
     token = first_token(tenant, client)
@@ -133,7 +133,7 @@ def test_within_the_leeway_a_lost_answer_is_sent_again_with_the_same_successor(t
     assert first.json()["refresh_token"] == second.json()["refresh_token"]
 
 
-def test_of_concurrent_exchanges_of_one_token_one_succeeds(tenant: Tenant) -> None:
+def test_only_one_of_several_concurrent_exchanges_of_a_token_succeeds(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     form = refresh_form(client, first_token(tenant, client))
@@ -161,7 +161,7 @@ BETWEEN: dict[str, Callable[[Tenant, RefreshToken], Any]] = {
 
 @pytest.mark.parametrize("name", BETWEEN)
 @pytest.mark.parametrize("rotation", ["rotating", "non-rotating"])
-def test_a_revocation_between_the_read_and_the_exchange_of_a_token_takes_effect(tenant: Tenant, name: str, rotation: str) -> None:
+def test_a_revocation_between_reading_and_exchanging_a_token_takes_effect(tenant: Tenant, name: str, rotation: str) -> None:
     api(tenant)
     client = client_with(tenant, rotation_type=rotation)
     token = first_token(tenant, client)
@@ -186,7 +186,7 @@ LEFT_TO_THE_ENDPOINT: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", LEFT_TO_THE_ENDPOINT)
-def test_the_loop_leaves_refusals_to_the_endpoint_and_changes_nothing(tenant: Tenant, name: str) -> None:
+def test_the_event_loop_leaves_refusals_to_the_endpoint_and_changes_nothing(tenant: Tenant, name: str) -> None:
     api(tenant)
     client = client_with(tenant)
     token = first_token(tenant, client)
@@ -195,7 +195,7 @@ def test_the_loop_leaves_refusals_to_the_endpoint_and_changes_nothing(tenant: Te
     assert row_of(tenant, token).revoked is None
 
 
-def test_a_token_of_another_client_or_tenant_is_left_to_the_endpoint(tenant: Tenant) -> None:
+def test_the_event_loop_leaves_a_token_of_another_client_or_tenant_to_the_endpoint(tenant: Tenant) -> None:
     api(tenant)
     owner, thief = client_with(tenant), client_with(tenant)
     token = first_token(tenant, owner)
@@ -203,7 +203,7 @@ def test_a_token_of_another_client_or_tenant_is_left_to_the_endpoint(tenant: Ten
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_the_endpoint_answers_when_the_pool_is_not_open(tenant: Tenant) -> None:
+def test_the_endpoint_answers_when_the_connection_pool_is_not_open(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     assert ask_token(tenant, refresh_form(client, first_token(tenant, client))).status == 200

@@ -1,4 +1,4 @@
-"""`private_key_jwt`: requirements of an assertion, and that each assertion is accepted once."""
+"""`private_key_jwt`: the requirements of an assertion. Each assertion is accepted once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_assertion_is_accepted_once(tenant: Tenant) -> None:
     assert answer(client, assertion) == UNAUTHORIZED
 
 
-def test_of_two_simultaneous_uses_one_succeeds(tenant: Tenant) -> None:
+def test_only_one_of_two_simultaneous_uses_of_an_assertion_succeeds(tenant: Tenant) -> None:
     until = time.time() + 60
     start, won = threading.Barrier(6), []
 
@@ -70,13 +70,13 @@ def test_of_two_simultaneous_uses_one_succeeds(tenant: Tenant) -> None:
     assert sorted(won) == [False] * 5 + [True]
 
 
-def test_the_same_jti_of_another_client_or_tenant_is_a_different_assertion(tenant: Tenant) -> None:
+def test_the_same_jti_is_accepted_from_another_client_or_tenant(tenant: Tenant) -> None:
     until = time.time() + 60
     assert use_once(tenant_id=tenant.pk, client_id="Abc", jti="one", until=until)
     assert use_once(tenant_id=tenant.pk, client_id="Abd", jti="one", until=until)
 
 
-def test_a_used_assertion_is_forgotten_only_when_its_age_makes_it_invalid(tenant: Tenant) -> None:
+def test_a_used_assertion_is_remembered_until_it_expires(tenant: Tenant) -> None:
     client = signer(tenant)
     with time_machine.travel(datetime(2031, 5, 1, 12, tzinfo=UTC), tick=False) as clock:
         assertion = client.assertion(exp=int(time.time()) + 60)
@@ -186,8 +186,8 @@ def test_a_header_with_unsupported_members_is_refused(tenant: Tenant, header: di
     assert answer(client, _signed(client, header)) == UNAUTHORIZED
 
 
-def test_a_key_in_the_header_is_never_used(tenant: Tenant) -> None:
-    # CVE-2026-27962 and CVE-2026-48523 of other libraries: the attacker includes the key in the header.
+def test_a_key_in_the_header_of_an_assertion_is_never_used(tenant: Tenant) -> None:
+    # CVE-2026-27962 and CVE-2026-48523 are this defect in other libraries: the attacker sends the key in the header.
     client = signer(tenant)
     own = RSAKey.import_key(private_key("another")).as_dict(private=False)
     assert answer(client, _signed(client, {"jwk": own}, key="another")) == UNAUTHORIZED
@@ -195,7 +195,7 @@ def test_a_key_in_the_header_is_never_used(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("typ", ["JWT", "client-authentication+jwt"])
-def test_a_known_type_is_accepted(tenant: Tenant, typ: str) -> None:
+def test_a_known_type_of_assertion_is_accepted(tenant: Tenant, typ: str) -> None:
     client = signer(tenant)
     assert ask(client, client.assertion(header={"typ": typ})).status == 200
 
@@ -247,7 +247,7 @@ def test_a_client_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert ask_token(other, client.form(assertion)).status == 401
 
 
-def test_failures_are_counted_for_the_address(tenant: Tenant, settings: Any) -> None:
+def test_failed_authentications_are_counted_for_the_address(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     client = signer(tenant)
     with time_machine.travel(datetime(2031, 5, 1, 12, tzinfo=UTC)):
@@ -276,7 +276,7 @@ def test_each_algorithm_works_with_a_key_that_is_registered_for_it(tenant: Tenan
     assert ask(client, client.assertion(algorithm=algorithm)).status == 200
 
 
-def test_either_of_two_keys_is_accepted_with_and_without_a_key_id(tenant: Tenant) -> None:
+def test_a_client_with_two_keys_can_use_either_of_them_with_and_without_a_key_id(tenant: Tenant) -> None:
     client = signer(tenant, keys=("first", "second"))
     kids = dict(ClientCredential.objects.of(tenant.pk).values_list("name", "kid"))
     for key in ("first", "second"):
@@ -286,7 +286,7 @@ def test_either_of_two_keys_is_accepted_with_and_without_a_key_id(tenant: Tenant
     assert answer(client, client.assertion(key="first", header={"kid": "unknown"})) == UNAUTHORIZED
 
 
-def test_a_deleted_key_is_refused_and_its_tokens_end(tenant: Tenant) -> None:
+def test_an_assertion_of_a_deleted_key_is_refused_and_tokens_issued_with_it_end(tenant: Tenant) -> None:
     client = signer(tenant, keys=("first", "second"))
     assert ask(client, client.assertion()).status == 200
     version = client.registered.client.auth_version
@@ -307,7 +307,7 @@ def test_an_expired_key_is_refused(tenant: Tenant) -> None:
         assert answer(client, client.assertion()) == UNAUTHORIZED
 
 
-def test_a_key_expires_although_the_client_is_still_cached(tenant: Tenant) -> None:
+def test_an_expired_key_is_refused_while_the_client_is_still_cached(tenant: Tenant) -> None:
     client = signer(tenant)
     ends = datetime.now(UTC) + timedelta(days=1)
     ClientCredential.objects.of(tenant.pk).update(expires_at=ends)
@@ -328,7 +328,7 @@ def test_the_issuer_of_another_domain_of_the_tenant_is_accepted_as_audience(tena
         assert ask(client, client.assertion(aud=audience)).status == 200
 
 
-def test_the_client_id_may_be_omitted_and_the_body_may_be_json(tenant: Tenant) -> None:
+def test_the_request_may_omit_the_client_id_and_have_a_json_body(tenant: Tenant) -> None:
     client = signer(tenant)
     assert ask(client, client.assertion(), client_id=None).status == 200
     assert ask_token(tenant, client.form(client.assertion()), as_json=True).status == 200

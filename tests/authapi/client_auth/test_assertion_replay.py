@@ -1,4 +1,4 @@
-"""An assertion is accepted once over all processes, with and without Redis."""
+"""An assertion is accepted once by all processes together, with and without Redis."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ask(web: WebProcess, client: Signer, assertion: str) -> tuple[int, Any]:
         connection.close()
 
 
-def test_an_assertion_that_one_process_has_accepted_is_refused_by_the_other(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_an_assertion_that_one_process_accepted_is_refused_by_the_other_process(pair: list[WebProcess], tenant: Tenant) -> None:
     client = signer(tenant)
     for first, second in (pair, pair[::-1]):
         assertion = client.assertion()
@@ -53,7 +53,7 @@ def test_an_assertion_that_one_process_has_accepted_is_refused_by_the_other(pair
             assert (status, told["error"]) == (401, "access_denied")
 
 
-def test_of_many_simultaneous_uses_in_both_processes_one_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_only_one_of_many_simultaneous_uses_in_two_processes_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
     client = signer(tenant)
     for _ in range(3):
         assertion = client.assertion()

@@ -1,4 +1,4 @@
-"""Mutual TLS through the edge: which headers are trusted, which certificates are accepted, and that the two methods exclude each other."""
+"""Mutual TLS through the edge: trusted headers, accepted certificates, and refused combinations of methods."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_certificate_with_the_registered_subject_authenticates(tenant: Tenant)
 
 
 @pytest.mark.parametrize("key", ["", "wrong", None])
-def test_a_certificate_is_ignored_without_the_key_of_the_edge(tenant: Tenant, key: str | None) -> None:
+def test_a_certificate_header_without_the_key_of_the_edge_is_ignored(tenant: Tenant, key: str | None) -> None:
     registered, _ = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     headers = forwarded(key or "", certificate())
     if key is None:
@@ -93,7 +93,7 @@ def test_certificate_headers_without_the_key_of_the_edge_are_removed(tenant: Ten
     assert mtls.without_untrusted(headers, pairs, host_of(tenant)) == {"accept": "*/*"}
 
 
-def test_certificate_headers_are_untrusted_even_when_the_caller_did_not_remove_them(tenant: Tenant) -> None:
+def test_certificate_headers_are_untrusted_even_if_they_were_not_removed(tenant: Tenant) -> None:
     edge_key(tenant)
     request = TokenRequest(host=host_of(tenant), address="192.0.2.1", headers=forwarded("wrong", certificate()), form={})
     assert mtls.certificate_of(request) is None
@@ -109,7 +109,7 @@ def test_certificate_headers_are_untrusted_even_when_the_caller_did_not_remove_t
         (*SUBJECT[:-1], (NameOID.COMMON_NAME, "client.example.test\nOU=Payments")),
     ],
 )
-def test_another_subject_is_refused(tenant: Tenant, subject: Any) -> None:
+def test_a_certificate_with_another_subject_is_refused(tenant: Tenant, subject: Any) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate(subject=subject))).status == 401
 
@@ -130,7 +130,7 @@ def test_a_self_signed_certificate_authenticates_by_its_thumbprint(tenant: Tenan
     assert ask(tenant, registered, forwarded(key, certificate(), "FAILED")).status == 401
 
 
-def test_two_certificates_are_accepted_during_a_replacement(tenant: Tenant) -> None:
+def test_both_certificates_are_accepted_during_a_replacement(tenant: Tenant) -> None:
     old, new = certificate(), certificate("another")
     registered = client_with(tenant, "self_signed_tls_client_auth", by_certificate(old), by_certificate(new))
     key = edge_key(tenant)
@@ -138,7 +138,7 @@ def test_two_certificates_are_accepted_during_a_replacement(tenant: Tenant) -> N
 
 
 @pytest.mark.parametrize("shift", [timedelta(days=-1), timedelta(days=1)])
-def test_an_expired_certificate_and_one_that_is_not_yet_valid_are_refused(tenant: Tenant, shift: timedelta) -> None:
+def test_expired_certificates_and_certificates_that_are_not_yet_valid_are_refused(tenant: Tenant, shift: timedelta) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     now = datetime.now(UTC)
     begins, ends = (now + shift, now + 2 * shift) if shift > timedelta(0) else (now + 2 * shift, now + shift)
@@ -171,16 +171,16 @@ def test_a_secret_is_not_accepted_in_place_of_a_certificate(tenant: Tenant) -> N
     assert ask_token(tenant, form_of(tenant, registered, client_secret="x"), headers=forwarded(key, certificate())).status == 401
 
 
-def test_the_alias_of_the_edge_answers_like_the_domain_itself(tenant: Tenant) -> None:
+def test_the_alias_host_of_the_edge_answers_like_the_domain_itself(tenant: Tenant) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate()), host=f"mtls.{tenant.pk}.example.test").status == 200
 
 
-def test_discovery_names_no_alias_where_there_is_no_edge(tenant: Tenant) -> None:
+def test_discovery_names_no_alias_host_if_there_is_no_edge(tenant: Tenant) -> None:
     assert mtls.discovery_members(host_of(tenant), {}) == {}
 
 
-def test_a_certificate_confirms_only_tokens_that_are_bound_to_it(tenant: Tenant) -> None:
+def test_a_certificate_authorizes_only_tokens_that_are_bound_to_it(tenant: Tenant) -> None:
     key = edge_key(tenant)
     first, second = (
         mtls.certificate_of(TokenRequest(host=host_of(tenant), address="", headers=forwarded(key, pem), form={}))

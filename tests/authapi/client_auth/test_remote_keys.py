@@ -1,4 +1,4 @@
-"""Key sets at a client's `jwks_uri`: one fetch at a time, the old set is used during a refresh, and only public keys are accepted."""
+"""Key sets at a client's `jwks_uri`: one fetch at a time, the old set stays in use during a refresh, and only public keys are accepted."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_outdated_set_is_used_during_its_refresh(known: RemoteKeys, publisher
     assert publisher.asked == 2
 
 
-def test_keys_of_a_failing_address_stay_valid_for_a_day(known: RemoteKeys, publisher: Publisher, clock: Clock) -> None:
+def test_keys_of_an_unavailable_url_stay_valid_for_a_day(known: RemoteKeys, publisher: Publisher, clock: Clock) -> None:
     assert ask(known) == ["first"]
     publisher.failure = UnreadableKeys()
     clock.now += 86_000
@@ -122,7 +122,7 @@ def test_unknown_key_ids_and_failures_cause_at_most_one_request_in_half_a_minute
     assert publisher.asked == 3
 
 
-def test_only_a_few_requests_wait_for_a_slow_address(known: RemoteKeys, publisher: Publisher) -> None:
+def test_only_a_few_requests_wait_for_a_slow_url(known: RemoteKeys, publisher: Publisher) -> None:
     publisher.gate.clear()
     with ThreadPoolExecutor(4) as callers:
         asked = [callers.submit(ask, known) for _ in range(4)]
@@ -133,7 +133,7 @@ def test_only_a_few_requests_wait_for_a_slow_address(known: RemoteKeys, publishe
         assert [one.result(20) for one in asked] == [["first"]] * 4
 
 
-def test_two_tenants_have_separate_sets_for_the_same_address(known: RemoteKeys, publisher: Publisher) -> None:
+def test_two_tenants_have_separate_key_sets_for_the_same_url(known: RemoteKeys, publisher: Publisher) -> None:
     assert ask(known, tenant="a") == ask(known, tenant="b") == ["first"]
     assert publisher.asked == 2
 
@@ -192,7 +192,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
     thread.join()
 
 
-def test_a_set_is_fetched_over_http_and_redirects_are_not_followed(server: ThreadingHTTPServer) -> None:
+def test_a_key_set_is_fetched_over_http_and_redirects_are_not_followed(server: ThreadingHTTPServer) -> None:
     base = f"http://127.0.0.1:{server.server_port}"
     assert [key.kid for key in fetched("t", f"{base}/keys")] == ["first"]
     for path in ("/moved", "/long", "/nothing"):

@@ -10,7 +10,7 @@ PATTERN = "https://*.example.test/back"
 
 
 @pytest.mark.parametrize("rest", ["", "/", "/more", "?x=1", "#x", "x", ".evil.test", "\n"])
-def test_an_address_must_equal_a_registered_one(rest: str) -> None:
+def test_a_url_must_equal_a_registered_callback(rest: str) -> None:
     address = "https://shop.example.test/back"
     assert is_registered(address + rest, [address], takes_wildcards=True, is_native=True) == (rest == "")
     assert is_registered(address, [address + rest], takes_wildcards=True, is_native=True) == (rest == "")
@@ -52,7 +52,7 @@ def test_a_wildcard_matches_one_label(address: str) -> None:
         "",
     ],
 )
-def test_a_wildcard_matches_nothing_else(address: str) -> None:
+def test_a_wildcard_matches_only_one_whole_label(address: str) -> None:
     assert not is_registered(address, [PATTERN], takes_wildcards=True, is_native=True)
 
 
@@ -78,7 +78,7 @@ def test_a_wildcard_matches_nothing_else(address: str) -> None:
         "com.app:/*",
     ],
 )
-def test_an_unsafe_wildcard_is_refused_and_matches_no_address(pattern: str) -> None:
+def test_an_unsafe_wildcard_is_refused_and_matches_no_url(pattern: str) -> None:
     assert wildcard_problem(pattern)
     for address in (pattern, pattern.replace("*", "evil"), pattern.replace("*.", "")):
         assert not matches_wildcard(address, pattern)

@@ -1,4 +1,4 @@
-"""Scripts get no token on pages that the client does not allow; requests from outside a browser are not restricted."""
+"""Scripts get tokens only on pages that the client allows. Requests from outside a browser are not restricted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CALLBACKS = ["https://shop.example.com/back?x=1"]
         ("", False),
     ],
 )
-def test_a_list_allows_only_its_own_origins_and_those_of_callbacks(origin: str | None, is_good: bool) -> None:
+def test_a_client_allows_its_listed_origins_and_those_of_its_callbacks(origin: str | None, is_good: bool) -> None:
     assert is_origin_allowed(origin, allowed=ALLOWED, known=CALLBACKS) is is_good
     assert is_origin_allowed(origin, allowed=[], known=CALLBACKS)
 

@@ -1,4 +1,4 @@
-"""A bank's client at each compliance level, which follows every rule, and the requests that it sends."""
+"""A bank's client that follows every rule of a compliance level, and the requests that it sends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Bank:
         return forwarded(self.edge, self.certificate)
 
     def set(self, **columns: Any) -> None:
-        """Change the row without the checks of the service, and merge settings: the endpoints must enforce the rules themselves."""
+        """Change the row without the checks of the service, and merge settings. The endpoints must then enforce the rules themselves."""
         settings = columns.pop("settings", {})
         rows = Client.objects.of(self.tenant.pk).filter(pk=self.client.pk)
         rows.update(**columns, settings={**self.client.settings, **settings})
@@ -81,7 +81,7 @@ class Bank:
         return jwt.encode({"alg": algorithm}, claims | changes, RSAKey.import_key(private_key("first")), algorithms=[algorithm])
 
     def form(self, assertion: str = "", **fields: Any) -> dict[str, Any]:
-        """Return a form with the client's authentication. Fields that are None are left out."""
+        """Return a form with the client's authentication, without fields that are None."""
         proof: dict[str, Any] = {}
         if self.secret:
             proof = {"client_secret": self.secret}

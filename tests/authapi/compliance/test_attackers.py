@@ -1,4 +1,4 @@
-"""The attackers of the FAPI 2.0 Attacker Model against a bank's client: what each attacker has read or sent, and that it gains nothing."""
+"""The attackers of the FAPI 2.0 Attacker Model against a bank's client. Each test shows that what an attacker reads or sends is useless."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_code_of_the_attacker_is_refused_in_the_session_of_the_user(bank: Bank
     assert (answer.status, answer.json()["error"]) == (400, "invalid_grant")
 
 
-def test_parameters_beside_a_handle_are_ignored(bank: Bank) -> None:
+def test_parameters_besides_a_handle_are_ignored(bank: Bank) -> None:
     handle = bank.push().json()["request_uri"]
     page = bank.authorize(
         request_uri=handle, redirect_uri="https://evil.test/", state="evil", scope="openid email", code_challenge="x" * 43
@@ -62,7 +62,7 @@ def test_a_handle_of_another_client_starts_no_login(bank: Bank) -> None:
 # --- A1a: an authorization server of the attacker (mix-up) ----------------------------------------------------------------------
 
 
-def test_every_answer_through_the_browser_names_the_issuer(bank: Bank) -> None:
+def test_every_authorization_response_names_the_issuer(bank: Bank) -> None:
     assert bank.log_in().answer["iss"] == bank.issuer
     refused = bank.log_in(prompt="none", max_age="0")
     assert (refused.answer["error"], refused.answer["iss"]) == ("login_required", bank.issuer)
@@ -71,7 +71,7 @@ def test_every_answer_through_the_browser_names_the_issuer(bank: Bank) -> None:
 # --- A3a: the attacker reads the authorization request --------------------------------------------------------------------------
 
 
-def test_the_browser_carries_only_an_opaque_handle_that_is_accepted_once(bank: Bank) -> None:
+def test_the_browser_sends_only_an_opaque_handle_that_is_accepted_once(bank: Bank) -> None:
     handle = bank.push().json()["request_uri"]
     assert re.fullmatch(re.escape(PREFIX) + r"[A-Za-z0-9_-]{43}", handle)
     bank.login.log_in(bank.authorize(request_uri=handle))
@@ -148,7 +148,7 @@ def test_a_stolen_refresh_token_is_refused_without_the_authentication_of_the_cli
 # --- Bypassing the level --------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_from_before_a_level_cannot_bypass_it(tenant: Tenant) -> None:
+def test_tokens_issued_before_a_level_was_set_cannot_bypass_it(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi2_sp_pkj_mtls")
     bank.set(settings={"compliance_level": None})
     token = bank.exchange(bank.log_in().answer["code"], has_certificate=False).json()["access_token"]

@@ -1,4 +1,4 @@
-"""Each rule of the compliance levels: a request that the rule refuses, and that passes without the row of the rule."""
+"""Each rule of the compliance levels, with a request that breaks it. The request is refused, and is accepted after the rule is removed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def token_in_form(bank: Bank) -> str:
     return told(bank.profile(None, method="POST", headers={"Content-Type": FORM}, body=body))
 
 
-# The violation of each rule, by a client of the first level that has the rule. Returns the error text, or "" for a success.
+# A violation of each rule by a client of the first level with the rule. Each function returns the error text, or "" for a success.
 ACTS: dict[str, Callable[[Bank], str]] = {
     "PRIVATE_KEY_JWT": secret,
     "MUTUAL_TLS": secret,
@@ -201,7 +201,9 @@ def without_row(monkeypatch: pytest.MonkeyPatch, level: str, rule: Rule) -> None
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_only_the_row_of_a_rule_refuses_a_request_that_breaks_it(tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_breaks_a_rule_is_refused_only_because_of_that_rule(
+    tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rule, act = NAMES[name], ACTS[name]
     bank = bank_of(tenant, first_level_with(rule))
     assert rule.sentence in act(bank)
@@ -210,7 +212,7 @@ def test_only_the_row_of_a_rule_refuses_a_request_that_breaks_it(tenant: Tenant,
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_the_service_applies_a_measure_of_a_level_only_because_of_its_row(
+def test_the_service_takes_a_measure_of_a_level_only_if_the_level_has_its_rule(
     tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.AUTHORIZATION_CODE_SECONDS = 300
@@ -265,7 +267,7 @@ def test_a_client_that_follows_every_rule_is_served(tenant: Tenant, level: str) 
     assert refreshed.status == 200, refreshed.body
 
 
-def test_a_level_that_is_unknown_to_this_release_has_every_rule(tenant: Tenant) -> None:
+def test_a_level_unknown_to_this_release_has_every_rule(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi2_sp_pkj_mtls")
     bank.set(settings={"compliance_level": "fapi9"})
     assert bank.push().status in (400, 401)

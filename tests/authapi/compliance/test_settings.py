@@ -120,7 +120,7 @@ def test_a_new_client_must_register_its_key_first(tenant: Tenant) -> None:
     assert not Client.objects.of(tenant.pk).filter(name="Bank").exists()
 
 
-def test_the_form_sets_and_clears_a_level_and_changes_nothing_else(tenant: Tenant) -> None:
+def test_the_form_sets_and_clears_a_level_without_other_changes(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi1_adv_pkj_par")
     browser = browser_of(new_staff(tenant))
     before = bank.client.settings
@@ -150,7 +150,7 @@ def test_the_page_of_a_client_lists_the_rules_with_the_broken_ones_first(tenant:
 # --- Standard answers -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_interface_and_the_form_set_the_switch(api: Management, tenant: Tenant, ordinary: Client) -> None:
+def test_the_interface_and_the_form_switch_standard_answers_on(api: Management, tenant: Tenant, ordinary: Client) -> None:
     assert api.patch(f"clients/{ordinary.client_id}", {"oauth_standard_errors": True}).json["oauth_standard_errors"] is True
     browser = browser_of(new_staff(tenant))
     sent = form_of(browser, page(ordinary))
@@ -161,6 +161,6 @@ def test_the_interface_and_the_form_set_the_switch(api: Management, tenant: Tena
     assert ordinary.settings["oauth_standard_errors"] is False
 
 
-def test_a_client_without_a_level_is_created_as_before(tenant: Tenant) -> None:
+def test_a_client_without_a_level_can_be_created(tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Plain", settings={"compliance_level": "none"}, redirect_uris="http://a.test/")
     assert client.settings["compliance_level"] == "none"

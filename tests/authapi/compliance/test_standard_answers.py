@@ -1,4 +1,4 @@
-"""Standard answers (`oauth_standard_errors`): each refusal for which upstream has its own words, with and without the setting."""
+"""Standard answers (`oauth_standard_errors`): each refusal that differs from the default one, with and without the setting."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ ANSWERS: list[tuple[Callable[[Tenant, Registered], Received], tuple[int, str], t
 
 
 @pytest.mark.parametrize(("ask", "ours", "standard"), ANSWERS, ids=[row[0].__name__ for row in ANSWERS])
-def test_a_client_gets_the_words_that_its_setting_selects(
+def test_the_setting_of_a_client_selects_the_code_of_each_refusal(
     tenant: Tenant, ask: Callable[[Tenant, Registered], Received], ours: tuple[int, str], standard: tuple[int, str]
 ) -> None:
     said = []
@@ -124,7 +124,7 @@ def test_a_client_that_authenticates_in_the_header_gets_a_challenge(tenant: Tena
     assert answer.headers["www-authenticate"].startswith("Basic realm=")
 
 
-def test_a_public_client_can_use_standard_answers_and_an_unknown_client_gets_the_upstream_ones(tenant: Tenant) -> None:
+def test_a_public_client_can_get_standard_answers_and_an_unknown_client_gets_default_ones(tenant: Tenant) -> None:
     registered = public_client(tenant, settings={"oauth_standard_errors": True})
     assert ask_token(tenant, code_form(registered, "x")).status == 400
     unknown = ask_token(tenant, {**code_form(registered, "x"), "client_id": "unknown"})
@@ -132,7 +132,7 @@ def test_a_public_client_can_use_standard_answers_and_an_unknown_client_gets_the
     assert ask_revocation(tenant, {"token": "x", "client_id": "unknown"}).json()["error"] == "invalid_client"
 
 
-def test_a_waiting_device_gets_the_standard_words(tenant: Tenant) -> None:
+def test_a_waiting_device_gets_the_standard_codes(tenant: Tenant) -> None:
     device = television(tenant, settings={"oauth_standard_errors": True})
     device.begin()
     # RFC 8628, 3.5.
@@ -169,6 +169,6 @@ def test_every_standard_answer_has_a_registered_code_and_status() -> None:
     assert waiting == [400, 400, 400]
 
 
-def test_the_standard_answers_do_not_change_the_default_table() -> None:
+def test_the_table_of_standard_answers_does_not_change_the_default_table() -> None:
     changed: Any = [case for case, error in STANDARD_CODES.items() if case.failure.error == error]
     assert changed == []

@@ -1,4 +1,4 @@
-"""Authorization details as clients send them, and whether they stay within the granted ones."""
+"""Authorization details in requests, and the check that they stay within the granted ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def nested(depth: int) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_anything_but_a_bounded_list_of_typed_objects_is_refused(sent: Any) -> None:
+def test_only_a_bounded_list_of_typed_objects_is_accepted(sent: Any) -> None:
     with pytest.raises(DetailsRefused):
         read_details(sent)
 
@@ -67,7 +67,7 @@ def test_a_list_is_read_the_same_as_its_json_text() -> None:
         ({"type": "payment", "locations": [API + "/a/../../other"]}, "locations"),
     ],
 )
-def test_unknown_types_invalid_objects_and_unknown_locations_are_named(detail: dict[str, Any], problem: str) -> None:
+def test_a_refusal_names_the_unknown_type_invalid_object_or_unknown_location(detail: dict[str, Any], problem: str) -> None:
     with pytest.raises(DetailsRefused, match="Object 1") as refused:
         judge((detail,), TYPES, audience=API)
     assert problem in str(refused.value)
@@ -92,7 +92,7 @@ GRANTED = {"type": "payment", "actions": ["initiate", "cancel"], "amount": {"val
         ({"actions": []}, False),
         ({"amount": {"currency": "EUR", "value": 1}}, True),
         ({"amount": {"value": 2, "currency": "EUR"}}, False),
-        # A smaller number is not always less: for a minimum or a limit, it can allow more.
+        # A smaller number can allow more, for example as a minimum.
         ({"amount": {"value": 0.5, "currency": "EUR"}}, False),
         ({"amount": {"value": True, "currency": "EUR"}}, False),
         ({"amount": {"value": 1}}, False),
@@ -100,7 +100,7 @@ GRANTED = {"type": "payment", "actions": ["initiate", "cancel"], "amount": {"val
         ({"type": "transfer"}, False),
     ],
 )
-def test_only_the_standard_list_members_may_shrink(changes: dict[str, Any], expected: bool) -> None:
+def test_a_request_may_shorten_only_the_standard_list_members(changes: dict[str, Any], expected: bool) -> None:
     asked = {name: value for name, value in {**GRANTED, **changes}.items() if value is not None}
     assert is_within(asked, GRANTED) is expected
 

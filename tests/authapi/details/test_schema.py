@@ -62,7 +62,7 @@ def test_a_property_may_have_the_name_of_a_keyword() -> None:
         ({"type": "payment", "amount": 1, "hidden": 2}, "Additional properties are not allowed ('hidden' was unexpected)"),
     ],
 )
-def test_a_refusal_names_the_place_and_not_the_value(value: dict[str, Any], problem: str) -> None:
+def test_a_refusal_names_the_position_and_not_the_value(value: dict[str, Any], problem: str) -> None:
     assert problem_of(value, PAYMENT) == problem
 
 
@@ -85,7 +85,7 @@ def test_the_cost_of_a_pattern_depends_only_on_the_length_of_the_text() -> None:
         ({"schema": {"type": 3}}, "Not a usable JSON Schema"),
     ],
 )
-def test_a_refused_type_is_named_with_its_place(changes: dict[str, Any], problem: str) -> None:
+def test_a_refusal_of_a_type_names_its_position(changes: dict[str, Any], problem: str) -> None:
     entry = {"type": "payment", "schema": PAYMENT, "sentence": "Pay {amount}", **changes}
     (told,) = problems_of([entry])
     assert told.startswith(f"Type 1 ({entry['type']}): ")

@@ -47,14 +47,14 @@ def counted(rates: AddressRates, keys: tuple[AddressKey, ...], times: int) -> Ra
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_ip_address_is_refused_after_it_has_reached_its_limit(name: str) -> None:
+def test_an_ip_address_is_refused_after_its_limit(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     assert (counted(rates, keys, LIMIT).remaining, rates.is_over(keys)) == (0, True)
     assert counted(rates, keys, 1).is_exceeded
     assert not rates.is_over(keys_of("192.0.2.2"))
 
 
-def test_the_next_window_restores_the_whole_figure(name: str, minute: Any) -> None:
+def test_the_next_window_restores_the_whole_limit(name: str, minute: Any) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     counted(rates, keys, LIMIT + 5)
     minute.shift(timedelta(minutes=1))
@@ -62,18 +62,18 @@ def test_the_next_window_restores_the_whole_figure(name: str, minute: Any) -> No
 
 
 @pytest.mark.usefixtures("minute")
-def test_processes_add_up_the_requests_of_one_address_above_an_eighth_of_the_figure(name: str) -> None:
+def test_processes_add_up_requests_of_one_address_above_an_eighth_of_the_limit(name: str) -> None:
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     assert counted(one, keys, 10).remaining == LIMIT - 10
-    # The first two requests here are below an eighth of the figure, so only this process knows them.
+    # The first two requests are below an eighth of the limit, so only this process counts them.
     assert counted(other, keys, 2).remaining == LIMIT - 2
     assert counted(other, keys, 1).remaining == LIMIT - 13
     assert counted(other, keys, 4).is_exceeded
 
 
 class MeetingSketch(Sketch):
-    """A sketch whose first two readers both get the same count before either continues."""
+    """A counting sketch whose first two readers both read the same count before either continues."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -93,7 +93,7 @@ def test_concurrent_requests_are_reported_to_redis_once(name: str) -> None:
     sketch.add(keys[0].name, LIMIT // 8)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda _: one.count(keys), range(2)))
-    # Two requests were counted before and two came at the same time. The other process makes three and passes an eighth of the figure.
+    # Two requests were counted before, and two came at the same time. The other process counts three, which exceeds an eighth of the limit.
     assert counted(other, keys, 3).remaining == LIMIT - 7
 
 
@@ -109,7 +109,7 @@ def test_counts_below_an_eighth_of_the_limit_are_not_stored_in_redis(name: str) 
 
 
 @pytest.mark.usefixtures("minute")
-def test_a_flood_over_its_figure_sends_no_more_requests_to_redis(name: str) -> None:
+def test_a_flood_over_the_limit_sends_no_more_requests_to_redis(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     counted(rates, keys, LIMIT + 1)
     storage = throttling.counters()._shared.storage
@@ -120,7 +120,7 @@ def test_a_flood_over_its_figure_sends_no_more_requests_to_redis(name: str) -> N
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_ipv6_network_is_one_customer_and_a_site_has_sixteen_times_the_figure(name: str) -> None:
+def test_an_ipv6_network_counts_as_one_customer_and_a_site_has_sixteen_times_the_limit(name: str) -> None:
     rates = process(name)
     assert [(key.name, key.factor) for key in keys_of("2001:db8:1:2::3")] == [("2001:db8:1:2::/64", 1), ("2001:db8:1::/48", 16)]
     for number in range(LIMIT):
@@ -148,7 +148,7 @@ def test_each_process_uses_its_own_counts_without_redis(name: str, settings: obj
     assert not throttling.counters()._own.storage  # type: ignore[attr-defined]
 
 
-def test_an_unknown_address_has_no_debt() -> None:
+def test_an_unknown_address_is_not_over_its_limit() -> None:
     proxied = origin_of("10.0.0.1", "", ["10.0.0.0/8"])
     assert proxied == Origin("10.0.0.1", ())
     for _ in range(100):
@@ -157,7 +157,7 @@ def test_an_unknown_address_has_no_debt() -> None:
 
 
 @pytest.mark.usefixtures("minute")
-def test_a_debt_at_one_tenant_does_not_affect_another_tenant(name: str) -> None:
+def test_an_address_over_its_limit_at_one_tenant_is_not_limited_at_another_tenant(name: str) -> None:
     origin = origin_of("192.0.2.1", "", [])
     for _ in range(61):
         charged_debt_in_thread(name, origin)

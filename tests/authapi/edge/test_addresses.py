@@ -1,4 +1,4 @@
-"""Which address counts as the client's when proxies are in between."""
+"""The address that counts as the client's address behind proxies."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ PROXIES = ["10.0.0.0/8", "2001:db8::1"]
         ("10.0.0.1", "198.51.100.9" + ", 10.0.0.2" * 5000, "10.0.0.2"),
     ],
 )
-def test_the_nearest_hop_that_is_no_trusted_proxy_is_the_client(peer: str, forwarded: str, expected: str) -> None:
+def test_the_client_is_the_nearest_hop_that_is_not_a_trusted_proxy(peer: str, forwarded: str, expected: str) -> None:
     assert client_address(peer, forwarded, PROXIES) == expected
 
 
 def test_a_unix_socket_is_a_trusted_peer_when_the_setting_lists_it() -> None:
     assert origin_of("", "198.51.100.9", ["unix:"]).address == "198.51.100.9"
     assert origin_of("", "198.51.100.9", ["unix:"]).keys == (AddressKey("198.51.100.9"),)
-    # Otherwise all requests over the socket count as one peer, and their forwarded addresses are ignored.
+    # Without the setting, all requests over the socket count as one peer, and their forwarded addresses are ignored.
     assert origin_of("", "198.51.100.9", []).keys == (AddressKey("unix:"),)
     assert not compiled(["10.0.0.0/8"]).has("")
 
 
-def test_the_key_of_an_untrusted_peer_is_its_own_address() -> None:
+def test_an_untrusted_peer_is_counted_by_its_own_address() -> None:
     assert origin_of("192.0.2.1", "198.51.100.9", PROXIES).keys == (AddressKey("192.0.2.1"),)
 
 
 @pytest.mark.parametrize("forwarded", ["", "unknown", "10.0.0.2, unknown"])
-def test_a_trusted_peer_that_names_no_address_has_no_key(forwarded: str) -> None:
+def test_a_trusted_peer_that_forwards_no_address_is_not_counted(forwarded: str) -> None:
     assert origin_of("10.0.0.1", "" if forwarded == "" else forwarded, ["10.0.0.1"]).keys == ()
 
 
-def test_an_invalid_address_has_a_key_of_bounded_length() -> None:
+def test_the_key_of_an_invalid_address_has_a_bounded_length() -> None:
     assert len(origin_of("x" * 70_000, "", []).keys[0].name) <= 64
 
 
@@ -58,14 +58,14 @@ def test_networks_of_trusted_proxies_are_compiled_once() -> None:
     assert compiled(list(PROXIES)) is compiled(list(PROXIES))
 
 
-def test_a_stored_address_has_neither_port_nor_zone() -> None:
+def test_an_address_is_stored_without_port_and_zone() -> None:
     assert stored_address("198.51.100.9:4711") == "198.51.100.9"
     assert stored_address("fe80::1%eth0") == "fe80::1"
     assert stored_address("nonsense") is None
 
 
 @pytest.mark.parametrize(("address", "customer"), [("2001:db8:1:2::3", "2001:db8:1:2::/64"), ("::ffff:192.0.2.1", "192.0.2.1"), ("", "")])
-def test_the_customer_behind_an_address_is_its_first_key(address: str, customer: str) -> None:
+def test_the_first_key_of_an_address_names_its_customer(address: str, customer: str) -> None:
     assert customer_of(keys_of(address)) == customer
     assert counted_address(address) == customer
 

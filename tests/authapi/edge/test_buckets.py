@@ -1,4 +1,4 @@
-"""Token buckets: a burst, then one token at a time; shared by processes and usable without Redis."""
+"""Token buckets: a burst, then one token at a time. Processes share a bucket through Redis and also work without Redis."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_checking_a_bucket_takes_no_token_and_recognizes_an_empty_bucket(buckets
         assert not buckets.take(THREE, owner, 0)
 
 
-def test_parts_of_an_owner_are_not_joined_ambiguously(buckets: Buckets) -> None:
+def test_different_parts_of_an_owner_never_share_a_bucket(buckets: Buckets) -> None:
     first = secrets.token_hex(6)
     with time_machine.travel(BEGIN, tick=False):
         for _ in range(3):
@@ -75,7 +75,7 @@ def test_parts_of_an_owner_are_not_joined_ambiguously(buckets: Buckets) -> None:
         assert buckets.take(THREE, (f"{first}a", "b"), 1)
 
 
-def test_concurrent_requests_in_several_processes_get_no_more_than_the_size(owner: tuple[str, ...]) -> None:
+def test_concurrent_requests_in_several_processes_cannot_exceed_the_size_of_the_bucket(owner: tuple[str, ...]) -> None:
     parties = [Buckets(project.REDIS_URL, prefix=project.REDIS_PREFIX) for _ in range(4)]
     taken: list[bool] = []
 
@@ -90,7 +90,7 @@ def test_concurrent_requests_in_several_processes_get_no_more_than_the_size(owne
     assert sum(taken) == 3
 
 
-def test_a_server_that_never_answers_costs_one_timeout(owner: tuple[str, ...], settings: Any) -> None:
+def test_a_redis_server_that_never_answers_costs_one_timeout(owner: tuple[str, ...], settings: Any) -> None:
     settings.REDIS_TIMEOUT_SECONDS = 0.2
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Addresses over their debt: one request at a time, in the fast threads and in the threads for hashing."""
+"""Addresses over their limit ("indebted"): one request at a time, in the fast threads and in the hashing threads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def status_of(application: Application, tenant: Tenant) -> int:
 
 @pytest.fixture
 def _debt() -> Iterator[None]:
-    """Put the address over its debt, in a minute that has just begun."""
+    """Put the address over its limit, in a minute that has just begun."""
     with time_machine.travel(datetime(2031, 5, 1, 12, 0, tzinfo=UTC)):
         for _ in range(debt_figure().burst):
             note_refusal(keys_of(ADDRESS))
@@ -71,7 +71,7 @@ def _debt() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_debt")
-async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_delay_no_token_request(tenant: Tenant) -> None:
+async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_do_not_delay_token_requests(tenant: Tenant) -> None:
     work = Hash()
     slow = hot_endpoint(work, name="probe", methods=("POST",))
     fast = hot_endpoint(lambda _call: Answer(200, b""), name="probe", methods=("POST",))
@@ -79,7 +79,7 @@ async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_delay_no_tok
         try:
             logins = [tasks.create_task(status_of(slow, tenant)) for _ in range(3)]
             await asyncio.to_thread(work.has_begun.wait, _SECONDS)
-            # The first stage of the other logins runs before these requests, so their hashes would already have begun.
+            # The first stage of the other logins runs before these requests, so without the limit their hashes would run.
             assert [await status_of(fast, tenant) for _ in range(5)] == [200] * 5
         finally:
             work.gate.set()

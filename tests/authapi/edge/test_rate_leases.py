@@ -1,4 +1,4 @@
-"""Leases of places in a rate window: fewer requests to Redis, and never more requests than the limit."""
+"""Leases of shares of a rate window. They need fewer requests to Redis, and never allow more requests than the limit."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def hit(leases: RateLeases, redis: Redis, *, window: int = 1, limit: int = LIMIT
     return held if held is not None else leases.taken("one", window, limit, redis.take)
 
 
-def test_one_process_counts_without_a_gap_and_rarely_asks_redis() -> None:
+def test_one_process_counts_without_a_gap_and_rarely_queries_redis() -> None:
     leases, redis = RateLeases(), Redis()
     assert [hit(leases, redis) for _ in range(LIMIT)] == list(range(1, LIMIT + 1))
     assert redis.questions < LIMIT / 2
 
 
-def test_processes_together_allow_no_more_than_the_limit_and_waste_few_places() -> None:
+def test_processes_together_stay_within_the_limit_and_waste_few_leased_requests() -> None:
     redis, processes = Redis(), [RateLeases() for _ in range(4)]
     places = [hit(processes[number % 4], redis) for number in range(2 * LIMIT)]
     allowed = [place for place in places if place <= LIMIT]
@@ -43,7 +43,7 @@ def test_processes_together_allow_no_more_than_the_limit_and_waste_few_places() 
     assert LIMIT * 0.9 <= len(allowed) <= LIMIT
 
 
-def test_a_full_window_is_refused_without_asking_redis() -> None:
+def test_a_full_window_is_refused_without_a_query_to_redis() -> None:
     leases, redis = RateLeases(), Redis()
     for _ in range(LIMIT + 1):
         hit(leases, redis)
@@ -58,7 +58,7 @@ def test_a_small_limit_is_counted_one_request_at_a_time() -> None:
     assert redis.questions == 6
 
 
-def test_leased_places_expire_with_their_window() -> None:
+def test_leased_requests_expire_with_their_window() -> None:
     leases, redis = RateLeases(), Redis()
     for _ in range(5):
         hit(leases, redis)
@@ -66,7 +66,7 @@ def test_leased_places_expire_with_their_window() -> None:
     assert hit(leases, redis, window=2) == before + 1
 
 
-def test_two_threads_never_get_the_same_place() -> None:
+def test_two_threads_never_get_the_same_number() -> None:
     leases, redis, found = RateLeases(), Redis(), []
     start = threading.Barrier(8)
 

@@ -1,4 +1,4 @@
-"""The limiter: shared through Redis, and working without it."""
+"""The rate limiter, which processes share through Redis and which also works without Redis."""
 
 from __future__ import annotations
 
@@ -87,20 +87,20 @@ def test_two_processes_count_together(tenant_id: str) -> None:
     assert first.read(tenant_id) == 2
 
 
-def test_a_switched_off_limiter_still_sends_its_headers(tenant_id: str, settings: Any) -> None:
+def test_a_disabled_limiter_still_sends_its_headers(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMITS_ENABLED, settings.RATE_LIMIT_BURST = False, 2
     rates = [hit(tenant_id, "token") for _ in range(4)]
     assert not any(rate.is_exceeded for rate in rates)
     assert rates[-1].headers.keys() == {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 
-def test_counters_of_the_process_replace_an_unavailable_redis(tenant_id: str, dead_redis: str) -> None:
+def test_counters_in_the_process_replace_an_unavailable_redis(tenant_id: str, dead_redis: str) -> None:
     counters = Counters(dead_redis, prefix="test")
     assert [counters.increase(tenant_id, seconds=60) for _ in range(3)] == [1, 2, 3]
     assert counters.is_open
 
 
-def test_a_hung_redis_costs_one_timeout_and_then_no_delay(tenant_id: str, hung_redis: str, settings: Any) -> None:
+def test_a_hanging_redis_delays_requests_by_one_timeout_only(tenant_id: str, hung_redis: str, settings: Any) -> None:
     settings.REDIS_TIMEOUT_SECONDS = 0.2
     counters = Counters(hung_redis, prefix="test")
     started = time.monotonic()
@@ -108,7 +108,7 @@ def test_a_hung_redis_costs_one_timeout_and_then_no_delay(tenant_id: str, hung_r
     assert time.monotonic() - started < 1.0
 
 
-def test_the_guard_asks_redis_again_after_five_seconds_and_closes_when_redis_answers(tenant_id: str, dead_redis: str) -> None:
+def test_the_limiter_queries_redis_again_after_five_seconds_and_uses_it_when_it_answers(tenant_id: str, dead_redis: str) -> None:
     now = [100.0]
     counters = Counters(dead_redis, prefix="test", clock=lambda: now[0])
     counters.increase(tenant_id, seconds=60)

@@ -1,4 +1,4 @@
-"""Memory of unfinished bodies: limited per process and per address. A full process drops a body of the address that holds most."""
+"""Memory of unfinished bodies is limited per process and per address. A full process drops a body of the address with the most bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def read(bodies: UnreadBodies, sender: Sender, keys: tuple[AddressKey, ...
 
 
 async def parked(bodies: UnreadBodies, size: int, keys: tuple[AddressKey, ...]) -> asyncio.Task[bytes]:
-    """Start a body that stops in the middle; return when its bytes are counted."""
+    """Start a body that stops in the middle. Returns after its bytes are counted."""
     before = bodies.size
     task = asyncio.ensure_future(read(bodies, Sender(b"x" * size), keys))
     await until(lambda: bodies.size == before + size or task.done())
@@ -71,7 +71,7 @@ async def test_an_address_cannot_hold_more_than_its_own_share() -> None:
     await given_up(*first)
 
 
-async def test_a_small_request_finds_room_behind_an_address_that_parks_bodies() -> None:
+async def test_a_small_request_is_accepted_while_another_address_holds_large_bodies() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     large, small = await parked(bodies, 70, ATTACKER), await parked(bodies, 30, ATTACKER)
     assert await read(bodies, Sender(b"y" * 10, is_whole=True), ATTACKER) == b"y" * 10
@@ -81,7 +81,7 @@ async def test_a_small_request_finds_room_behind_an_address_that_parks_bodies() 
     await given_up(small)
 
 
-async def test_a_full_process_drops_a_body_of_the_address_that_holds_most() -> None:
+async def test_a_full_process_drops_a_body_of_the_address_that_holds_the_most_bytes() -> None:
     bodies = UnreadBodies(most=100, most_per_address=90)
     attacks = [await parked(bodies, 40, ATTACKER) for _ in range(2)]
     other = await parked(bodies, 15, CUSTOMER)
@@ -100,7 +100,7 @@ async def test_bodies_of_unknown_addresses_do_not_share_a_limit() -> None:
     await given_up(*tasks)
 
 
-async def test_an_ipv6_site_can_park_sixteen_times_as_much_as_a_customer() -> None:
+async def test_an_ipv6_site_can_hold_sixteen_times_as_many_bytes_as_a_customer() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     tasks = [await parked(bodies, 100, keys_of(f"2001:db8:1:{number:x}::1")) for number in range(16)]
     with pytest.raises(NoRoom):
@@ -109,7 +109,7 @@ async def test_an_ipv6_site_can_park_sixteen_times_as_much_as_a_customer() -> No
     await given_up(*tasks)
 
 
-async def test_an_overdue_body_is_dropped_before_its_reader_wakes() -> None:
+async def test_an_overdue_body_is_dropped_before_its_reader_continues() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     loop, sizes, sent = asyncio.get_running_loop(), list[int](), [b"x" * 90]
 
@@ -120,7 +120,7 @@ async def test_an_overdue_body_is_dropped_before_its_reader_wakes() -> None:
 
     async def receive() -> MutableMapping[str, Any]:
         if not sent:
-            # The timeout is already due: it fires before this callback, and the reader wakes after the callback.
+            # The timeout is already due, so its callback runs before this callback, and the reader continues after it.
             loop.call_soon(make_room)
             await loop.create_future()
         return {"type": "http.request", "body": sent.pop(), "more_body": True}
@@ -143,14 +143,14 @@ async def test_a_complete_body_stays_counted_while_its_request_is_answered() -> 
     ("sender", "error"),
     [(lambda: Sender(b"x" * 600, b"x" * 600), BodyTooLarge), (lambda: Sender(b"x"), BodyTooSlow)],
 )
-async def test_a_refused_body_leaves_no_bytes_counted(sender: Callable[[], Sender], error: type[Exception]) -> None:
+async def test_no_bytes_of_a_refused_body_stay_counted(sender: Callable[[], Sender], error: type[Exception]) -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=10_000)
     with pytest.raises(error):
         await read(bodies, sender(), ATTACKER, seconds=0.0 if error is BodyTooSlow else 30.0)
     assert bodies.size == 0
 
 
-async def test_a_client_that_disconnects_frees_its_bytes() -> None:
+async def test_the_bytes_of_a_client_that_disconnects_are_freed() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     sender = Sender(b"x" * 80)
     sender.leave()
@@ -159,7 +159,7 @@ async def test_a_client_that_disconnects_frees_its_bytes() -> None:
     assert bodies.size == 0
 
 
-async def test_a_body_in_pieces_of_one_byte_counts_by_its_size_in_memory() -> None:
+async def test_a_body_in_chunks_of_one_byte_is_counted_by_its_size_in_memory() -> None:
     bodies = UnreadBodies(most=1000, most_per_address=1000)
     sender = Sender(*[b"x"] * 500, is_whole=True)
     assert await read(bodies, sender, CUSTOMER) == b"x" * 500

@@ -1,4 +1,4 @@
-"""Users with passkeys: how tests switch passkeys on, and the answers of software authenticators."""
+"""Users with passkeys: functions that switch passkeys on, and software authenticators that answer challenges."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def give_passkey(user: User, host: str, key: Authenticator | None = None) -> tup
 
 
 def pages_with_passkeys(visit: Login) -> list[Page]:
-    """Return the passkey pages in their states: the login before and after a refused passkey, and the offer before and after a refusal."""
+    """Return the passkey pages: the login before and after a refused passkey, and the offer of a passkey before and after a refused one."""
     set_passkeys(visit.tenant, visit.connection, offers_passkeys=True)
     asking = visit.browser.follow(visit.ask())
     refused = visit.browser.submit(asking, credential="{}")

@@ -42,7 +42,7 @@ __all__ = ["walk"]
 ASKS = "Confirm that it is you"
 
 
-def test_a_wrong_empty_or_foreign_code_is_refused_and_the_right_one_is_accepted_once(walk: Walk) -> None:
+def test_a_wrong_empty_or_foreign_code_is_refused_and_the_right_code_is_accepted_once(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     foreign, _ = give_app(person(walk.at.connection, email="eve@example.test"))
@@ -61,12 +61,12 @@ def test_a_wrong_empty_or_foreign_code_is_refused_and_the_right_one_is_accepted_
     assert "code" in answer.answer
     [session] = Session.objects.of(walk.at.tenant.pk)
     assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp"]
-    # The same code in another browser that also knows the password.
+    # Another browser that also knows the password sends the same code.
     other = another(walk)
     assert other.browser.submit(other.to_second(), code=code).status == 400
 
 
-def test_of_two_simultaneous_answers_with_one_code_one_is_accepted(walk: Walk) -> None:
+def test_only_one_of_two_simultaneous_answers_with_one_code_is_accepted(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     walks = [walk, another(walk)]
@@ -86,7 +86,7 @@ def test_of_two_simultaneous_answers_with_one_code_one_is_accepted(walk: Walk) -
     assert sorted(found) == [303, 400]
 
 
-def test_guesses_are_limited_over_all_addresses_and_the_owners_own_browser_stays_usable(walk: Walk) -> None:
+def test_guesses_are_limited_over_all_addresses_and_the_known_browser_of_the_user_still_works(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     assert "code" in walk.browser.submit(walk.to_second(), code=app_code(secret)).answer
@@ -94,14 +94,14 @@ def test_guesses_are_limited_over_all_addresses_and_the_owners_own_browser_stays
     for place in range(11):
         thief = another(walk, address=f"198.51.100.{place}")
         page = thief.to_second()
-        # A half-proven login does not make the browser a known one.
+        # A half-proven login does not make the browser a known browser.
         assert "known" not in thief.browser.cookies
         statuses.append(thief.browser.submit(page, code=wrong(app_code(secret))).status)
     assert statuses == [400] * 10 + [429]
     assert "code" in walk.browser.submit(walk.to_second(prompt="login"), code=app_code(secret, steps=1)).answer
 
 
-def test_no_page_and_no_other_request_bypasses_a_required_second_factor(walk: Walk) -> None:
+def test_no_page_and_no_request_bypasses_a_required_second_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -128,7 +128,7 @@ def test_no_page_and_no_other_request_bypasses_a_required_second_factor(walk: Wa
     assert "code" in walk.again().answer
 
 
-def test_an_ended_blocked_or_replaced_session_leads_back_to_the_login(walk: Walk) -> None:
+def test_an_ended_blocked_or_replaced_session_redirects_to_the_login(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -137,7 +137,7 @@ def test_an_ended_blocked_or_replaced_session_leads_back_to_the_login(walk: Walk
     page = walk.to_second()
     other = person(walk.at.connection, email="eve@example.test")
     other_secret, _ = give_app(other)
-    # Another user logs in, in another tab of this browser. The form of the first user proves nothing for the second.
+    # Another user logs in, in another tab of this browser. The form of the first user then proves no factor of the second user.
     walk.followed(walk.at.log_in(walk.at.ask(prompt="login"), identifier="eve@example.test"))
     answer = walk.browser.submit(page, code=app_code(other_secret))
     assert (answer.status, ASKS in answer.text) == (200, True)
@@ -147,7 +147,7 @@ def test_an_ended_blocked_or_replaced_session_leads_back_to_the_login(walk: Walk
     assert not Session.objects.of(walk.at.tenant.pk).filter(user=walk.at.user).exists()
 
 
-def test_a_cookie_that_was_planted_before_the_second_step_is_useless_after_it(walk: Walk) -> None:
+def test_a_cookie_planted_before_the_second_step_is_useless_after_it(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -159,7 +159,7 @@ def test_a_cookie_that_was_planted_before_the_second_step_is_useless_after_it(wa
     assert "code" in walk.again().answer
 
 
-def test_the_policy_of_an_organization_that_is_chosen_after_the_login_applies(walk: Walk) -> None:
+def test_the_policy_of_an_organization_chosen_after_the_login_applies(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     at = walk.at
     organization = create_organization(tenant_id=at.tenant.pk, name="acme")
@@ -180,7 +180,7 @@ def sent_page(walk: Walk, kind: str = "phone", address: str = NUMBER) -> Page:
     return walk.to_second()
 
 
-def test_reloading_the_page_sends_no_second_code_and_another_one_can_be_sent_after_a_pause(walk: Walk) -> None:
+def test_reloading_the_page_sends_no_second_code_and_a_new_code_can_be_requested_after_a_pause(walk: Walk) -> None:
     page = sent_page(walk)
     state = page.fields()["state"]
     for _ in range(3):
@@ -244,7 +244,7 @@ def test_too_many_messages_are_refused_with_their_limit(walk: Walk) -> None:
     assert len(messages_of(walk.at.tenant)) == 10
 
 
-def test_a_login_by_mailed_code_does_not_ask_for_a_code_to_the_same_mailbox_again(walk: Walk) -> None:
+def test_a_login_by_mailed_code_requires_no_second_code_to_the_same_mailbox(walk: Walk) -> None:
     page = sent_page(walk, kind="email", address="ada@example.test")
     assert "a…@example.test" in page.text
     assert "code" in walk.browser.submit(page, code=sent_code(walk.at.tenant)).answer
@@ -252,7 +252,7 @@ def test_a_login_by_mailed_code_does_not_ask_for_a_code_to_the_same_mailbox_agai
     assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp", "email"]
 
 
-def test_a_signature_of_a_key_is_accepted_once_for_this_login_and_domain(walk: Walk) -> None:
+def test_a_signature_of_a_key_is_accepted_once_for_its_own_login_and_domain(walk: Walk) -> None:
     set_factors(walk.at.tenant, "webauthn-roaming")
     key = give_key(walk.at.user, walk.browser.host)
     page = walk.to_second()
@@ -269,7 +269,7 @@ def test_a_signature_of_a_key_is_accepted_once_for_this_login_and_domain(walk: W
     assert walk.browser.submit(walk.again(), credential=key.signed(walk.options(walk.again()))).status == 400
 
 
-def test_the_recovery_code_is_accepted_once_and_the_new_one_is_shown_until_the_user_has_saved_it(walk: Walk) -> None:
+def test_the_recovery_code_is_accepted_once_and_the_new_code_is_shown_until_the_user_confirms_it(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     page = walk.to_second()
@@ -312,7 +312,7 @@ def test_a_new_recovery_code_is_not_shown_to_another_user_of_the_same_login(walk
     assert "Save your recovery code" not in walk.browser.get("/u/mfa/recovery-code", {"state": state}).text
 
 
-def test_of_two_simultaneous_uses_of_a_recovery_code_one_succeeds(walk: Walk) -> None:
+def test_only_one_of_two_simultaneous_uses_of_a_recovery_code_succeeds(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     walks = [walk, another(walk)]
@@ -343,7 +343,7 @@ def test_forms_of_another_browser_and_forged_forms_are_refused(walk: Walk) -> No
     assert walk.browser.post("/u/mfa", sent, Origin="https://evil.example").status == 400
 
 
-def test_the_last_used_method_comes_first_and_otherwise_the_strongest(walk: Walk) -> None:
+def test_the_last_used_method_comes_first_or_else_the_strongest_method(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms", "otp", "webauthn-roaming")
     give_key(walk.at.user, "another-host.example.test")
     give_app(walk.at.user)

@@ -1,4 +1,4 @@
-"""`/u/mfa-enroll`: which users can set up a factor during a login, and which setup is accepted."""
+"""`/u/mfa-enroll`: which users can set up a factor during a login, and which setups are accepted."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_setting_up_an_app_completes_this_login_and_shows_a_recovery_code(walk: 
     assert walk.browser.submit(page, code=code).status == 400
 
 
-def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_in_progress(walk: Walk) -> None:
+def test_another_login_of_the_user_cannot_see_or_confirm_a_setup_in_progress(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", "email", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     secret, thief = secret_on(page), another(walk)
@@ -82,8 +82,8 @@ def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_in_progress
     posted = thief.give(theirs, code=app_code(secret))
     assert "Protect your account" in posted.text
     assert secret_on(thief.give(theirs, kind="totp")) != secret
-    # The setup of the second login has replaced the setup of the first. The first user has to start again and cannot confirm the other
-    # setup.
+    # The setup of the second login has replaced the setup of the first login, which has to start again and cannot confirm
+    # the new setup.
     ended = walk.browser.submit(page, code=app_code(secret))
     assert (ended.status, "The setup has ended. Begin again." in ended.text) == (409, True)
     mailed = walk.give(walk.again(), kind="email")
@@ -94,7 +94,7 @@ def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_in_progress
     assert mailed.status == 200
 
 
-def test_of_two_logins_that_set_up_a_factor_one_succeeds_and_the_other_must_prove_that_factor(walk: Walk) -> None:
+def test_only_one_of_two_logins_sets_up_a_factor_and_the_other_login_must_prove_that_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     mine, thief = walk.give(walk.to_second(), kind="totp"), another(walk)
     theirs = thief.give(thief.give(thief.to_second(), kind="phone"), phone_number=NUMBER)
@@ -105,7 +105,7 @@ def test_of_two_logins_that_set_up_a_factor_one_succeeds_and_the_other_must_prov
     assert devices_of(walk.at.user) == ["totp"]
 
 
-def test_a_setup_fails_when_another_factor_is_enrolled_at_the_same_moment(walk: Walk) -> None:
+def test_a_setup_fails_when_another_factor_is_enrolled_at_the_same_time(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     code, found = app_code(secret_on(page)), []
@@ -126,13 +126,13 @@ def test_a_setup_fails_when_another_factor_is_enrolled_at_the_same_moment(walk: 
 
 def waits_for_lock() -> bool:
     with connection.cursor() as cursor:
-        # Without this, a transaction keeps the statistics that it read first.
+        # Without this statement, the transaction keeps the statistics that it read first.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])
 
 
-def test_a_user_with_a_factor_or_with_half_a_first_proof_cannot_set_one_up(walk: Walk) -> None:
+def test_a_user_with_a_factor_or_without_a_complete_first_proof_cannot_set_up_a_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     nothing = walk.followed(walk.at.ask())
     state = nothing.fields()["state"]
@@ -154,7 +154,7 @@ def test_an_older_session_must_log_in_again_before_it_sets_up_a_factor(walk: Wal
         assert "Protect your account" in walk.followed(walk.at.log_in(page)).text
 
 
-def test_a_session_that_a_new_password_has_ended_cannot_set_up_a_factor(walk: Walk) -> None:
+def test_a_session_ended_by_a_new_password_cannot_set_up_a_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     update_user(tenant_id=walk.at.tenant.pk, user_id=walk.at.user.user_id, changes={"password": "Another-Horse-8-Battery"})
@@ -185,7 +185,7 @@ def test_a_phone_is_set_up_by_a_code_and_premium_numbers_are_refused(walk: Walk)
     assert EnrolledFactor.objects.of(walk.at.tenant.pk).get(kind="phone").address == NUMBER
 
 
-def test_codes_by_mail_go_only_to_the_address_of_the_profile(walk: Walk) -> None:
+def test_mailed_codes_are_sent_only_to_the_address_of_the_profile(walk: Walk) -> None:
     set_factors(walk.at.tenant, "email", policy="always")
     page = walk.give(walk.to_second(), kind="email", address="eve@example.test", phone_number="eve@example.test")
     assert "ada@example.test" in page.text
@@ -210,7 +210,7 @@ def test_a_key_is_set_up_for_this_domain_and_accepted_at_the_next_login(walk: Wa
     assert "code" in walk.browser.submit(page, credential=key.signed(walk.options(page))).answer
 
 
-def test_the_page_offers_no_kind_that_cannot_be_sent(walk: Walk) -> None:
+def test_the_page_offers_no_kind_of_factor_whose_codes_cannot_be_sent(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms", "otp", policy="always")
     with override_settings(SMS_SENDER={}):
         page = walk.to_second()
@@ -221,7 +221,7 @@ def test_the_page_offers_no_kind_that_cannot_be_sent(walk: Walk) -> None:
         assert (nothing.status, "No method can be set up right now." in nothing.text) == (503, True)
 
 
-def test_a_policy_for_new_browsers_remembers_each_browser_separately(walk: Walk) -> None:
+def test_a_policy_for_new_browsers_applies_to_each_browser_separately(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", policy="new-device")
     page = walk.give(walk.to_second(), kind="totp")
     secret = secret_on(page)

@@ -133,7 +133,7 @@ def test_the_code_of_an_app_gets_the_scopes_of_the_first_request_and_is_accepted
     assert shop.ask(OtpGrant.name, mfa_token=second, otp=code(secret, steps=1)).status == 200
 
 
-def test_a_token_of_a_waiting_login_belongs_to_its_client_and_expires(shop: Shop) -> None:
+def test_an_mfa_token_is_accepted_only_from_its_client_and_expires(shop: Shop) -> None:
     secret, token = shop.enroll_app(), shop.waiting()
     other = web_client(shop.tenant, grant_types=GRANTS)
     stolen = {"grant_type": OtpGrant.name, "client_id": other.client_id, "client_secret": other.secret, "mfa_token": token}
@@ -148,7 +148,7 @@ def test_a_token_of_a_waiting_login_belongs_to_its_client_and_expires(shop: Shop
     assert token not in str(list(rows.values()))
 
 
-def test_a_login_that_is_bound_to_a_key_continues_only_with_that_key(shop: Shop) -> None:
+def test_a_login_bound_to_a_key_continues_only_with_that_key(shop: Shop) -> None:
     secret, owner, thief = shop.enroll_app(), Prover(), Prover()
     address = f"{host_of(shop.tenant).issuer}oauth/token"
 
@@ -179,7 +179,7 @@ def test_guesses_are_limited_for_a_user_over_all_logins_and_addresses(shop: Shop
     ]
     assert [answer.status for answer in answers] == [403] * 10 + [429]
     assert answers[-1].json()["error"] == "too_many_attempts"
-    # The right code has to wait, too.
+    # The right code is refused as well.
     assert shop.ask(OtpGrant.name, mfa_token=tokens[0], otp=code(secret)).status == 429
 
 
@@ -199,7 +199,7 @@ def test_the_recovery_code_is_accepted_once_and_returns_the_next_one(shop: Shop)
     assert shop.ask(RecoveryCodeGrant.name, mfa_token=shop.waiting(), recovery_code=used.json()["recovery_code"]).status == 200
 
 
-def test_a_password_alone_cannot_enroll_a_second_factor_beside_an_existing_one(shop: Shop) -> None:
+def test_a_password_alone_cannot_enroll_a_further_factor(shop: Shop) -> None:
     before = shop.waiting()
     shop.enroll_app()
     for token in (before, shop.waiting()):
@@ -207,7 +207,7 @@ def test_a_password_alone_cannot_enroll_a_second_factor_beside_an_existing_one(s
     assert EnrolledFactor.objects.of(shop.tenant.pk).filter(is_confirmed=False).count() == 0
 
 
-def test_only_the_login_that_began_an_enrollment_confirms_it(shop: Shop) -> None:
+def test_only_the_login_that_began_an_enrollment_can_confirm_it(shop: Shop) -> None:
     attacker, owner = shop.waiting(), shop.waiting()
     theirs = shop.call("POST", "/mfa/associate", attacker, {"authenticator_types": ["otp"]}).json()
     own = shop.call("POST", "/mfa/associate", owner, {"authenticator_types": ["otp"]}).json()
@@ -241,7 +241,7 @@ def test_factors_are_listed_without_secrets_and_removed_only_after_a_proof_of_th
 
 
 def secret_of(shop: Shop, secret: str) -> str:
-    """Let the code of the current step be accepted again, so that the test does not wait half a minute."""
+    """Make the code of the current step acceptable again, so that the test does not wait half a minute."""
     EnrolledFactor.objects.of(shop.tenant.pk).filter(user=shop.alice, kind="totp").update(last_step=0)
     return secret
 
@@ -262,7 +262,7 @@ def test_a_challenge_names_the_type_of_factor_and_reports_a_missing_factor(shop:
     assert shop.challenge(token, authenticator_id="totp|dev_other").json()["error"] == "association_required"
 
 
-def test_of_two_simultaneous_codes_one_gets_tokens(shop: Shop) -> None:
+def test_only_one_of_two_simultaneous_codes_gets_tokens(shop: Shop) -> None:
     secret, token = shop.enroll_app(), shop.waiting()
 
     def redeem(otp: str) -> int:

@@ -1,4 +1,4 @@
-"""Users are told by mail about changed factors, once for each change, unless the tenant has switched these mails off."""
+"""Users get one mail about each changed factor, unless the tenant has switched these mails off."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_user_gets_one_mail_about_each_change(login: Login) -> None:
     assert "was removed from your account" in str(removed.body)
 
 
-def test_a_change_succeeds_where_no_mail_can_be_sent(login: Login) -> None:
+def test_a_change_succeeds_when_no_mail_can_be_sent(login: Login) -> None:
     user = login.user
     with override_settings(MAIL_IS_CONFIGURED=False):
         give_app(user)

@@ -100,7 +100,7 @@ def test_a_challenge_names_no_key_and_its_answer_is_accepted_for_one_login(shop:
     _, claims = decoded(tokens["id_token"])
     assert (claims["sub"], set(claims["amr"])) == (shop.alice.user_id, {"pop", "user", "mfa"})
     assert told(shop.give(begun, answer)) == UNKNOWN
-    # The same answer with the session of another challenge.
+    # The same answer is sent with the session of another challenge.
     assert told(shop.give(shop.begun(), answer)) == WRONG
     assert SignIn.objects.of(shop.tenant.pk).filter(type="s").count() == 1
 
@@ -118,7 +118,7 @@ def test_a_session_is_valid_for_its_client_and_realm_and_for_five_minutes(shop: 
     odds: tuple[Any, ...] = (None, "text", [], 1)
     for odd in odds:
         assert shop.give(begun, {}, authn_response=odd).status == 400
-    # None of these refusals has used up the session; it ends by expiry.
+    # These refusals have not used up the session. The session ends when it expires.
     row = PasskeyCeremony.objects.of(shop.tenant.pk).get()
     assert row.expires_at - row.created_at <= LIFE
     PasskeyCeremony.objects.of(shop.tenant.pk).update(expires_at=row.created_at)
@@ -133,13 +133,13 @@ def test_only_a_valid_answer_to_this_challenge_gets_a_token(shop: Shop) -> None:
     key.origin, key.verifies = f"http://{shop.host}", False
     assert told(shop.use(key)) == WRONG
     key.verifies = True
-    # A login is not accepted for a started sign-up, and a sign-up is not accepted for a started login.
+    # An answer to a login challenge does not complete a sign-up, and an answer to a sign-up challenge does not complete a login.
     begun = shop.begun("/passkey/register", user_profile=NEW)
     assert told(shop.give(begun, key.signed(begun["authn_params_public_key"]))) == WRONG
     login = shop.begun()
     made = authenticator(shop.host).made({**login["authn_params_public_key"], "user": {"id": "eA"}})
     assert told(shop.give(login, made)) == WRONG
-    # A registration with a different challenge.
+    # A registration for a different challenge.
     begun = shop.begun("/passkey/register", user_profile=NEW)
     challenge = login["authn_params_public_key"]["challenge"]
     foreign = authenticator(shop.host).made({**begun["authn_params_public_key"], "challenge": challenge})
@@ -154,7 +154,7 @@ def test_only_a_valid_answer_to_this_challenge_gets_a_token(shop: Shop) -> None:
     assert shop.use(key).json()["error_description"] == "user is blocked"
 
 
-def test_a_sign_up_creates_the_user_together_with_the_passkey_and_reveals_nothing_before(shop: Shop) -> None:
+def test_a_sign_up_creates_the_user_with_the_passkey_and_reveals_nothing_before(shop: Shop) -> None:
     taken = shop.begun("/passkey/register", user_profile={"email": "alice@example.test"})
     begun = shop.begun("/passkey/register", user_profile=NEW, realm="people")
     free = begun["authn_params_public_key"]
@@ -167,7 +167,7 @@ def test_a_sign_up_creates_the_user_together_with_the_passkey_and_reveals_nothin
     assert (user.name, getattr(user, "password_credential", None)) == ("Nova", None)
     assert EnrolledFactor.objects.of(shop.tenant.pk).get(user=user).kind == "passkey"
     assert shop.use(key).status == 200
-    # A taken name and a key of an existing user are refused with the same answer after the passkey exists, and nothing is stored.
+    # A taken name and a key of an existing user get the same refusal, which comes after the passkey was created. Nothing is stored.
     another = shop.begun("/passkey/register", user_profile={"email": "b@example.test"})
     for begun, made in ((taken, authenticator(shop.host)), (another, key)):
         answer = shop.give(begun, made.made(begun["authn_params_public_key"]))
@@ -175,7 +175,7 @@ def test_a_sign_up_creates_the_user_together_with_the_passkey_and_reveals_nothin
     assert User.objects.of(shop.tenant.pk).count() == 2
 
 
-def test_an_invalid_profile_and_a_closed_connection_create_no_passkey(shop: Shop) -> None:
+def test_no_passkey_is_created_for_an_invalid_profile_or_a_closed_connection(shop: Shop) -> None:
     for profile in (None, "text", {}, {"email": "no address"}, {**NEW, "username": "nova"}, {**NEW, "user_metadata": {"a": 1}}):
         assert shop.ask("/passkey/register", user_profile=profile).status == 400, profile
     set_passkeys(shop.tenant, shop.people, options={"disable_signup": True})
@@ -206,7 +206,7 @@ def test_requests_of_a_public_application_are_limited(shop: Shop) -> None:
     assert statuses == {200, 429}
 
 
-def test_an_android_app_is_accepted_when_the_client_names_its_signing_key(shop: Shop) -> None:
+def test_an_android_app_is_accepted_if_its_client_names_the_signing_key(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     key.origin = "android:apk-key-hash:q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s"
     assert told(shop.use(key)) == WRONG

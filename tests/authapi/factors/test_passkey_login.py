@@ -99,7 +99,7 @@ def test_a_passkey_logs_in_once_without_a_name_and_counts_as_two_factors(walk: W
     assert "code" in answer.answer
     [session] = Session.objects.of(tenant.pk)
     assert [method["name"] for method in session.methods] == ["pop", "user", "mfa"]
-    # The same answer again: in the same login after its challenge was replaced, and in another login.
+    # The same answer is sent again: in the same login after its challenge was replaced, and in another login.
     for again in (walk, another(walk)):
         assert again.browser.submit(page if again is walk else login_page(again), credential=credential).status == 400
     assert sessions(walk) == 1
@@ -197,9 +197,9 @@ def test_a_user_creates_a_passkey_after_a_login_and_gets_no_further_offer(walk: 
     assert "code" in to_offer(fresh, prompt="login").answer
 
 
-def test_the_offer_is_left_out_where_it_is_not_wanted(walk: Walk) -> None:
+def test_a_passkey_is_not_offered_to_unsupported_browsers_or_when_offers_are_switched_off(walk: Walk) -> None:
     with_offer(walk)
-    # The browser does not report support for passkeys; then, a login without pages.
+    # The first browser does not report support for passkeys. The second login has no pages.
     assert "code" in walk.followed(walk.at.log_in(walk.at.ask())).answer
     assert "code" in walk.at.ask(prompt="none").answer
     assert "code" in walk.browser.submit(to_offer(walk, prompt="login"), answer="later").answer
@@ -207,12 +207,12 @@ def test_the_offer_is_left_out_where_it_is_not_wanted(walk: Walk) -> None:
     assert "code" in walk.browser.submit(to_offer(walk, prompt="login"), answer="never").answer
     assert "no_passkey" in walk.browser.cookies
     assert "code" in to_offer(walk, prompt="login").answer
-    # Another browser gets the offer, unless the tenant or the connection has switched offers off.
+    # A new browser gets the offer, unless the tenant or the connection has switched offers off.
     with_offer(walk, options={"passkey_options": {"progressive_enrollment_enabled": False}})
     assert "code" in to_offer(another(walk)).answer
 
 
-def test_the_offer_comes_only_after_the_second_factor(walk: Walk) -> None:
+def test_a_passkey_is_offered_only_after_the_second_factor(walk: Walk) -> None:
     set_client(walk.at, settings={})
     with_offer(walk, factors=["otp"], policy="always")
     page = to_offer(walk)

@@ -1,4 +1,4 @@
-"""Requests by OpenID Connect, SAML and WS-Federation for a second factor reach one policy, and answers name the methods that were used."""
+"""Requests for a second factor by OpenID Connect, SAML and WS-Federation follow one policy. Answers name the methods that were used."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ MFA = SECOND_FACTORS[0]
 ASKS, SETS_UP = "Confirm that it is you", "Protect your account"
 
 
-def test_a_requested_context_is_proven_and_named_in_acr_and_amr(login: Asking) -> None:
+def test_a_requested_context_is_proven_and_returned_in_acr_and_amr(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     walk = Walk(login)
-    # Only the request of a client requires a factor of a user who has none.
+    # Only the request of a client requires a factor from a user who has no factor.
     assert "code" in walk.to_second().answer
     essential = json.dumps({"id_token": {"acr": {"essential": True, "values": [MFA]}}})
     assert SETS_UP in walk.again(acr_values=MFA).text
@@ -48,7 +48,7 @@ def test_a_requested_context_is_proven_and_named_in_acr_and_amr(login: Asking) -
     assert ASKS in page.text
     claims = login.id_token(walk.browser.submit(page, code=app_code(secret)))
     assert (claims["acr"], sorted(claims["amr"])) == (MFA, ["mfa", "otp", "pwd"])
-    # Single sign-on: one proof counts for every client, without a page.
+    # Single sign-on: one proof is valid for every client, without a page.
     set_client(login, settings={"second_factor_policy": "always"})
     assert "code" in login.ask(prompt="none", claims=essential).answer
 
@@ -134,7 +134,7 @@ def test_a_stolen_password_cannot_link_an_account_that_has_a_second_factor(old: 
     done = log_in_to_link(browser, agree(browser, begin(old, browser, token_of(old))), BOB)
     assert told(done) == ("login_required", "Multifactor authentication required")
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
-    # A half-proven session cannot agree to a link in the name of its user either.
+    # A half-proven session cannot confirm an account link for its user.
     token = token_of(old)
     give_app(old.user)
     page = begin(old, browser, token)

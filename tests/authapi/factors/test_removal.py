@@ -1,4 +1,4 @@
-"""What happens to challenges, sessions and remembered browsers when a factor is removed."""
+"""Effects of a removed factor on challenges, sessions and remembered browsers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def ada(tenant: Tenant) -> User:
     return UserFactory.create(tenant_id=tenant.pk, email="ada@example.test")
 
 
-def test_a_code_is_refused_when_its_factor_was_removed_at_the_same_time(ada: User) -> None:
+def test_a_code_is_refused_if_its_factor_was_removed_at_the_same_time(ada: User) -> None:
     factor = EnrolledFactorFactory.create(user=ada, address="+491712345678")
     session = SessionFactory.create(tenant_id=ada.tenant_id, user=ada)
     FactorChallengeFactory.create(tenant_id=ada.tenant_id, user=ada, factor=factor, bound_to=bound_to_session(session.pk), purpose=USE)
     prover = Prover(ada, Whereabouts("192.0.2.7"), bound_to_session(session.pk))
-    # The user has loaded the page, and staff remove the factor before the user submits the code.
+    # The user has loaded the page. Staff remove the factor before the user submits the code.
     loaded = EnrolledFactor.objects.of(ada.tenant_id).get(pk=factor.pk)
     remove_factor(tenant_id=ada.tenant_id, user_id=ada.user_id, device=factor.device, reason="lost")
     assert not FactorChallenge.objects.of(ada.tenant_id).exists()

@@ -1,4 +1,4 @@
-"""Settings of second factors: refused values, values that stay, and which processes see a change."""
+"""Settings of second factors: refused values, unchanged values, and the processes that apply a change."""
 
 from __future__ import annotations
 

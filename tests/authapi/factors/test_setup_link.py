@@ -1,4 +1,4 @@
-"""`/u/factor-setup`: what a link that sets up a second factor opens, for whom, how often, and what it never opens."""
+"""`/u/factor-setup`: what a link that sets up a second factor allows, for which user, how often, and what it never allows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EXPIRED, USED = "This link has expired", "This link has already been used"
 
 @pytest.fixture
 def ada(tenant: Tenant) -> Iterator[User]:
-    """A user without a factor, of a tenant that offers all of them."""
+    """A user without a factor. The tenant offers all factors."""
     set_factors(tenant, *ALL, policy="on-request")
     with override_settings(SMS_SENDER={"kind": "console"}):
         yield person(people(tenant), email="ada@example.test")
@@ -66,7 +66,7 @@ def opened(browser: Browser, secret: str, **named: str) -> Page:
 
 
 def chosen(browser: Browser, secret: str, kind: str) -> Page:
-    """Choose a kind; return its page."""
+    """Choose a kind of factor, and return its page."""
     return browser.follow(browser.post(PATH, {"ticket": secret, "at": "", "kind": kind}))
 
 
@@ -79,7 +79,7 @@ def set_up_app(browser: Browser, secret: str) -> Page:
     return sent(browser, secret, "totp", code=app_code(key))
 
 
-# --- What it opens ------------------------------------------------------------------------------------------------------------
+# --- What a link allows -------------------------------------------------------------------------------------------------------
 
 
 def test_a_link_sets_up_an_app_once_and_shows_the_recovery_code_once(tenant: Tenant, ada: User) -> None:
@@ -99,7 +99,7 @@ def test_a_link_sets_up_an_app_once_and_shows_the_recovery_code_once(tenant: Ten
     assert sent(browser, secret, "totp", code="000000").status == 410
 
 
-def test_the_setup_is_noted_like_any_other_one(tenant: Tenant, ada: User) -> None:
+def test_a_setup_is_recorded_and_reported_like_any_other_setup(tenant: Tenant, ada: User) -> None:
     browser = Browser(tenant, address="198.51.100.7")
     set_up_app(browser, secret_for(ada))
     events = [json.loads(bytes(one.body))["data"] for one in Event.objects.filter(tenant_id=tenant.pk, type="user.updated")]
@@ -149,7 +149,7 @@ def test_a_phone_is_set_up_by_the_code_that_is_sent_to_it(tenant: Tenant, ada: U
     assert devices_of(ada) == ["phone"]
 
 
-def test_codes_by_mail_go_to_the_address_of_the_profile_alone(tenant: Tenant, ada: User) -> None:
+def test_mailed_codes_are_sent_only_to_the_address_of_the_profile(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada)
     browser.post(PATH, {"ticket": secret, "at": "", "kind": "email", "address": "eve@example.test", "email": "eve@example.test"})
     assert [job.parameters["to"] for job in messages_of(tenant)] == ["a…@example.test"]
@@ -157,7 +157,7 @@ def test_codes_by_mail_go_to_the_address_of_the_profile_alone(tenant: Tenant, ad
     assert EnrolledFactor.objects.of(tenant.pk).get(kind="email").address == "ada@example.test"
 
 
-def test_a_key_is_set_up_and_its_challenge_counts_for_one_answer(tenant: Tenant, ada: User) -> None:
+def test_a_key_can_be_set_up_and_its_challenge_is_accepted_once(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada, kind="webauthn-roaming")
     key = Authenticator(origin=f"http://{browser.host}", rp_id=browser.host, verifies=False)
     page = chosen(browser, secret, "webauthn-roaming")
@@ -170,7 +170,7 @@ def test_a_key_is_set_up_and_its_challenge_counts_for_one_answer(tenant: Tenant,
     assert devices_of(ada) == ["webauthn-roaming"]
 
 
-# --- What it does not open ----------------------------------------------------------------------------------------------------
+# --- What a link does not allow -----------------------------------------------------------------------------------------------
 
 
 def reset_factors(user: User) -> None:
@@ -195,9 +195,7 @@ ENDS: dict[str, Callable[[User], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_setup_link_becomes_invalid_after_a_change_of_the_user_or_the_factors_and_when_it_expires(
-    tenant: Tenant, ada: User, end: str
-) -> None:
+def test_a_setup_link_ends_when_it_expires_and_when_the_user_or_the_factors_change(tenant: Tenant, ada: User, end: str) -> None:
     secret, browser = secret_for(ada, kind="totp"), Browser(tenant)
     key = secret_on(chosen(browser, secret, "totp"))
     ENDS[end](ada)
@@ -206,7 +204,7 @@ def test_a_setup_link_becomes_invalid_after_a_change_of_the_user_or_the_factors_
     assert "totp" not in devices_of(ada)
 
 
-def test_a_link_of_another_tenant_and_another_purpose_opens_nothing(tenant: Tenant, ada: User) -> None:
+def test_a_link_of_another_tenant_or_for_another_purpose_opens_no_page(tenant: Tenant, ada: User) -> None:
     other = make_other_tenant()
     set_factors(other, *ALL)
     secret = secret_for(ada)
@@ -228,14 +226,14 @@ def test_a_browser_cannot_confirm_a_setup_that_another_browser_began_with_the_sa
     assert 'class="key"' not in opened(thief, secret, at="totp").text
     assert sent(thief, secret, "totp", code=app_code(key)).status == 409
     planted = secret_on(chosen(thief, secret, "totp"))
-    # The setup of the thief has taken the place of the first one; neither confirms that of the other.
+    # The setup of the second browser has replaced the first setup. Neither browser can confirm the setup of the other browser.
     for browser, code in ((mine, app_code(key)), (mine, app_code(planted))):
         assert sent(browser, secret, "totp", code=code).status == 409
     assert devices_of(ada) == []
     assert set_up_app(mine, secret).status == 200
 
 
-def test_a_link_for_one_factor_sets_up_no_other_one(tenant: Tenant, ada: User) -> None:
+def test_a_link_for_one_factor_cannot_set_up_another_factor(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada, kind="totp")
     page = opened(browser, secret)
     assert ("Authenticator app" in page.text, "Code by text message" in page.text) == (True, False)
@@ -277,7 +275,7 @@ def test_a_user_with_a_factor_must_use_it_before_a_link_sets_up_another_factor(t
     assert devices_of(ada) == ["phone", "totp"]
 
 
-def test_the_proof_belongs_to_its_browser_and_to_ten_minutes(tenant: Tenant, ada: User) -> None:
+def test_the_proof_of_a_factor_is_valid_for_ten_minutes_in_its_browser(tenant: Tenant, ada: User) -> None:
     key, _ = give_app(ada)
     mine, thief, secret = Browser(tenant), Browser(tenant, address="192.0.2.99"), secret_for(ada, adds=True)
     mine.follow(sent(mine, secret, "", method="totp", code=app_code(key, steps=1)))
@@ -288,7 +286,7 @@ def test_the_proof_belongs_to_its_browser_and_to_ten_minutes(tenant: Tenant, ada
         assert "Confirm that it is you" in opened(mine, secret).text
 
 
-def test_a_code_that_proves_a_factor_is_sent_by_the_button_alone(tenant: Tenant, ada: User) -> None:
+def test_a_code_that_proves_a_factor_is_sent_only_when_the_user_presses_the_button(tenant: Tenant, ada: User) -> None:
     give_address(ada, "phone", NUMBER)
     give_app(ada)
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
@@ -304,7 +302,7 @@ def test_a_code_that_proves_a_factor_is_sent_by_the_button_alone(tenant: Tenant,
     assert "Protect your account" in browser.follow(proven).text
 
 
-def test_a_recovery_code_proves_nothing_here(tenant: Tenant, ada: User) -> None:
+def test_a_recovery_code_is_not_accepted_as_proof_of_a_factor(tenant: Tenant, ada: User) -> None:
     _, code = give_app(ada)
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     assert sent(browser, secret, "", method="recovery-code", code=code).status == 400
@@ -321,7 +319,7 @@ def test_a_user_whose_factors_cannot_be_verified_cannot_set_up_a_factor(tenant: 
     assert (messages_of(tenant), devices_of(ada)) == ([], ["totp"])
 
 
-def test_a_link_asks_for_the_factor_that_was_enrolled_since_it_began(tenant: Tenant, ada: User) -> None:
+def test_a_link_requires_a_factor_that_was_enrolled_after_its_first_use(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     key = secret_on(chosen(browser, secret, "totp"))
     give_address(ada, "phone", NUMBER)
@@ -330,10 +328,10 @@ def test_a_link_asks_for_the_factor_that_was_enrolled_since_it_began(tenant: Ten
     assert devices_of(ada) == ["phone"]
 
 
-# --- At the same moment -------------------------------------------------------------------------------------------------------
+# --- Simultaneous requests ----------------------------------------------------------------------------------------------------
 
 
-def test_of_two_confirmations_at_once_one_wins(tenant: Tenant, ada: User) -> None:
+def test_only_one_of_two_simultaneous_confirmations_succeeds(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada)
     key = secret_on(chosen(browser, secret, "totp"))
     other, second = Browser(tenant), secret_for(ada, adds=True)

@@ -16,7 +16,7 @@ _EVERY = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
 def challenge_pages(visit: Login) -> list[Page]:
-    """Return the challenge page of each method, then with wrong codes and early repetitions, and the new recovery code."""
+    """Return the challenge page of each method, also after wrong codes and early repetitions, and the page of the new recovery code."""
     set_factors(visit.tenant, *_EVERY)
     _, code = give_app(visit.user)
     for kind, address in (("phone", NUMBER), ("email", "ada@example.test")):
@@ -38,7 +38,7 @@ def challenge_pages(visit: Login) -> list[Page]:
 
 
 def enrolment_pages(visit: Login) -> list[Page]:
-    """Return the pages for: the kinds, an app, a phone without and with a number, a mail, and keys."""
+    """Return the pages for the list of factors, an app, a phone without and with a number, a mailed code, and keys."""
     set_factors(visit.tenant, *_EVERY, policy="always")
     walk = Walk(visit)
     with override_settings(SMS_SENDER={"kind": "console"}):
@@ -53,7 +53,7 @@ def enrolment_pages(visit: Login) -> list[Page]:
 
 
 def setup_pages(visit: Login) -> list[Page]:
-    """The pages of a link: the kinds, a phone, an app, the end with a recovery code, used, and unknown."""
+    """Return the pages of a link: the list of factors, a phone, an app, the end with a recovery code, a used link, and an unknown link."""
     set_factors(visit.tenant, *_EVERY)
     secret = create_setup_link(user=visit.user).address.partition("?ticket=")[2]
     link = {"ticket": secret, "at": ""}
@@ -69,7 +69,7 @@ def setup_pages(visit: Login) -> list[Page]:
 
 
 def added_setup_pages(visit: Login) -> list[Page]:
-    """The pages of a link for a user who has factors: each of them is asked for, and one is proven."""
+    """Return the pages of a link for a user who has factors: the proof of each factor, and the page after a proof."""
     set_factors(visit.tenant, *_EVERY)
     key, _ = give_app(visit.user)
     give_address(visit.user, "phone", NUMBER)

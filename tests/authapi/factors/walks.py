@@ -57,13 +57,13 @@ def give_key(user: User, host: str, kind: str = "webauthn-roaming") -> Authentic
     asked = {"user": {"id": ""}, "challenge": "eA"}
     made: NewCredential = verified_registration(key.made(asked), party, challenge=b"x", is_passkey=False)
     add_key(tenant_id=user.tenant_id, user_id=user.user_id, kind=kind, made=made, relying_party=host)
-    # Like keys that are not passkeys, it names no account.
+    # The key names no account, like every key that is not a passkey.
     key.user_handle = ""
     return key
 
 
 def app_code(secret: str, *, steps: int = 0) -> str:
-    """Return the code that the app shows now, or the code some steps of 30 seconds later."""
+    """Return the code that the app shows now, or `steps` steps of 30 seconds later."""
     return totp.code_of(secret, totp.step_at(time.time()) + steps)
 
 
@@ -72,12 +72,12 @@ def messages_of(tenant: Tenant) -> list[Job]:
 
 
 def sent_code(tenant: Tenant) -> str:
-    """Return the code of the newest message, read with the key of the worker."""
+    """Return the code of the newest message, decrypted with the key of the worker."""
     return str(_Content.opened(messages_of(tenant)[-1]).context["code"])
 
 
 def notices_of(tenant: Tenant) -> list[str]:
-    """Return the changes about which users were told, oldest first."""
+    """Return the changes about which users got mails, oldest first."""
     jobs = Job.objects.of(tenant.pk).filter(type=Job.Type.MESSAGE, parameters__kind="factor_notice").order_by("created_at", "pk")
     return [str(_Content.opened(job).context["change"]) for job in jobs]
 

@@ -1,4 +1,4 @@
-"""The exchange of authorization codes: once, by the client to which they were issued, and with the verifier of the challenge."""
+"""The exchange of authorization codes: each code once, by the client to which it was issued, and with the verifier of its challenge."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def outcome(answer: Received) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("code", ["", "None", "undefined", None])
-def test_a_missing_code_is_named(tenant: Tenant, code: str | None) -> None:
+def test_the_refusal_names_a_missing_code(tenant: Tenant, code: str | None) -> None:
     answer = ask_token(tenant, {**code_form(web_client(tenant), "x"), "code": code}, as_json=True)
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": "Missing required parameter: code"})
 
@@ -63,7 +63,7 @@ def test_an_unknown_code_is_invalid(tenant: Tenant) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_code_of_another_client_is_invalid_and_stays_valid_for_its_own(tenant: Tenant) -> None:
+def test_another_client_cannot_use_a_code_and_does_not_use_it_up(tenant: Tenant) -> None:
     own, other = web_client(tenant), web_client(tenant)
     code = code_of(login_of(tenant, own, some_user(tenant)))
     assert outcome(ask_token(tenant, code_form(other, code))) == INVALID_CODE
@@ -89,7 +89,7 @@ def test_a_code_is_valid_for_a_minute(tenant: Tenant) -> None:
         assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_the_redirect_uri_must_equal_that_of_the_request(tenant: Tenant) -> None:
+def test_the_redirect_uri_must_equal_the_redirect_uri_of_the_request(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     for wrong in (CALLBACK + "/", CALLBACK.upper(), CALLBACK + "?x=1", "https://attacker.example.test/"):
@@ -101,7 +101,7 @@ def test_the_redirect_uri_must_equal_that_of_the_request(tenant: Tenant) -> None
     assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_a_redirect_uri_that_the_request_omitted_may_be_omitted_again(tenant: Tenant) -> None:
+def test_a_redirect_uri_that_the_authorization_request_omitted_may_be_omitted_in_the_exchange(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user), is_redirect_uri_given=False) for _ in range(2))
     assert ask_token(tenant, code_form(registered, first, redirect_uri=None)).status == 200
@@ -117,7 +117,7 @@ def test_a_verifier_that_does_not_match_the_challenge_is_refused(tenant: Tenant,
     assert outcome(ask_token(tenant, code_form(registered, code, code_verifier=verifier))) == WRONG_VERIFIER
 
 
-def test_a_missing_verifier_is_named(tenant: Tenant) -> None:
+def test_the_refusal_names_a_missing_verifier(tenant: Tenant) -> None:
     registered = public_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     answer = ask_token(tenant, code_form(registered, code, code_verifier=None))
@@ -130,7 +130,7 @@ def test_a_verifier_without_a_challenge_is_refused_as_a_downgrade(tenant: Tenant
     assert outcome(ask_token(tenant, code_form(registered, code, code_verifier=VERIFIER))) == WRONG_VERIFIER
 
 
-def test_a_public_client_cannot_exchange_a_code_without_a_challenge(tenant: Tenant) -> None:
+def test_a_public_client_cannot_exchange_a_code_that_has_no_challenge(tenant: Tenant) -> None:
     registered = public_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)), challenge="")
     assert outcome(ask_token(tenant, code_form(registered, code, code_verifier=None))) == WRONG_VERIFIER
@@ -143,7 +143,7 @@ def test_a_plain_challenge_is_compared_without_hashing(tenant: Tenant) -> None:
     assert ask_token(tenant, code_form(registered, second)).status == 200
 
 
-def test_a_confidential_client_must_authenticate_in_addition_to_the_code(tenant: Tenant) -> None:
+def test_a_confidential_client_must_authenticate_to_exchange_a_code(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     for secret in (None, "wrong"):
@@ -195,7 +195,7 @@ def test_an_ended_session_makes_its_code_invalid(tenant: Tenant) -> None:
 # --- Replay -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_second_use_of_a_code_ends_everything_issued_from_it(tenant: Tenant) -> None:
+def test_the_second_use_of_a_code_ends_every_token_issued_for_it(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered, user = web_client(tenant), some_user(tenant)
     login = login_of(tenant, registered, user, scope="openid offline_access", audience=API)
@@ -215,7 +215,7 @@ def test_the_second_use_of_a_code_ends_everything_issued_from_it(tenant: Tenant)
     assert (line.is_success, line.user_id, line.client_id) == (False, user.user_id, registered.client_id)
 
 
-def test_a_replay_ends_an_opaque_token_too(tenant: Tenant) -> None:
+def test_a_replay_of_a_code_ends_an_opaque_token_too(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     token = ask_token(tenant, code_form(registered, code)).json()["access_token"]
@@ -232,7 +232,7 @@ def test_another_client_cannot_end_a_login_with_a_used_code(tenant: Tenant) -> N
     assert read_profile(tenant, token).status == 200
 
 
-def test_of_concurrent_exchanges_one_succeeds_and_its_tokens_end_because_of_the_others(tenant: Tenant) -> None:
+def test_one_of_several_concurrent_exchanges_succeeds_and_the_others_end_its_tokens(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access"))
     barrier, answers = threading.Barrier(4), []
@@ -271,13 +271,13 @@ def test_a_valid_exchange_returns_the_members_that_clients_read(tenant: Tenant, 
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_the_id_token_requires_openid_and_the_refresh_token_requires_offline_access(tenant: Tenant) -> None:
+def test_an_id_token_requires_openid_and_a_refresh_token_requires_offline_access(tenant: Tenant) -> None:
     registered = web_client(tenant)
     members = ask_token(tenant, code_form(registered, code_of(login_of(tenant, registered, some_user(tenant), scope="profile")))).json()
     assert members.keys() == {"access_token", "token_type", "expires_in", "scope"}
 
 
-def test_there_is_no_refresh_token_where_the_api_does_not_allow_it(tenant: Tenant) -> None:
+def test_no_refresh_token_is_issued_if_the_api_does_not_allow_it(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=API)
@@ -286,7 +286,7 @@ def test_there_is_no_refresh_token_where_the_api_does_not_allow_it(tenant: Tenan
     assert members["scope"] == "openid"
 
 
-def test_there_is_no_refresh_token_for_a_client_that_cannot_use_it(tenant: Tenant) -> None:
+def test_no_refresh_token_is_issued_to_a_client_that_cannot_use_it(tenant: Tenant) -> None:
     registered = web_client(tenant, grant_types=["authorization_code"])
     members = ask_token(
         tenant, code_form(registered, code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access")))
@@ -294,7 +294,7 @@ def test_there_is_no_refresh_token_for_a_client_that_cannot_use_it(tenant: Tenan
     assert "refresh_token" not in members
 
 
-def test_codes_and_tokens_are_not_stored_in_clear(tenant: Tenant) -> None:
+def test_codes_and_tokens_are_not_stored_in_plain_text(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access"))
     members = ask_token(tenant, code_form(registered, code)).json()
@@ -311,7 +311,7 @@ def test_the_nonce_of_the_request_is_in_the_id_token(tenant: Tenant) -> None:
     assert decoded(members["id_token"])[1]["nonce"] == "n-0S6_WzA2Mj"
 
 
-def test_permissions_that_were_revoked_since_the_login_are_not_issued(tenant: Tenant) -> None:
+def test_permissions_revoked_after_the_login_are_not_issued(tenant: Tenant) -> None:
     resource = create_api_resource(
         tenant_id=tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}, {"value": "write", "description": ""}]
     )
@@ -341,6 +341,6 @@ def test_an_exchange_costs_four_statements(tenant: Tenant) -> None:
     assert statements_of(tenant, registered, code_form(registered, second)) == ["SELECT", "INSERT", "UPDATE", "INSERT"]
 
 
-def test_ending_an_unknown_lineage_does_nothing(tenant: Tenant) -> None:
+def test_ending_an_unknown_token_family_does_nothing(tenant: Tenant) -> None:
     revoke_lineage(tenant_id=tenant.pk, lineage=uuid.uuid4())
     assert SignIn.objects.of(tenant.pk).count() == 0

@@ -1,4 +1,4 @@
-"""Machine tokens for an organization: they are issued only in organizations to which the client's grant was added."""
+"""Machine tokens for an organization. They are issued only for organizations to which the client's grant was added."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ def refusal(answer: Received) -> tuple[int, str, str]:
     return answer.status, answer.json()["error"], answer.json()["error_description"]
 
 
-def test_a_grant_that_denies_organizations_refuses_the_parameter(tenant: Tenant, resource: ApiResource) -> None:
+def test_the_organization_parameter_is_refused_if_the_grant_denies_organizations(tenant: Tenant, resource: ApiResource) -> None:
     registered, _ = granted(tenant, resource)
     answer = ask(tenant, registered, make_organization(tenant).pk)
     assert refusal(answer) == (400, "invalid_request", "parameter organization is not allowed for this client")
 
 
-def test_a_grant_that_requires_an_organization_says_so(tenant: Tenant, resource: ApiResource) -> None:
+def test_a_request_without_the_required_organization_gets_an_error_that_says_so(tenant: Tenant, resource: ApiResource) -> None:
     registered, _ = granted(tenant, resource, organization_usage="require", allow_any_organization=True)
     assert refusal(ask(tenant, registered)) == (400, "invalid_request", "parameter organization is required for this client")
 
 
-def test_an_unknown_organization_and_one_of_another_tenant_get_the_same_refusal(tenant: Tenant, resource: ApiResource) -> None:
+def test_an_unknown_organization_and_an_organization_of_another_tenant_get_the_same_refusal(tenant: Tenant, resource: ApiResource) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     registered, _ = granted(tenant, resource, organization_usage="allow", allow_any_organization=True)
     for named in ("org_nothing", make_organization(other).pk, make_organization(tenant, "acme").name):
         assert refusal(ask(tenant, registered, named)) == (400, "invalid_request", "parameter organization is invalid")
 
 
-def test_a_grant_is_valid_in_the_organizations_to_which_it_was_added(tenant: Tenant, resource: ApiResource) -> None:
+def test_a_token_is_issued_only_for_organizations_to_which_the_grant_was_added(tenant: Tenant, resource: ApiResource) -> None:
     registered, grant_id = granted(tenant, resource, organization_usage="allow")
     inside, outside = make_organization(tenant), make_organization(tenant)
     add_grant_to_organization(tenant_id=tenant.pk, organization_id=inside.pk, grant_id=grant_id)
@@ -70,7 +70,7 @@ def test_a_grant_is_valid_in_the_organizations_to_which_it_was_added(tenant: Ten
     assert "org_id" not in decoded(ask(tenant, registered).json()["access_token"])[1]
 
 
-def test_an_organization_name_is_accepted_where_the_tenant_allows_names(tenant: Tenant, resource: ApiResource) -> None:
+def test_an_organization_name_is_accepted_if_the_tenant_allows_names(tenant: Tenant, resource: ApiResource) -> None:
     registered, _ = granted(tenant, resource, organization_usage="allow", allow_any_organization=True)
     acme = make_organization(tenant, "acme")
     update_tenant_settings(tenant_id=tenant.pk, changes={"allow_organization_name_in_authentication_api": True})

@@ -72,7 +72,7 @@ def outcome(answer: Received) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize(("grant", "missing"), [("password", "username"), ("password", "password"), (REALM_GRANT, "realm")])
-def test_a_missing_parameter_is_named(tenant: Tenant, client: Registered, alice: User, grant: str, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(tenant: Tenant, client: Registered, alice: User, grant: str, missing: str) -> None:
     changes: dict[str, Any] = {"grant_type": grant, missing: None}
     answer = log_in(tenant, client, **changes)
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": f"Missing required parameter: {missing}"})
@@ -139,7 +139,7 @@ def test_a_tenant_without_a_default_directory_gets_an_error_that_says_so(tenant:
 
 
 @pytest.mark.parametrize("realm", ["nowhere", "closed"])
-def test_an_unknown_realm_and_a_closed_one_get_the_same_refusal(tenant: Tenant, client: Registered, alice: User, realm: str) -> None:
+def test_an_unknown_realm_and_a_disabled_realm_get_the_same_refusal(tenant: Tenant, client: Registered, alice: User, realm: str) -> None:
     create_connection(tenant_id=tenant.pk, name="closed", strategy="database")
     answer = log_in(tenant, client, grant_type=REALM_GRANT, realm=realm)
     assert outcome(answer) == (403, {"error": "invalid_grant", "error_description": "Unknown or invalid realm"})
@@ -229,7 +229,9 @@ def test_a_request_without_a_scope_gets_every_scope_of_the_api(tenant: Tenant, c
     assert "id_token" not in members
 
 
-def test_the_password_is_in_no_log_and_no_repr(tenant: Tenant, client: Registered, alice: User, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_password_is_not_logged_and_not_shown_by_repr(
+    tenant: Tenant, client: Registered, alice: User, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level("DEBUG"):
         log_in(tenant, client, password="canary-password-nobody-may-see")
         log_in(tenant, client)
@@ -238,7 +240,7 @@ def test_the_password_is_in_no_log_and_no_repr(tenant: Tenant, client: Registere
     assert "canary-password" not in repr(SignIn.objects.of(tenant.pk).values())
 
 
-def test_the_grants_can_be_set_over_the_management_interface() -> None:
+def test_a_client_can_get_the_grants_over_the_management_interface() -> None:
     body = ClientToCreate(data={"name": "Legacy", "grant_types": list(GRANTS)})
     assert body.is_valid(), body.errors
 
@@ -246,7 +248,7 @@ def test_the_grants_can_be_set_over_the_management_interface() -> None:
 # --- Other requests ---------------------------------------------------------------------------------------------------
 
 
-def test_logins_that_wait_for_their_hashes_delay_no_other_request(tenant: Tenant, client: Registered, alice: User) -> None:
+def test_logins_that_wait_for_their_hashes_do_not_delay_other_requests(tenant: Tenant, client: Registered, alice: User) -> None:
     is_over, hashing, answers = threading.Event(), _threads(), list[Received]()
     blockers = [hashing.submit(is_over.wait) for _ in range(hashing._max_workers)]
     logins = [threading.Thread(target=log_in, args=(tenant, client), kwargs={"username": f"user-{number}"}) for number in range(12)]

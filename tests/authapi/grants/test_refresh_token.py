@@ -1,4 +1,4 @@
-"""Refresh tokens: rotated or not, valid as long as the client's settings say, and ended together when one is reused."""
+"""Refresh tokens: whether they rotate, how long they are valid, and how the reuse of one token ends its family."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def outcome(answer: Received) -> tuple[int, Any]:
 
 
 def client_with(tenant: Tenant, **settings: Any) -> Registered:
-    """Create a confidential client with these settings of its refresh tokens. By default, they rotate."""
+    """Create a confidential client with these settings of its refresh tokens. The tokens rotate by default."""
     return web_client(tenant, settings={"refresh_token": {**ROTATING, **settings}})
 
 
@@ -61,12 +61,12 @@ def refresh(tenant: Tenant, registered: Registered, token: str, **changes: Any) 
 # --- Refusals ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_token_is_named(tenant: Tenant) -> None:
+def test_the_refusal_names_a_missing_token(tenant: Tenant) -> None:
     answer = refresh(tenant, web_client(tenant), "")
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": "Missing required parameter: refresh_token"})
 
 
-def test_an_unknown_token_is_refused_with_words_that_client_libraries_look_for(tenant: Tenant) -> None:
+def test_an_unknown_token_is_refused_with_the_text_that_client_libraries_look_for(tenant: Tenant) -> None:
     answer = refresh(tenant, web_client(tenant), "made-up")
     assert outcome(answer) == INVALID
     # A client library looks for this text.
@@ -74,12 +74,12 @@ def test_an_unknown_token_is_refused_with_words_that_client_libraries_look_for(t
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_token_of_another_client_is_invalid_and_its_use_ends_nothing(tenant: Tenant) -> None:
+def test_another_client_cannot_use_a_token_and_does_not_end_its_family(tenant: Tenant) -> None:
     own, other = client_with(tenant), client_with(tenant)
     token = first_token(tenant, own)
     assert outcome(refresh(tenant, other, token)) == INVALID
     assert refresh(tenant, own, token).status == 200
-    # The token is used by now. Its reuse by another client does not count as a replay by its own client.
+    # The token was used before. Its reuse by another client does not count as a replay by its own client.
     successor = RefreshToken.objects.of(tenant.pk).get(revoked=None)
     assert outcome(refresh(tenant, other, token)) == INVALID
     successor.refresh_from_db()
@@ -125,7 +125,7 @@ def test_a_deleted_user_gets_no_token(tenant: Tenant) -> None:
 # --- Rotation and reuse -----------------------------------------------------------------------------------------------
 
 
-def test_a_rotated_token_has_a_successor_and_its_reuse_ends_the_family(tenant: Tenant) -> None:
+def test_reusing_a_rotated_token_ends_its_family(tenant: Tenant) -> None:
     registered, user = client_with(tenant), some_user(tenant)
     first = first_token(tenant, registered, user)
     bystander = first_token(tenant, registered, user)
@@ -143,7 +143,7 @@ def test_a_rotated_token_has_a_successor_and_its_reuse_ends_the_family(tenant: T
     assert first not in repr(SignIn.objects.of(tenant.pk).values())
 
 
-def test_a_non_rotating_token_stays_valid_and_the_answer_contains_no_other(tenant: Tenant) -> None:
+def test_a_non_rotating_token_stays_valid_and_the_answer_contains_no_new_token(tenant: Tenant) -> None:
     registered = client_with(tenant, rotation_type="non-rotating")
     token = first_token(tenant, registered)
     for _ in range(3):
@@ -152,13 +152,13 @@ def test_a_non_rotating_token_stays_valid_and_the_answer_contains_no_other(tenan
         assert "refresh_token" not in answer.json()
 
 
-def test_by_default_only_tokens_of_public_clients_rotate(tenant: Tenant) -> None:
+def test_only_tokens_of_public_clients_rotate_by_default(tenant: Tenant) -> None:
     public, confidential = public_client(tenant), web_client(tenant)
     assert "refresh_token" in refresh(tenant, public, first_token(tenant, public)).json()
     assert "refresh_token" not in refresh(tenant, confidential, first_token(tenant, confidential)).json()
 
 
-def test_within_the_leeway_the_previous_token_returns_the_same_successor_again(tenant: Tenant) -> None:
+def test_the_previous_token_returns_the_same_successor_within_the_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     answers = [refresh(tenant, registered, first).json() for _ in range(3)]
@@ -166,7 +166,7 @@ def test_within_the_leeway_the_previous_token_returns_the_same_successor_again(t
     assert len({answer["access_token"] for answer in answers}) == 3
     assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
     assert refresh(tenant, registered, answers[0]["refresh_token"]).status == 200
-    # The client has received the successor, because it has exchanged it. So another party must have sent the previous token.
+    # The client has exchanged the successor, so it has received it. Another party must have sent the previous token.
     assert outcome(refresh(tenant, registered, first)) == INVALID
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked=None).exists()
 
@@ -199,7 +199,7 @@ def test_revoking_the_family_ends_the_access_tokens_of_every_answer(tenant: Tena
     assert [read_profile(tenant, token).status for token in tokens] == [401, 401]
 
 
-def test_the_successor_is_stored_encrypted_and_only_for_the_leeway(tenant: Tenant) -> None:
+def test_the_successor_is_stored_encrypted_until_the_leeway_ends(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
@@ -225,13 +225,13 @@ def test_a_longer_leeway_does_not_return_a_successor_that_was_stored_for_a_short
         assert outcome(refresh(tenant, registered, first)) == INVALID
 
 
-def test_without_a_leeway_no_successor_is_stored(tenant: Tenant) -> None:
+def test_no_successor_is_stored_without_a_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant)
     refresh(tenant, registered, first_token(tenant, registered))
     assert not RefreshToken.objects.of(tenant.pk).exclude(sealed_successor="").exists()
 
 
-def test_within_the_leeway_a_token_older_than_the_previous_one_ends_the_family(tenant: Tenant) -> None:
+def test_a_token_older_than_the_previous_token_ends_the_family_within_the_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
@@ -240,7 +240,7 @@ def test_within_the_leeway_a_token_older_than_the_previous_one_ends_the_family(t
     assert outcome(refresh(tenant, registered, third)) == INVALID
 
 
-def test_after_the_leeway_the_previous_token_ends_the_family(tenant: Tenant) -> None:
+def test_the_previous_token_ends_the_family_after_the_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
@@ -258,7 +258,9 @@ def test_a_change_of_the_rotation_setting_ends_existing_tokens(tenant: Tenant) -
 
 
 @pytest.mark.parametrize(("leeway", "expected"), [(0, [200, 403, 403]), (60, [200, 200, 200])])
-def test_concurrent_refreshes_wait_for_each_other_and_the_leeway_decides(tenant: Tenant, leeway: int, expected: list[int]) -> None:
+def test_concurrent_refreshes_run_one_after_another_and_the_leeway_decides_their_result(
+    tenant: Tenant, leeway: int, expected: list[int]
+) -> None:
     registered = client_with(tenant, leeway=leeway)
     token = first_token(tenant, registered)
     answers = at_once([lambda: refresh(tenant, registered, token)] * 3)
@@ -268,7 +270,7 @@ def test_concurrent_refreshes_wait_for_each_other_and_the_leeway_decides(tenant:
     assert len({answer.json().get("refresh_token") for answer in answers if answer.status == 200}) == 1
 
 
-def test_a_successor_that_is_created_during_a_revocation_of_its_family_is_revoked_too(tenant: Tenant) -> None:
+def test_a_successor_created_during_a_revocation_of_its_family_is_revoked_too(tenant: Tenant) -> None:
     registered = client_with(tenant)
     token = first_token(tenant, registered)
     lineage = RefreshToken.objects.of(tenant.pk).get().lineage
@@ -296,7 +298,7 @@ def test_a_successor_that_is_created_during_a_revocation_of_its_family_is_revoke
 
 
 def waits_for_us() -> bool:
-    """Return whether another connection waits for a lock of this one."""
+    """Return whether another connection waits for a lock of this connection."""
     with connections["default"].cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
         return bool(cursor.fetchone()[0])
@@ -323,7 +325,7 @@ def at_once(calls: list[Any]) -> list[Received]:
 
 
 @pytest.mark.parametrize("rotation", ["rotating", "non-rotating"])
-def test_a_used_token_lives_until_its_absolute_end_and_use_does_not_extend_it(tenant: Tenant, rotation: str) -> None:
+def test_a_used_token_is_valid_until_its_absolute_expiry_which_use_does_not_extend(tenant: Tenant, rotation: str) -> None:
     registered = client_with(tenant, rotation_type=rotation, token_lifetime=100, idle_token_lifetime=60)
     token, begun = first_token(tenant, registered), timezone.now()
     for seconds in (50, 95):
@@ -335,7 +337,7 @@ def test_a_used_token_lives_until_its_absolute_end_and_use_does_not_extend_it(te
         assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
-def test_an_unused_token_ends_earlier(tenant: Tenant) -> None:
+def test_an_unused_token_expires_earlier(tenant: Tenant) -> None:
     registered = client_with(tenant, token_lifetime=1000, idle_token_lifetime=60)
     token = first_token(tenant, registered)
     with time_machine.travel(timezone.now() + timedelta(seconds=61)):
@@ -356,7 +358,7 @@ def test_a_token_without_an_expiry_is_valid_after_years(tenant: Tenant, settings
         assert refresh(tenant, registered, token).status == 200
 
 
-def test_a_token_without_an_absolute_end_still_expires_when_it_is_idle(tenant: Tenant) -> None:
+def test_a_token_without_an_absolute_expiry_expires_when_it_is_unused(tenant: Tenant) -> None:
     registered = client_with(tenant, infinite_token_lifetime=True, idle_token_lifetime=60)
     token = first_token(tenant, registered)
     with time_machine.travel(timezone.now() + timedelta(seconds=61)):
@@ -373,7 +375,7 @@ def test_an_online_token_ends_with_its_session(tenant: Tenant) -> None:
     assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
-def test_an_online_token_ends_with_the_time_of_its_session_even_before_the_cleanup(tenant: Tenant) -> None:
+def test_an_online_token_ends_when_its_session_expires_even_before_the_cleanup(tenant: Tenant) -> None:
     registered = client_with(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid online_access")
     token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
@@ -382,7 +384,7 @@ def test_an_online_token_ends_with_the_time_of_its_session_even_before_the_clean
         assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
-def test_an_offline_token_outlives_its_session(tenant: Tenant) -> None:
+def test_an_offline_token_is_valid_after_its_session_has_ended(tenant: Tenant) -> None:
     registered = client_with(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access")
     token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
@@ -394,7 +396,7 @@ def test_an_offline_token_outlives_its_session(tenant: Tenant) -> None:
 # --- Scopes, audiences, id tokens -------------------------------------------------------------------------------------
 
 
-def test_scopes_can_be_narrowed_and_never_widened(tenant: Tenant) -> None:
+def test_a_refresh_can_narrow_the_scopes_and_never_widen_them(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=SCOPES, settings={"allow_offline_access": True})
     registered = client_with(tenant)
     token = first_token(tenant, registered, scope="openid offline_access read", audience=API)
@@ -404,7 +406,7 @@ def test_scopes_can_be_narrowed_and_never_widened(tenant: Tenant) -> None:
     assert refresh(tenant, registered, narrowed["refresh_token"]).json()["scope"] == "openid offline_access read"
 
 
-def test_an_empty_scope_counts_as_a_missing_one(tenant: Tenant) -> None:
+def test_an_empty_scope_is_treated_like_a_missing_scope(tenant: Tenant) -> None:
     registered = client_with(tenant)
     answer = ask_token(tenant, {**refresh_form(registered, first_token(tenant, registered)), "scope": "", "audience": None}, as_json=True)
     assert answer.json()["scope"] == "openid offline_access"
@@ -423,7 +425,7 @@ def test_revoked_permissions_are_missing_after_the_next_refresh(tenant: Tenant) 
     assert refresh(tenant, registered, token).json()["scope"] == "offline_access read"
 
 
-def test_another_audience_requires_a_policy(tenant: Tenant) -> None:
+def test_a_request_for_another_audience_requires_a_policy(tenant: Tenant) -> None:
     for identifier in (API, OTHER_API):
         create_api_resource(tenant_id=tenant.pk, identifier=identifier, scopes=SCOPES, settings={"allow_offline_access": True})
     registered = client_with(tenant, policies=[{"audience": OTHER_API, "scope": ["write"]}], rotation_type="non-rotating")
@@ -440,7 +442,7 @@ def test_another_audience_requires_a_policy(tenant: Tenant) -> None:
     assert decoded(same["access_token"])[1]["scope"] == "openid offline_access read"
 
 
-def test_an_api_that_meanwhile_denies_users_gets_no_token(tenant: Tenant) -> None:
+def test_no_token_is_issued_for_an_api_that_now_denies_users(tenant: Tenant) -> None:
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=SCOPES, settings={"allow_offline_access": True})
     registered = client_with(tenant)
     token = first_token(tenant, registered, scope="offline_access read", audience=API)
@@ -463,19 +465,19 @@ def test_the_id_token_of_a_refresh_repeats_the_user_and_the_time_of_the_login(te
     before, after = (decoded(answer["id_token"])[1] for answer in (first, second))
     for claim in ("iss", "sub", "aud", "auth_time", "sid"):
         assert before[claim] == after[claim]
-    # OpenID Connect Core 1.0, 12.2: there is no nonce because the request had none, and the time of issue is newer.
+    # OpenID Connect Core 1.0, 12.2. The request had no nonce, so the token has none. Its time of issue is newer.
     assert ("nonce" in before, "nonce" in after) == (True, False)
     assert after["iat"] >= before["iat"] + 99
 
 
-def test_a_changed_profile_is_in_the_next_id_token(tenant: Tenant) -> None:
+def test_the_next_id_token_contains_a_changed_profile(tenant: Tenant) -> None:
     registered, user = client_with(tenant), some_user(tenant)
     token = first_token(tenant, registered, user, scope="openid profile offline_access")
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Changed"})
     assert decoded(refresh(tenant, registered, token).json()["id_token"])[1]["given_name"] == "Changed"
 
 
-# --- Revocation by others ---------------------------------------------------------------------------------------------
+# --- Revocation by administrators ---------------------------------------------------------------------------------------
 
 
 def test_tokens_can_be_revoked_by_user_client_audience_and_id(tenant: Tenant) -> None:

@@ -58,7 +58,7 @@ def test_an_api_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert refusal(tenant, web_client(tenant)) is OAuthCase.UNKNOWN_AUDIENCE
 
 
-def test_without_an_audience_only_the_scopes_of_the_profile_are_granted(tenant: Tenant) -> None:
+def test_a_request_without_an_audience_gets_only_the_scopes_of_the_profile(tenant: Tenant) -> None:
     granted = entitled(tenant, web_client(tenant), some_user(tenant), "openid read email", None)
     assert (granted.audience, granted.resource, granted.scopes) == ("", None, ("openid", "email"))
 
@@ -68,7 +68,7 @@ def test_the_address_of_userinfo_is_not_an_api(tenant: Tenant) -> None:
     assert (granted.audience, granted.resource) == ("", None)
 
 
-def test_the_default_audience_of_the_tenant_replaces_a_missing_one(tenant: Tenant) -> None:
+def test_the_default_audience_of_the_tenant_replaces_a_missing_audience(tenant: Tenant) -> None:
     api(tenant)
     update_tenant_settings(tenant_id=tenant.pk, changes={"default_audience": API})
     forget_all()
@@ -79,7 +79,7 @@ def test_the_default_audience_of_the_tenant_replaces_a_missing_one(tenant: Tenan
 # --- Scopes -----------------------------------------------------------------------------------------------------------
 
 
-def test_unknown_scopes_are_dropped_silently_and_duplicates_are_removed(tenant: Tenant) -> None:
+def test_unknown_and_duplicate_scopes_are_dropped_silently(tenant: Tenant) -> None:
     api(tenant)
     granted = entitled(tenant, web_client(tenant), some_user(tenant), "write openid  unheard-of read write")
     assert granted.scopes == ("write", "openid", "read")
@@ -127,7 +127,7 @@ def test_an_api_can_require_a_client_grant_for_users(tenant: Tenant) -> None:
 # --- Permissions ------------------------------------------------------------------------------------------------------
 
 
-def test_with_enforced_permissions_a_user_gets_only_requested_and_permitted_scopes(tenant: Tenant) -> None:
+def test_a_user_gets_only_requested_and_permitted_scopes_when_permissions_are_enforced(tenant: Tenant) -> None:
     api(tenant, enforce_policies=True)
     api(tenant, "urn:stock", enforce_policies=True)
     registered, user, nobody = web_client(tenant), some_user(tenant), some_user(tenant)
@@ -147,7 +147,7 @@ def test_with_enforced_permissions_a_user_gets_only_requested_and_permitted_scop
     assert entitled(tenant, registered, nobody, "openid read").scopes == ("openid",)
 
 
-def test_roles_of_an_organization_apply_only_in_a_login_for_it(tenant: Tenant) -> None:
+def test_roles_of_an_organization_apply_only_to_logins_for_that_organization(tenant: Tenant) -> None:
     api(tenant, enforce_policies=True)
     registered, user = web_client(tenant), some_user(tenant)
     here, there = (make_organization(tenant) for _ in range(2))
@@ -179,5 +179,5 @@ def test_a_login_at_a_global_client_gives_a_user_no_administrative_access(tenant
     assert entitled(tenant, registered, user, "openid read:users delete:users", audience).scopes == ("openid", "read:users")
 
 
-def test_another_client_requires_a_grant_for_users_of_the_management_interface(tenant: Tenant) -> None:
+def test_a_client_that_is_not_global_requires_a_grant_for_users_of_the_management_interface(tenant: Tenant) -> None:
     assert refusal(tenant, web_client(tenant), f"{host_of(tenant).base_url}/", "read:users") is OAuthCase.NO_CLIENT_GRANT

@@ -1,4 +1,4 @@
-"""An organization that invites users to an application, and a browser."""
+"""An organization that invites users to an application, and the browser of a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accepting invitations over the ASGI application: by which user, with which proof of the address, and only once."""
+"""Accepting invitations over the ASGI application: by the invited user, with a proof of the address, and only once."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def test_the_form_cannot_change_the_address_at_the_sign_up_or_at_the_login(host:
     assert User.objects.of(host.tenant_id).filter(email="mallory@example.test").count() == 0
     other = elsewhere(host)
     page = other.log_in(other.ask(invitation), username="ada@example.test")
-    # Ada's password is not valid for the invited address.
+    # Ada's password does not match the account of the invited address.
     assert page.status == 400
     assert other.members() == []
 
 
-def test_a_user_who_is_logged_in_with_another_account_sees_a_question_and_cannot_accept(host: Host) -> None:
+def test_a_user_logged_in_with_another_account_is_asked_to_switch_and_cannot_accept(host: Host) -> None:
     host.login.begin_session()
     page = host.ask(host.invite())
     assert "This invitation is for another account" in page.text
@@ -120,7 +120,7 @@ def test_a_user_who_is_logged_in_with_another_account_sees_a_question_and_cannot
     assert "another address" in line.description
 
 
-def test_a_user_who_declines_is_sent_back_and_the_invitation_stays_valid(host: Host) -> None:
+def test_declining_redirects_the_user_to_the_application_and_keeps_the_invitation_valid(host: Host) -> None:
     guest(host)
     invitation = host.invite()
     answer = host.answer(host.log_in(host.ask(invitation)), "decline")
@@ -130,7 +130,7 @@ def test_a_user_who_declines_is_sent_back_and_the_invitation_stays_valid(host: H
     assert invitation.accepted_at is None
 
 
-def test_an_account_that_was_switched_between_two_steps_cannot_accept(host: Host) -> None:
+def test_an_account_that_replaces_the_user_between_two_steps_cannot_accept(host: Host) -> None:
     user = guest(host)
     page = host.log_in(host.ask(host.invite()))
     assert "Join Acme?" in page.text
@@ -139,7 +139,7 @@ def test_an_account_that_was_switched_between_two_steps_cannot_accept(host: Host
     again = host.answer(page)
     assert "This invitation is for another account" in again.text
     assert host.members() == []
-    # The id of the invited user in the form does not help either.
+    # The attempt also fails with the id of the invited user in the form.
     assert host.answer(again, user=user.user_id).status == 200
     assert host.members() == []
 
@@ -147,7 +147,7 @@ def test_an_account_that_was_switched_between_two_steps_cannot_accept(host: Host
 # --- The proof of the address ---------------------------------------------------------------------------------------------
 
 
-def test_the_ticket_alone_does_not_prove_the_mailbox(host: Host) -> None:
+def test_the_ticket_alone_does_not_prove_access_to_the_mailbox(host: Host) -> None:
     invitation = host.invite()
     # The attacker has the ticket from a log of the application or from the interface, but not the mail.
     page = host.sign_up(host.ask(invitation))
@@ -156,15 +156,15 @@ def test_the_ticket_alone_does_not_prove_the_mailbox(host: Host) -> None:
     assert host.members() == []
     user = User.objects.of(host.tenant_id).get(email=GUEST)
     assert not user.email_verified
-    # The owner of the mailbox confirms it, and the invitation can be accepted.
+    # The owner of the mailbox confirms the address, and can then accept the invitation.
     update_user(tenant_id=host.tenant_id, user_id=user.user_id, changes={"email_verified": True})
     assert "code" in finish(host, host.ask(invitation))
     assert host.members() == [user]
 
 
-def test_the_mail_does_not_verify_an_account_that_an_attacker_created_before(host: Host) -> None:
+def test_opening_the_mail_does_not_verify_an_account_that_an_attacker_created(host: Host) -> None:
     attacker = create_user(tenant_id=host.tenant_id, connection=host.login.connection, email=GUEST, email_verified=False, password=PASSWORD)
-    # The attacker plants a session of that account in the browser of the invited user, who then opens the mail.
+    # The attacker plants a session of the attacker's account in the browser of the invited user, who then opens the mail.
     planted = Login(host.login.tenant, host.login.client, host.login.connection, attacker, host.browser)
     planted.log_in(planted.ask(), identifier=GUEST)
     invitation = host.invite()
@@ -177,7 +177,7 @@ def test_the_mail_does_not_verify_an_account_that_an_attacker_created_before(hos
     assert host.members() == []
 
 
-def test_the_mark_of_one_mail_is_not_valid_for_another_invitation_and_ends_with_the_next_mail(host: Host) -> None:
+def test_the_mark_of_a_mail_is_invalid_for_another_invitation_and_after_the_next_mail(host: Host) -> None:
     first = host.invite()
     host.open_mail()
     second = host.invite()
@@ -188,7 +188,7 @@ def test_the_mark_of_one_mail_is_not_valid_for_another_invitation_and_ends_with_
     assert host.members() == []
 
 
-def test_confirmation_mails_are_limited_and_go_only_to_the_invited_address(host: Host) -> None:
+def test_confirmation_mails_are_limited_and_sent_only_to_the_invited_address(host: Host) -> None:
     invitation = host.invite()
     page = host.sign_up(host.ask(invitation))
     answers = [host.answer(page, "mail") for _ in range(4)]
@@ -212,10 +212,10 @@ def marked(host: Host, secret: str, invitation: Invitation) -> Any:
     return host.ask(invitation)
 
 
-# --- Used and ended invitations ---------------------------------------------------------------------------------------------
+# --- Used, revoked and expired invitations ------------------------------------------------------------------------------------
 
 
-def test_a_used_invitation_shows_an_error_and_the_same_user_just_continues(host: Host) -> None:
+def test_a_used_invitation_shows_an_error_except_to_the_user_who_accepted_it(host: Host) -> None:
     guest(host)
     invitation = host.invite()
     ticket = invitation.ticket
@@ -277,7 +277,7 @@ def test_an_invitation_that_is_revoked_while_the_page_is_open_cannot_be_accepted
     assert "expired" in host.log_in(form, username=GUEST).text
 
 
-# --- Foreign invitations --------------------------------------------------------------------------------------------------
+# --- Invitations of other tenants, organizations and clients ------------------------------------------------------------------
 
 
 def test_an_invitation_of_another_tenant_organization_or_client_is_unknown(host: Host) -> None:
@@ -355,7 +355,7 @@ def test_an_invitation_is_deleted_with_its_organization(host: Host) -> None:
     assert host.ask(invitation).status == 404
 
 
-def test_an_existing_member_gets_the_roles_and_stays_a_member(host: Host) -> None:
+def test_a_member_who_accepts_an_invitation_gets_its_roles(host: Host) -> None:
     role = make_role(host.login.tenant, "editor")
     user = guest(host)
     add_members(tenant_id=host.tenant_id, organization_id=host.organization.pk, user_ids=[user.user_id])
@@ -389,7 +389,7 @@ def test_names_are_escaped_on_every_page_and_in_the_mail(host: Host) -> None:
         assert "script-src 'unsafe" not in shown.headers["content-security-policy"]
 
 
-def test_a_connection_that_refuses_sign_ups_allows_them_to_guests_who_opened_the_mail(host: Host) -> None:
+def test_a_guest_who_opened_the_mail_can_sign_up_at_a_connection_with_disabled_sign_ups(host: Host) -> None:
     update_connection(tenant_id=host.tenant_id, connection_id=host.login.connection.pk, changes={"options": {"disable_signup": True}})
     invitation = host.invite()
     assert "/u/signup" not in host.ask(invitation).text
@@ -399,13 +399,13 @@ def test_a_connection_that_refuses_sign_ups_allows_them_to_guests_who_opened_the
     assert "Join Acme?" in host.sign_up(host.ask(invitation)).text
 
 
-def test_a_client_that_denies_organizations_refuses_an_invitation(host: Host) -> None:
+def test_an_invitation_to_a_client_that_denies_organizations_is_refused(host: Host) -> None:
     invitation = host.invite()
     set_client(host.login, settings={"organization_usage": "deny"})
     assert host.ask(invitation).answer["error"] == "invalid_request"
 
 
-def test_of_two_simultaneous_acceptances_one_succeeds(host: Host) -> None:
+def test_only_one_of_two_simultaneous_acceptances_succeeds(host: Host) -> None:
     first = guest(host)
     other = people(host.login.tenant, host.login.client, name="others")
     second = person(other, email=GUEST)
@@ -431,7 +431,7 @@ def test_of_two_simultaneous_acceptances_one_succeeds(host: Host) -> None:
     assert len(host.members()) == 1
 
 
-def test_a_change_after_the_page_was_shown_makes_the_acceptance_fail(host: Host) -> None:
+def test_an_acceptance_fails_after_a_change_since_the_page_was_shown(host: Host) -> None:
     user, other = guest(host), people(host.login.tenant, host.login.client, name="others")
     add_connection(tenant_id=host.tenant_id, organization_id=host.organization.pk, connection_id=other.pk)
     bound = host.invite(connection_id=other.pk)
@@ -447,7 +447,7 @@ def test_a_change_after_the_page_was_shown_makes_the_acceptance_fail(host: Host)
     assert host.members() == []
 
 
-def test_an_invitation_that_expires_while_the_form_is_open_does_not_log_the_user_in(host: Host) -> None:
+def test_an_invitation_that_expires_while_its_form_is_open_does_not_log_the_user_in(host: Host) -> None:
     guest(host)
     form = host.ask(host.invite())
     Invitation.objects.of(host.tenant_id).update(expires_at=datetime.now(UTC))
@@ -455,7 +455,7 @@ def test_an_invitation_that_expires_while_the_form_is_open_does_not_log_the_user
     assert not Session.objects.of(host.tenant_id).exists()
 
 
-def test_a_guest_who_opened_the_mail_gets_no_second_mail_about_the_address(host: Host, settings: Any) -> None:
+def test_a_guest_who_opened_the_mail_gets_no_mail_to_verify_the_address(host: Host, settings: Any) -> None:
     settings.MAIL_REACHES_PEOPLE = True
     jobs = Job.objects.of(host.tenant_id).filter(type=Job.Type.VERIFICATION_EMAIL)
     invitation = host.invite()

@@ -1,4 +1,4 @@
-"""The forms and the language for invited users: the address is fixed, and a remembered account does not replace it."""
+"""The forms and the language for invited users. The address is fixed, and a remembered account does not replace it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GERMAN = {"Accept-Language": "de"}
 
 
 def speak(host: Host, *codes: str) -> None:
-    """Let the tenant enable these languages; the first is the default."""
+    """Let the tenant enable these languages. The first is the default."""
     TenantSettings(tenant=host.login.tenant, values={"enabled_locales": list(codes)}).save()
     tenant_settings.remembered_settings.clear()
 
@@ -52,7 +52,7 @@ def test_a_hint_of_the_application_does_not_replace_the_invited_address(host: Ho
     assert "mallory" not in page.text
 
 
-def test_a_guest_who_has_logged_in_is_remembered_for_the_next_login(host: Host) -> None:
+def test_the_account_of_a_guest_is_remembered_for_the_next_login(host: Host) -> None:
     person(host.login.connection, email=GUEST)
     host.log_in(host.ask(host.invite(), prompt="login"))
     page = host.browser.follow(host.login.ask(prompt="login"))
@@ -62,7 +62,7 @@ def test_a_guest_who_has_logged_in_is_remembered_for_the_next_login(host: Host) 
 # --- Languages ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_mail_without_its_own_language_uses_the_default_language_of_the_tenant(host: Host) -> None:
+def test_a_mail_without_a_requested_language_uses_the_default_language_of_the_tenant(host: Host) -> None:
     speak(host, "de", "fr", "en")
     for language, spoken in (("", "de"), ("fr", "fr"), ("ar", "de"), ("xx", "de")):
         invitation = host.invite(language=language)

@@ -1,4 +1,4 @@
-"""Invitations to applications that use SAML or WS-Federation: the same pages, and the answers of their protocol."""
+"""Invitations to applications that use SAML or WS-Federation: the pages are the same, and the answers are those of the protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACS = "https://sp.example.test/acs"
 
 
 def accepted(tenant: Tenant, path: str, **settings: Any) -> tuple[Page, User]:
-    """Accept an invitation at the address of a protocol; return the form that is posted to the application."""
+    """Accept an invitation at the address of a protocol. Return the form that is posted to the application."""
     use = {"organization_usage": "allow", "initiate_login_uri": "https://sp.example.test/login"}
     client, _ = web_client(tenant, name="Payroll", redirect_uris=ACS, settings={**settings, **use})
     connection = people(tenant, client)
@@ -63,7 +63,7 @@ def test_a_ws_federation_application_receives_the_new_member(tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize("way", ["pushed", "signed"])
-def test_a_pushed_or_signed_request_carries_its_invitation(tenant: Tenant, way: str) -> None:
+def test_a_pushed_or_signed_request_can_contain_an_invitation(tenant: Tenant, way: str) -> None:
     use = {"organization_usage": "allow", "initiate_login_uri": "https://app.example.test/login"}
     client, secret = web_client(tenant, settings=use)
     if way == "signed":
@@ -77,7 +77,7 @@ def test_a_pushed_or_signed_request_carries_its_invitation(tenant: Tenant, way: 
     sent = (
         {"request_uri": Pusher(tenant, client, secret).handle(**named)} if way == "pushed" else {"request": request_object(login, **named)}
     )
-    # Parameters beside such a request are ignored.
+    # Parameters besides such a request are ignored.
     beside = {"invitation": "another", "organization": "another"}
     page = host.browser.follow(host.browser.get("/authorize", {"client_id": client.client_id, **beside, **sent}))
     asked = host.log_in(page)

@@ -29,7 +29,7 @@ class Login:
         return f"http://{self.browser.host}/"
 
     def ask(self, **changes: Any) -> Page:
-        """Go to `/authorize`; None leaves a parameter out."""
+        """Go to `/authorize`. A parameter that is None is left out."""
         good = {
             "client_id": self.client.client_id,
             "response_type": "code",
@@ -61,7 +61,7 @@ def login(tenant: Tenant) -> Login:
 
 
 def set_client(login: Login, **columns: Any) -> None:
-    """Change a client like an administrator; the change is visible at once."""
+    """Change a client like an administrator. The change is visible at once."""
     from authapi import client_auth
 
     settings = columns.pop("settings", {})

@@ -13,12 +13,12 @@ from authapi.login.browser import post_form
     [
         (True, "https://sp.example.test/slo", "https:"),
         (True, "http://127.0.0.1:8080/slo", "https: http://127.0.0.1:8080"),
-        # The application gets the answer at this host, and an answer can redirect to a third host.
+        # The application gets the response at this host, and can redirect the browser to a third host.
         (False, "http://127.0.0.1:8080/slo", "https: http://127.0.0.1:8080 http:"),
         (False, "https://sp.example.test/slo", "https: http:"),
     ],
 )
-def test_a_form_page_allows_further_plain_http_targets_only_where_this_host_uses_plain_http(
+def test_forms_may_be_sent_to_other_plain_http_addresses_only_if_this_host_uses_plain_http(
     is_secure: bool, address: str, targets: str
 ) -> None:
     page = post_form(RequestFactory().get("/", secure=is_secure), address, {"SAMLRequest": "x"})

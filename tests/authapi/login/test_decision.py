@@ -1,4 +1,4 @@
-"""The next step of a login, for every situation and every prompt."""
+"""The next step of a login, for every situation and every value of `prompt`."""
 
 from __future__ import annotations
 
@@ -96,19 +96,19 @@ def test_each_situation_has_its_next_step(name: str) -> None:
         (at(NO_SESSION, offer=Offer.GONE), LoginCase.LOGIN_REQUIRED),
     ],
 )
-def test_a_silent_request_fails_where_a_page_would_be_required(situation: Situation, case: LoginCase) -> None:
+def test_a_silent_request_fails_if_a_page_would_be_required(situation: Situation, case: LoginCase) -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(is_silent=True), situation)
     assert refused.value.case is case
 
 
-def test_a_login_with_another_user_than_the_hint_is_refused_without_a_second_attempt() -> None:
+def test_a_login_of_a_user_who_does_not_match_the_hint_is_refused_without_a_second_attempt() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(), at(LOGGED_IN, is_usable=False, has_logged_in=True))
     assert refused.value.case is LoginCase.LOGIN_REQUIRED
 
 
-def test_a_login_that_is_still_too_weak_fails_without_a_second_attempt() -> None:
+def test_a_new_login_that_is_too_weak_fails_without_a_second_attempt() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(requires_factors=True), at(LOGGED_IN, has_logged_in=True, meets_factors=False))
     assert refused.value.case is LoginCase.FACTORS_NOT_MET

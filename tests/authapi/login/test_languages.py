@@ -95,7 +95,9 @@ def english_on(page: Page) -> set[str]:
         (None, "pt-BR", "en"),
     ],
 )
-def test_the_wish_of_a_client_has_precedence_over_the_browser(worldwide: Login, wished: str | None, header: str, found: str) -> None:
+def test_the_language_requested_by_the_client_has_precedence_over_that_of_the_browser(
+    worldwide: Login, wished: str | None, header: str, found: str
+) -> None:
     assert language_of(begun(worldwide, {"Accept-Language": header}, ui_locales=wished)) == found
 
 
@@ -106,13 +108,13 @@ def test_only_enabled_languages_are_used_and_advertised(login: Login) -> None:
     assert b'"ui_locales_supported":["fr"]' in document.replace(b" ", b"")
 
 
-def test_a_tenant_that_stored_only_languages_without_translations_uses_english(login: Login) -> None:
+def test_a_tenant_whose_stored_languages_have_no_translations_uses_english(login: Login) -> None:
     enable(login, "pt", "xx")
     assert language_of(begun(login, {"Accept-Language": "pt"})) == "en"
 
 
 @pytest.mark.parametrize("wish", ["xx " * 3000 + "de", "d" * 7000, "../../de", "<b>de</b>"])
-def test_invalid_and_overlong_wishes_change_nothing(worldwide: Login, wish: str) -> None:
+def test_invalid_and_overlong_language_requests_change_nothing(worldwide: Login, wish: str) -> None:
     assert language_of(begun(worldwide, {"Accept-Language": "fr"}, ui_locales=wish)) == "fr"
     assert language_of(begun(worldwide, {"Accept-Language": wish}, ui_locales="ja")) == "ja"
 
@@ -157,7 +159,7 @@ def test_the_page_that_posts_an_answer_is_in_the_language_of_the_login(worldwide
     assert "Retour à l\u2019application" in posted.text
 
 
-def test_the_logout_page_keeps_the_language_that_the_client_wished(worldwide: Login) -> None:
+def test_the_logout_page_keeps_the_language_that_the_client_requested(worldwide: Login) -> None:
     worldwide.begin_session()
     page = worldwide.browser.send("GET", "/oidc/logout?ui_locales=es", headers=GERMAN)
     assert language_of(page) == "es"
@@ -187,7 +189,7 @@ def test_no_page_mixes_english_with_another_language(worldwide: Login, code: str
         assert (language_of(each), english_on(each)) == (code, set()), each.text
 
 
-def test_the_check_for_mixed_pages_finds_english(login: Login) -> None:
+def test_the_check_for_mixed_languages_finds_english_text(login: Login) -> None:
     page = begun(login, {})
     assert {"Log in", "Password"} <= english_on(page)
 
@@ -236,7 +238,7 @@ def test_a_mail_without_a_request_has_the_language_of_the_user_or_else_of_the_te
     assert set(EmailTicket.objects.of(worldwide.tenant.pk).values_list("language", flat=True)) == {"fr", "de"}
 
 
-def test_an_application_chooses_the_language_of_a_mail_and_the_answer_to_it_stays_english(worldwide: Login) -> None:
+def test_an_application_chooses_the_language_of_a_mail_and_gets_its_answer_in_english(worldwide: Login) -> None:
     body = urlencode({"client_id": worldwide.client.client_id, "email": "ada@example.test", "connection": worldwide.connection.name})
     headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-Language": "es-MX", "Accept-Language": "ja"}
     answer = worldwide.browser.send("POST", "/dbconnections/change_password", body=body.encode(), headers=headers)

@@ -1,4 +1,4 @@
-"""Logins in an unknown browser: when the user gets a mail, and what an attacker cannot do about it."""
+"""Logins in an unknown browser: when the user gets a mail, and how attempts to suppress the mail fail."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wanted(login: Login, which: str) -> None:
 
 
 def log_in(login: Login, browser: Browser | None = None, **named: str) -> Browser:
-    """Log in with a browser; with a new one by default."""
+    """Log in with a browser, which is a new one by default."""
     login.browser = browser or Browser(login.tenant)
     answer = login.log_in(login.ask(prompt="login"), **named)
     assert "code" in answer.answer, answer.text
@@ -52,7 +52,7 @@ def log_in(login: Login, browser: Browser | None = None, **named: str) -> Browse
 
 
 def mails(login: Login) -> list[str]:
-    """Let the worker send the waiting mails, and return those that were sent since the last call."""
+    """Let the worker send the waiting mails, and return the mails sent since the last call."""
     for job in Job.objects.of(login.tenant.pk).filter(type=Job.Type.NEW_DEVICE_EMAIL, status=Job.Status.PENDING):
         assert run_job(job.pk)
     sent = [str(message.body) for message in mail.outbox if "New browser" in str(message.subject)]
@@ -60,7 +60,7 @@ def mails(login: Login) -> list[str]:
     return sent
 
 
-def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_never(login: Login, settings: Any) -> None:
+def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_not_at_all(login: Login, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     with time_machine.travel(BEGIN, tick=False):
         login.browser = Browser(login.tenant)
@@ -72,7 +72,7 @@ def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_never(
     for words in ("Time: 1 May 2031, 12:00 UTC", "Browser: Firefox on Windows", "Country: DE", "/u/reset-password?ticket="):
         assert words in told
     assert "evil" not in told
-    # The mail goes out before a second factor is proven.
+    # The mail is sent before a second factor is proven.
     assert "has logged in" not in told
     assert "If your account has a second factor, the browser must pass it as well before it is logged in." in " ".join(told.split())
     line = SignIn.objects.of(login.tenant.pk).get(type="new_device")
@@ -90,7 +90,7 @@ def test_no_mail_is_sent_for_the_first_login_of_an_account_or_while_the_setting_
     new = person(login.connection, email="new@example.test")
     first = log_in(login, identifier="new@example.test")
     assert mails(login) == []
-    # Browsers become known from the first login on, even while the mails are off.
+    # Browsers become known from the first login, even while the mails are off.
     wanted(login, "off")
     second = log_in(login, identifier="new@example.test")
     wanted(login, "own")
@@ -106,7 +106,7 @@ def test_cookies_of_another_user_do_not_suppress_the_mail(login: Login) -> None:
     log_in(login, hers)
     (told,) = mails(login)
     assert "Browser: unknown" in told
-    # From now on, the account knows both browsers. A forged cookie is still unknown.
+    # The account knows both browsers now. A browser with a forged cookie is still unknown.
     log_in(login, hers, identifier="eve@example.test")
     log_in(login, hers)
     assert mails(login) == []
@@ -116,7 +116,7 @@ def test_cookies_of_another_user_do_not_suppress_the_mail(login: Login) -> None:
     assert len(mails(login)) == 1
 
 
-def test_after_a_new_password_every_browser_is_unknown_again(login: Login) -> None:
+def test_every_browser_is_unknown_again_after_a_new_password(login: Login) -> None:
     thief = log_in(login)
     assert len(mails(login)) == 1
     set_password(login.user, "Fresh-Horse-Staple-9")
@@ -149,7 +149,7 @@ def test_the_number_of_mails_is_limited_and_old_rows_are_deleted(login: Login) -
         assert rows.latest("last_seen_at").told_at is not None
 
 
-def test_a_form_that_is_sent_twice_causes_one_mail(login: Login) -> None:
+def test_submitting_a_form_twice_causes_one_mail(login: Login) -> None:
     login.browser = Browser(login.tenant)
     form = login.browser.follow(login.ask())
     before = dict(login.browser.cookies)

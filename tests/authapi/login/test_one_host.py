@@ -1,4 +1,4 @@
-"""Staff and end users log in on one host, such as a loopback address. The two logins in one browser are independent."""
+"""Staff and end users log in on one host, such as a loopback address. Both logins in one browser are independent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.authapi.browser import Browser
 from tests.authapi.login.conftest import Login
 
 
-def test_a_login_of_one_kind_neither_starts_nor_ends_a_session_of_the_other(login: Login, settings: Any) -> None:
+def test_a_staff_login_and_a_user_login_neither_start_nor_end_each_others_session(login: Login, settings: Any) -> None:
     settings.LOCALHOST_TENANT = login.tenant.pk
     forget_hosts()
     browser = login.browser = Browser(login.tenant, host="localhost")

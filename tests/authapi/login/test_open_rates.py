@@ -1,4 +1,4 @@
-"""Requests without a credential: the bucket that is charged, and clients that are never refused."""
+"""Requests without a credential: the bucket that is charged, and the clients that are never refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGE = "/u/logged-out"
 
 @pytest.fixture(autouse=True)
 def _noon(settings: Any) -> Iterator[None]:
-    """Stop the clock, and let an address have five pages and all anonymous callers of the tenant two more."""
+    """Stop the clock, and allow five pages to each address and two more pages to all anonymous callers of the tenant together."""
     settings.ADDRESS_RATE_BURST, settings.ADDRESS_RATE_PER_SECOND, settings.ANONYMOUS_RATE_PER_SECOND = 5, 1, 1
     with time_machine.travel(NOON, tick=False):
         yield
@@ -46,7 +46,7 @@ def statuses(answers: list[Page]) -> list[int]:
     return [answer.status for answer in answers]
 
 
-def test_an_address_uses_its_own_budget_and_then_that_of_the_anonymous_callers(tenant: Tenant) -> None:
+def test_an_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_callers(tenant: Tenant) -> None:
     answers = pages(Browser(tenant), 8)
     assert statuses(answers) == [200] * 7 + [429]
     # The headers are those of the bucket that was charged.
@@ -66,12 +66,12 @@ def test_an_address_within_its_own_budget_is_served_while_another_address_floods
     assert statuses(pages(Browser(tenant, address="192.0.2.9"), 6)) == [200] * 5 + [429]
 
 
-def test_pages_of_one_tenant_do_not_use_the_budget_of_another(tenant: Tenant, second_tenant: Tenant) -> None:
+def test_pages_of_one_tenant_do_not_use_the_budget_of_another_tenant(tenant: Tenant, second_tenant: Tenant) -> None:
     pages(Browser(tenant), 10)
     assert statuses(pages(Browser(second_tenant), 5)) == [200] * 5
 
 
-def test_a_browser_that_has_logged_in_is_served_although_its_address_floods(login: Login) -> None:
+def test_a_browser_that_has_logged_in_is_served_while_its_address_floods(login: Login) -> None:
     with_login = login.browser
     login.begin_session()
     assert 429 in statuses(pages(Browser(login.tenant), 10))
@@ -106,7 +106,7 @@ def test_an_unknown_cookie_has_no_budget(tenant: Tenant, cookie: str) -> None:
     assert Browser(tenant).get(PAGE, cookie=cookie).status == 429
 
 
-def test_the_known_browser_cookie_of_one_tenant_is_not_accepted_by_another(login: Login, second_tenant: Tenant) -> None:
+def test_the_known_browser_cookie_of_one_tenant_is_not_accepted_by_another_tenant(login: Login, second_tenant: Tenant) -> None:
     login.begin_session()
     pages(Browser(second_tenant), 10)
     stranger = Browser(second_tenant, cookies=dict(login.browser.cookies))
@@ -119,7 +119,7 @@ def test_requests_for_published_keys_are_charged_to_the_address(tenant: Tenant) 
     assert answers[-1].json()["error"] == "too_many_requests"
 
 
-def test_anonymous_requests_do_not_use_the_budget_of_any_endpoint_of_the_tenant(tenant: Tenant) -> None:
+def test_anonymous_requests_do_not_use_the_budget_of_any_tenant_endpoint(tenant: Tenant) -> None:
     for _ in range(10):
         get(tenant, "/.well-known/jwks.json")
     pages(Browser(tenant), 3)
@@ -177,7 +177,7 @@ def test_the_stored_login_requests_of_one_address_are_limited_in_bytes(
     assert login.ask(**large).status == 302
 
 
-def test_stored_login_requests_behind_a_proxy_that_names_no_client_are_limited_per_tenant(
+def test_login_requests_stored_behind_a_proxy_that_names_no_client_are_limited_per_tenant(
     login: Login, second_tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ANONYMOUS_RATE_PER_SECOND, settings.TRUSTED_PROXIES = 1000, ["192.0.2.0/24"]
@@ -185,7 +185,7 @@ def test_stored_login_requests_behind_a_proxy_that_names_no_client_are_limited_p
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # A known address has its own budget, and so does another tenant.
+    # A known address and another tenant each have their own budget.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302
     client, _ = web_client(second_tenant)
@@ -194,7 +194,7 @@ def test_stored_login_requests_behind_a_proxy_that_names_no_client_are_limited_p
     assert other.ask(**large).status == 302
 
 
-def test_a_browser_that_has_logged_in_can_start_a_login_although_its_address_has_used_up_its_storage(
+def test_a_browser_that_has_logged_in_can_start_a_login_after_its_address_used_up_its_storage(
     login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ADDRESS_RATE_BURST = 1000

@@ -54,7 +54,7 @@ def test_a_third_party_client_gets_nothing_before_the_user_consents(foreign: Log
     assert (silent.answer["error"], silent.answer["error_description"]) == ("consent_required", "Consent required")
 
 
-def test_a_user_who_refuses_is_sent_back_to_the_client_with_that_error(foreign: Login) -> None:
+def test_a_user_who_refuses_consent_is_redirected_to_the_client_with_that_error(foreign: Login) -> None:
     page = foreign.browser.submit(asked_page(foreign), answer="deny")
     assert page.answer == {
         "error": "access_denied",
@@ -81,7 +81,7 @@ def test_consent_to_the_profile_is_separate_from_consent_to_an_api(foreign: Logi
     assert foreign.ask(scope="openid email", prompt="none").answer["error"] == "consent_required"
 
 
-def test_consent_is_requested_again_where_the_client_wants_it(foreign: Login) -> None:
+def test_consent_is_requested_again_if_the_client_requires_it(foreign: Login) -> None:
     foreign.browser.submit(asked_page(foreign), answer="allow")
     page = foreign.ask(audience=API, scope="read:orders", prompt="consent")
     assert page.location.startswith("/u/consent")
@@ -107,7 +107,7 @@ def test_a_user_cannot_answer_the_consent_page_of_another_user(foreign: Login) -
     assert consents(foreign) == []
 
 
-def test_a_session_that_ends_during_the_consent_leads_back_to_the_login(foreign: Login) -> None:
+def test_a_session_that_ends_during_the_consent_redirects_to_the_login(foreign: Login) -> None:
     page = asked_page(foreign)
     end_session(Session.objects.of(foreign.tenant.pk).get(), reason="session-revoked")
     assert foreign.browser.submit(page, answer="allow").location.startswith("/u/login?state=")
@@ -124,7 +124,7 @@ def test_a_consent_that_another_site_posts_is_refused(foreign: Login) -> None:
 # --- Choosing an account ------------------------------------------------------------------------------------------------------
 
 
-def test_the_user_can_choose_the_current_account_or_another_one(login: Login) -> None:
+def test_the_user_can_choose_the_current_account_or_another_account(login: Login) -> None:
     login.begin_session()
     page = login.browser.follow(login.ask(prompt="select_account"))
     assert "Continue as ada@example.test" in page.text
@@ -136,7 +136,7 @@ def test_the_user_can_choose_the_current_account_or_another_one(login: Login) ->
     assert Session.objects.of(login.tenant.pk).get().user.email == "eve@example.test"
 
 
-def test_a_choice_continues_after_a_change_of_the_client_and_the_refusal_follows_it(login: Login) -> None:
+def test_an_account_choice_still_works_after_a_change_of_the_client_and_the_client_gets_the_refusal(login: Login) -> None:
     login.begin_session()
     first = login.ask(prompt="select_account")
     set_client(login, grant_types=["implicit"])
@@ -194,7 +194,7 @@ def test_a_member_can_log_in_and_a_connection_can_make_its_users_members(login: 
     assert "code" in login.log_in(login.ask(organization=acme.pk, prompt="login")).answer
 
 
-def test_an_organization_can_be_named_where_the_tenant_allows_names(login: Login) -> None:
+def test_an_organization_name_is_accepted_if_the_tenant_allows_names(login: Login) -> None:
     acme = organization(login)
     add_members(tenant_id=login.tenant.pk, organization_id=acme.pk, user_ids=[login.user.user_id])
     set_client(login, settings={"organization_usage": "allow"})
@@ -299,7 +299,7 @@ def test_a_member_of_only_one_organization_skips_the_choice(login: Login) -> Non
     assert chosen(login, login.browser.follow(answer)) == acme.pk
 
 
-def test_a_user_without_an_organization_is_refused_where_one_is_required_and_continues_where_it_is_optional(login: Login) -> None:
+def test_a_user_without_an_organization_is_refused_if_it_is_required_and_continues_if_optional(login: Login) -> None:
     ask_after(login)
     refused = login.browser.follow(login.log_in(login.ask()))
     assert refused.answer["error_description"] == f"user {login.user.user_id} is not part of any organization"
@@ -307,7 +307,7 @@ def test_a_user_without_an_organization_is_refused_where_one_is_required_and_con
     assert chosen(login, login.browser.follow(login.ask())) is None
 
 
-def test_a_user_can_continue_without_an_organization_where_it_is_optional(login: Login) -> None:
+def test_a_user_can_continue_without_an_organization_if_it_is_optional(login: Login) -> None:
     memberships(login, "acme")
     ask_after(login, usage="allow")
     page = login.browser.follow(login.log_in(login.ask()))
@@ -320,7 +320,7 @@ def test_a_request_that_names_an_organization_skips_the_choice(login: Login) -> 
     assert chosen(login, login.log_in(login.ask(organization=acme.pk))) == acme.pk
 
 
-def test_a_silent_request_continues_in_the_organization_of_the_session_and_shows_no_page(login: Login) -> None:
+def test_a_silent_request_continues_in_the_organization_of_the_session_without_a_page(login: Login) -> None:
     _, globex = memberships(login, "acme", "globex")
     ask_after(login)
     assert login.ask(prompt="none").answer["error"] == "login_required"

@@ -1,4 +1,4 @@
-"""Logins for a protocol that the login code does not know: the toy protocol of these tests, with the real pages."""
+"""Logins for a protocol that the login code does not import: the toy protocol of these tests, with the real pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask(login: Login, **changes: str) -> Page:
 
 
 def answered(login: Login, **changes: str) -> Page:
-    """Log in at the toy; requires a success."""
+    """Log in with the toy protocol, and require a success."""
     page = login.log_in(ask(login, **changes))
     assert page.answer.get("user") == login.user.user_id, page.text
     return page
@@ -57,11 +57,11 @@ def test_a_silent_request_without_a_session_is_refused_in_the_format_of_the_prot
     assert not LoginTransaction.objects.of(login.tenant.pk).exists()
 
 
-def test_a_wish_that_cannot_be_granted_is_refused_at_the_client(login: Login) -> None:
+def test_a_request_that_cannot_be_granted_is_refused_at_the_client(login: Login) -> None:
     assert ask(login, silent="1", anew="1").location == f"{CALLBACK}?refused=invalid_request"
 
 
-def test_a_client_without_connections_is_refused_at_its_address(login: Login) -> None:
+def test_a_request_of_a_client_without_connections_is_refused_at_its_address(login: Login) -> None:
     lonely, _ = web_client(login.tenant, name="Lonely")
     assert ask(login, app=lonely.client_id).location == f"{CALLBACK}?refused=invalid_request"
 
@@ -74,7 +74,7 @@ def test_an_address_that_is_removed_from_the_client_during_a_login_gets_no_answe
     assert not Session.objects.of(login.tenant.pk).exists()
 
 
-def test_a_login_of_a_removed_protocol_has_expired(login: Login) -> None:
+def test_a_login_of_a_removed_protocol_is_shown_as_expired(login: Login) -> None:
     first = ask(login)
     protocol.unregister(toy.TOY)
     page = login.browser.follow(first)
@@ -111,14 +111,14 @@ def test_the_request_of_the_client_is_sealed_during_the_login(login: Login) -> N
     assert "canary" not in row.sealed_request
 
 
-def test_a_session_of_one_protocol_is_valid_for_another(login: Login) -> None:
+def test_a_session_that_began_with_one_protocol_is_valid_for_another(login: Login) -> None:
     login.begin_session()
     assert ask(login, silent="1").answer["user"] == login.user.user_id
     assert login.ask(prompt="none").answer.keys() == {"code", "state", "iss"}
     assert {row.protocol for row in SessionClient.objects.of(login.tenant.pk)} == {"oauth", "toy"}
 
 
-def test_a_new_login_is_required_on_request_and_counts_for_one_answer(login: Login) -> None:
+def test_a_requested_new_login_is_required_and_is_valid_for_one_answer(login: Login) -> None:
     answered(login)
     first = ask(login, anew="1")
     assert first.location.startswith("/u/login?state=")
@@ -144,7 +144,7 @@ def test_consent_is_remembered_for_the_terms_that_it_names(login: Login) -> None
     assert ask(login, takes="train ball", silent="1").answer == {"refused": "consent_required"}
 
 
-def test_consent_of_one_user_does_not_apply_to_another(login: Login) -> None:
+def test_consent_of_one_user_does_not_apply_to_another_user(login: Login) -> None:
     page = login.browser.follow(login.log_in(ask(login, takes="train")))
     login.browser.submit(page, answer="allow")
     person(login.connection, email="eve@example.test")
@@ -180,18 +180,18 @@ def test_a_logout_without_a_return_address_ends_on_the_logged_out_page(login: Lo
 
 
 @pytest.mark.parametrize("handle", ["", "unknown", "x" * 10_000])
-def test_a_return_without_a_known_logout_is_refused(login: Login, handle: str) -> None:
+def test_a_return_from_an_unknown_logout_is_refused(login: Login, handle: str) -> None:
     assert login.browser.get("/u/logout/next", {"state": handle}).status == 400
 
 
-def test_a_used_handle_is_refused(login: Login) -> None:
+def test_a_used_logout_handle_is_refused(login: Login) -> None:
     answered(login, bye=BYE)
     handle = login.browser.get("/v2/logout").answer["back"]
     login.browser.get("/u/logout/next", {"state": handle})
     assert login.browser.get("/u/logout/next", {"state": handle}).status == 400
 
 
-def test_a_participant_that_did_not_end_its_session_leads_to_the_alternative_end(login: Login, rf: Any) -> None:
+def test_a_logout_redirects_to_the_alternative_end_if_a_participant_did_not_end_its_session(login: Login, rf: Any) -> None:
     answered(login, bye=BYE)
     host = resolve_host(login.browser.host)
     assert host is not None

@@ -45,7 +45,7 @@ def test_the_stored_digest_does_not_open_the_session(user: User) -> None:
     assert cookie not in str(vars(Session.objects.of(user.tenant_id).get()))
 
 
-def test_a_session_of_one_tenant_is_unknown_at_another(user: User) -> None:
+def test_a_session_of_one_tenant_is_unknown_at_another_tenant(user: User) -> None:
     other = create_tenant(tenant_id=f"{user.tenant_id}-b", name="b", host=f"{user.tenant_id}-b.example.test")
     _, cookie = session_of(user)
     assert find_session(tenant_id=other.pk, cookie=cookie) is None
@@ -54,7 +54,7 @@ def test_a_session_of_one_tenant_is_unknown_at_another(user: User) -> None:
 
 def test_a_session_of_a_blocked_user_is_refused_even_after_the_block_ends(user: User) -> None:
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": True})
-    # A login that was in progress when the user was blocked.
+    # A login was in progress when the user was blocked.
     _, cookie = session_of(user)
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": False})
@@ -93,7 +93,7 @@ def test_use_does_not_extend_the_absolute_lifetime_of_a_session(user: User) -> N
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_lifetimes_come_from_the_tenant_and_are_shorter_for_a_session_cookie(user: User) -> None:
+def test_lifetimes_are_set_by_the_tenant_and_are_shorter_for_a_session_cookie(user: User) -> None:
     TenantSettings(tenant_id=user.tenant_id, values={"session_lifetime": 10, "idle_ephemeral_session_lifetime": 1}).save()
     tenant_settings.remembered_settings.clear()
     with time_machine.travel(NOON, tick=False):
@@ -103,7 +103,7 @@ def test_lifetimes_come_from_the_tenant_and_are_shorter_for_a_session_cookie(use
     assert (forgotten.idle_expires_at, forgotten.expires_at) == (NOON + HOUR, NOON + 72 * HOUR)
 
 
-def test_a_session_in_use_is_written_at_most_once_a_minute(user: User) -> None:
+def test_a_used_session_is_written_at_most_once_a_minute(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         session, cookie = session_of(user)
         clock.shift(59)
@@ -128,7 +128,7 @@ def test_any_user_agent_and_address_can_be_stored(user: User, ip: str | None, ke
 # --- New proofs -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_proof_changes_the_cookie_and_keeps_the_session_and_its_end(user: User) -> None:
+def test_a_new_proof_changes_the_cookie_and_keeps_the_session_and_its_expiry(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         session, cookie = session_of(user)
         clock.shift(HOUR)
@@ -147,7 +147,7 @@ def test_a_new_proof_does_not_revive_a_session_that_has_ended(user: User) -> Non
     assert renew_session(session, methods=["pwd"], ip=None, user_agent="") is None
 
 
-def test_of_two_simultaneous_proofs_one_cookie_is_valid(user: User) -> None:
+def test_only_one_cookie_is_valid_after_two_simultaneous_proofs(user: User) -> None:
     session, _ = session_of(user)
     same = Session.objects.of(user.tenant_id).get()
     assert renew_session(session, methods=["pwd"], ip=None, user_agent="") is not None
@@ -178,7 +178,7 @@ def test_an_ended_session_is_refused_and_ends_once(user: User, tenant: Tenant) -
     assert LogoutNotice.objects.of(tenant.pk).count() == 1
 
 
-def test_refresh_tokens_bound_to_a_session_end_with_it_and_others_stay_valid(user: User, tenant: Tenant) -> None:
+def test_a_session_ends_with_its_bound_refresh_tokens_and_other_tokens_stay_valid(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     session, _ = session_of(user)
     for scope in ("openid online_access", "openid offline_access", "not_online_access"):
@@ -188,7 +188,7 @@ def test_refresh_tokens_bound_to_a_session_end_with_it_and_others_stay_valid(use
     assert sorted(left) == ["not_online_access", "openid offline_access"]
 
 
-def test_all_sessions_of_a_user_end_except_the_named_one(user: User, tenant: Tenant) -> None:
+def test_all_sessions_of_a_user_except_the_named_session_can_be_ended(user: User, tenant: Tenant) -> None:
     ada = [session_of(user)[0] for _ in range(3)]
     eve, _ = session_of(person(user.connection, email="eve@example.test"))
     count = end_sessions_of(tenant_id=tenant.pk, user_id=user.pk, reason="password-changed", except_id=ada[1].pk)

@@ -1,4 +1,4 @@
-"""Which colors are readable on which, and how unreadable colors are corrected."""
+"""The colors that are readable on another color, and the correction of unreadable colors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_pages_show_readable_colors_for_every_theme(colors: list[str]) -> No
         assert contrast(shown[pair.color], opaque(value_at(theme, pair.surface))) >= pair.least
 
 
-def test_mixing_goes_from_the_first_color_to_the_second() -> None:
+def test_mixing_two_colors_starts_at_the_first_color_and_ends_at_the_second() -> None:
     assert (mixed("#000000", "#ffffff", 0), mixed("#000000", "#ffffff", 1), mixed("#000000", "#ff8000", 0.5)) == (
         "#000000",
         "#ffffff",

@@ -50,7 +50,7 @@ def test_a_theme_appears_on_the_pages_at_once_and_disappears_when_it_is_deleted(
     assert "brand.css" not in browser.get(RESET).text
 
 
-def test_the_policy_names_only_the_sources_of_pictures_and_of_the_font(tenant: Tenant) -> None:
+def test_the_content_security_policy_names_only_the_sources_of_pictures_and_of_the_font(tenant: Tenant) -> None:
     theme = with_value(default_theme(), ("page_background", "background_image_url"), "https://img.example.test/sea.jpg")
     theme = with_value(theme, ("fonts", "font_url"), "https://font.example.test:8443/f.woff2")
     create_theme(tenant_id=tenant.pk, values=theme)
@@ -68,7 +68,7 @@ def test_a_style_sheet_with_an_outdated_version_is_not_cached(browser: Browser, 
     assert browser.send("GET", "/u/brand.css?organization=%00&v=").status == 200
 
 
-def test_a_picture_is_served_with_its_own_type_and_can_be_cached(browser: Browser, tenant: Tenant) -> None:
+def test_a_picture_is_served_with_its_own_content_type_and_can_be_cached(browser: Browser, tenant: Tenant) -> None:
     stored = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded())
     page = browser.get(RESET)
     assert f'src="{stored.path}"' in page.text
@@ -111,14 +111,14 @@ def test_a_reset_removes_the_theme_pictures_and_colors(browser: Browser, tenant:
     assert "brand.css" not in browser.get(RESET).text
 
 
-def test_a_reset_of_one_tenant_does_not_change_another(tenant: Tenant) -> None:
+def test_a_reset_of_one_tenant_does_not_change_another_tenant(tenant: Tenant) -> None:
     other = new_tenant()
     stored = upload_picture(tenant_id=other.pk, kind="background", sent=encoded())
     reset_looks(tenant_id=tenant.pk)
     assert Browser(other).send("GET", stored.path).status == 200
 
 
-def test_the_style_sheet_of_an_organization_has_its_colors_and_not_those_of_another_tenant(browser: Browser, tenant: Tenant) -> None:
+def test_the_style_sheet_of_an_organization_has_only_its_own_colors(browser: Browser, tenant: Tenant) -> None:
     branding = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
     own: Organization = OrganizationFactory.create(tenant_id=tenant.pk, branding=branding)
     brand = brand_of(tenant.pk, own.pk)
@@ -128,14 +128,14 @@ def test_the_style_sheet_of_an_organization_has_its_colors_and_not_those_of_anot
     assert brand_of(new_tenant().pk, own.pk).logo == ""
 
 
-def test_a_logo_of_an_organization_that_could_change_the_policy_is_not_shown(tenant: Tenant) -> None:
+def test_an_organization_logo_that_could_change_the_content_security_policy_is_not_shown(tenant: Tenant) -> None:
     branding = {"logo_url": "https://a.test;script-src *"}
     own: Organization = OrganizationFactory.create(tenant_id=tenant.pk, branding=branding)
     assert "script-src" not in page_policy(brand_of(tenant.pk, own.pk))
     assert brand_of(tenant.pk, own.pk).logo == ""
 
 
-def test_a_login_for_an_organization_shows_its_branding_and_other_logins_show_that_of_the_tenant(login: Login) -> None:
+def test_only_a_login_for_an_organization_shows_the_branding_of_the_organization(login: Login) -> None:
     branding = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
     change_branding(tenant_id=login.tenant.pk, changes={"primary_color": "#0b6e4f"})
     acme = create_organization(tenant_id=login.tenant.pk, name="acme", branding=branding)

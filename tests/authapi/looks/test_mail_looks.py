@@ -56,7 +56,7 @@ def test_a_mail_shows_the_logo_and_the_color_of_only_its_own_tenant(tenant: Tena
     assert button(foreign) == ("#1f4fd8", "#ffffff")
 
 
-def test_an_uploaded_logo_has_an_absolute_address_in_a_mail(tenant: Tenant) -> None:
+def test_an_uploaded_logo_has_an_absolute_url_in_a_mail(tenant: Tenant) -> None:
     path = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded()).path
     host = CustomDomain.objects.of(tenant.pk).get(is_canonical=True).host
     found = re.search(r'<img src="([^"]+)"', mailed(tenant))
@@ -73,7 +73,7 @@ def test_the_label_of_the_button_is_readable_on_every_color(tenant: Tenant, colo
     assert contrast(*button(mailed(tenant))) >= TEXT_CONTRAST
 
 
-def test_the_theme_of_the_pages_has_precedence_over_the_plain_color(tenant: Tenant) -> None:
+def test_the_color_of_the_page_theme_has_precedence_over_the_plain_color(tenant: Tenant) -> None:
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     theme = with_value(default_theme(), ("colors", "primary_button"), "#ff8800")
     # The contrast with the button is 3.6:1, so pages and mails correct the color.

@@ -1,4 +1,4 @@
-"""Which files are accepted as pictures, and what is kept of them."""
+"""The files that are accepted as pictures, and the parts of a file that are kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def encoded(encoder: str = "PNG", size: tuple[int, int] = (40, 20), mode: str = 
 
 
 def png_that_says(width: int, height: int) -> bytes:
-    """Return a few bytes whose header claims this size."""
+    """Return a few bytes whose header claims this size of the picture."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -32,7 +32,7 @@ def png_that_says(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("encoder", ["PNG", "JPEG", "WEBP", "GIF"])
-def test_a_picture_is_encoded_again(encoder: str) -> None:
+def test_an_accepted_picture_is_encoded_again(encoder: str) -> None:
     picture = picture_of(encoded(encoder), LOGO)
     assert (picture.media_type, picture.ending, picture.width, picture.height) == ("image/png", "png", 40, 20)
     assert picture.data != encoded(encoder)
@@ -68,7 +68,7 @@ def test_an_invalid_or_too_large_file_is_refused_with_an_explanation(sent: bytes
     assert str(refused.value).endswith(".")
 
 
-def test_data_after_a_picture_and_texts_in_it_are_removed() -> None:
+def test_texts_inside_a_picture_and_data_after_it_are_removed() -> None:
     texts = PngImagePlugin.PngInfo()
     texts.add_text("Comment", "<script>alert(1)</script>")
     sent = encoded(pnginfo=texts) + b"<html><script>alert(2)</script></html>"
@@ -77,7 +77,7 @@ def test_data_after_a_picture_and_texts_in_it_are_removed() -> None:
     assert b"script" not in picture_of(sent, BACKGROUND).data
 
 
-def test_the_location_and_camera_of_a_photo_are_removed_and_the_photo_is_turned_upright() -> None:
+def test_the_location_and_camera_of_a_photo_are_removed_and_the_photo_is_rotated_upright() -> None:
     exif = Image.Exif()
     exif[0x010F] = "Secret Camera"
     exif[0x0112] = 6

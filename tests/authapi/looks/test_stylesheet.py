@@ -48,7 +48,7 @@ def another(path: tuple[str, ...], member: Member) -> Any:
 
 
 @pytest.mark.parametrize(("path", "member"), list(members()), ids=lambda value: ".".join(value) if isinstance(value, tuple) else "")
-def test_every_member_has_an_effect_or_a_documented_reason_why_not(path: tuple[str, ...], member: Member) -> None:
+def test_every_member_has_an_effect_or_a_documented_reason_for_having_none(path: tuple[str, ...], member: Member) -> None:
     theme = default_theme()
     if path[-1] in ("button_border_radius", "input_border_radius", "primary_button_label"):
         theme = with_value(theme, ("colors", "primary_button"), "#f3e8d2")
@@ -76,7 +76,7 @@ def test_every_member_has_an_effect_or_a_documented_reason_why_not(path: tuple[s
         "https://a.test/'x.png",
     ],
 )
-def test_an_address_that_could_end_a_rule_or_a_policy_is_not_shown(address: str) -> None:
+def test_a_url_that_could_end_a_css_rule_or_a_policy_is_not_shown(address: str) -> None:
     theme = with_value(default_theme(), ("page_background", "background_image_url"), address)
     theme = with_value(with_value(theme, ("widget", "logo_url"), address), ("fonts", "font_url"), address)
     looks = looks_of_theme(theme)
@@ -105,7 +105,7 @@ def test_a_bright_box_applies_only_in_light_mode_and_a_dark_box_applies_always()
     assert "color-scheme: dark;" in sheet
 
 
-def test_a_font_address_has_precedence_over_a_font_of_the_list() -> None:
+def test_a_font_url_has_precedence_over_a_font_of_the_list() -> None:
     url = "https://cdn.example.test/brand.woff2"
     assert font_rules(url, "serif").startswith(f'@font-face {{ font-family: "tenant font"; src: url("{url}"); font-display: swap; }}')
     assert font_rules("https://cdn.example.test/brand.css", "serif") == f":root {{ --font: {FONT_STACKS['serif'][1]}; }}"

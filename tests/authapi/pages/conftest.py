@@ -1,4 +1,4 @@
-"""The fixtures of login tests, for the tests of pages."""
+"""Reuses the fixtures of login tests in the tests of pages."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def code_pages(visit: Login) -> list[Page]:
 
 
 def address_pages(visit: Login) -> list[Page]:
-    """Return the page of an address in its states: empty, wrong, a number, and an account that the browser remembers."""
+    """Return the page that asks for an address: empty, with a wrong address, with a phone number, and for a remembered account."""
     person = passwordless(visit)
     email, sms = (person.ask(connection=name) for name in ("email", "sms"))
     wrong = [person.browser.submit(email, send="code", email="ada@"), person.browser.submit(sms, send="code", phone_number="12")]
@@ -209,7 +209,7 @@ def link_pages(visit: Login) -> list[Page]:
 
 
 def device_pages(visit: Login) -> list[Page]:
-    """Return the pages of a device in their states: empty, filled in, wrong, asking, allowed, refused, and the device's own page."""
+    """Return the pages of a device: empty, filled in, with a wrong code, the question, allowed, refused, and the page on the device."""
     connection = visit.connection
     client, secret = web_client(visit.tenant, grant_types=[GRANT], token_endpoint_auth_method="none", redirect_uris="")
     update_connection(tenant_id=visit.tenant.pk, connection_id=connection.pk, changes={"enabled_clients": [client.client_id]})
@@ -240,7 +240,7 @@ def logged_in(visit: Login) -> Login:
 
 
 def account_pages(visit: Login) -> list[Page]:
-    """Return every section of the account with rows, and a refused form of each section."""
+    """Return every section of the account page with rows, and a refused form of each section."""
     tenant, user = visit.tenant, visit.user
     update_tenant_settings(tenant_id=tenant.pk, changes={"account_page": {"enabled": True, "deletion": True}})
     logged_in(visit)
@@ -333,11 +333,11 @@ def test_each_page_is_well_formed_in_each_of_its_states(login: Login, name: str,
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_a_template_that_no_test_visits_is_well_formed(name: str) -> None:
+def test_a_template_that_is_rendered_without_a_request_is_well_formed(name: str) -> None:
     assert flaws(render_to_string(f"hosted/{name}", ALONE[name]), {}, with_policy=False) == []
 
 
-def test_every_page_has_a_test_here() -> None:
+def test_every_page_is_tested_in_this_file() -> None:
     seen = {name.partition(",")[0] for name in VISITS} | set(ALONE) | COMPONENTS
     assert {file.name for file in TEMPLATES.glob("*.html")} - seen == set()
 
@@ -377,7 +377,7 @@ def test_the_first_invalid_field_has_the_focus(login: Login) -> None:
     assert focused == ["password"]
 
 
-def test_the_style_sheet_uses_no_physical_sides() -> None:
+def test_the_style_sheet_uses_no_physical_directions() -> None:
     css = (STATIC / "theme" / "hosted.css").read_text()
     declarations = re.sub(r"/\*.*?\*/|@media[^{]*", "", css, flags=re.DOTALL)
     sides = "(?:left|right|top|bottom)"

@@ -30,7 +30,7 @@ ELSEWHERE = "https://elsewhere.example.test/steal"
 
 
 def way_back(page: Page) -> str:
-    """Return the target of the only link of an error page, empty without a link."""
+    """Return the target of the only link of an error page, or the empty string."""
     found = re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text)
     assert len(found) <= 1
     return found[0] if found else ""
@@ -50,7 +50,7 @@ def set_tenant(login: Login, **values: object) -> None:
 # --- The link back --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_request_leads_back_only_to_an_address_that_its_client_has_registered(login: Login) -> None:
+def test_the_error_page_of_a_refused_request_links_only_to_registered_addresses_of_the_client(login: Login) -> None:
     page = login.ask(redirect_uri=ELSEWHERE)
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
     assert f'href="{ELSEWHERE}' not in page.text
@@ -66,7 +66,7 @@ def test_a_refused_request_leads_back_only_to_an_address_that_its_client_has_reg
         ({"initiate_login_uri": "http://app.example.test/login"}, "https://app.example.test/"),
     ],
 )
-def test_the_link_leads_to_the_login_route_of_the_client_or_else_to_its_other_pages_or_its_callback(
+def test_the_link_leads_to_the_first_known_address_of_login_route_other_pages_and_callback(
     login: Login, settings: dict[str, object], expected: str
 ) -> None:
     set_client(login, settings=settings)
@@ -82,7 +82,7 @@ def test_the_link_leads_to_the_login_route_of_the_client_or_else_to_its_other_pa
         ("", "spa"),
     ],
 )
-def test_an_application_without_a_page_leads_to_the_address_of_the_tenant(login: Login, addresses: str, app_type: str) -> None:
+def test_the_link_for_an_application_without_a_page_leads_to_the_address_of_the_tenant(login: Login, addresses: str, app_type: str) -> None:
     set_client(login, redirect_uris=addresses, app_type=app_type)
     assert application_link(login.client, host=host_of(login.tenant)) is None
     set_tenant(login, default_redirection_uri="https://www.example.test/start")
@@ -91,7 +91,7 @@ def test_an_application_without_a_page_leads_to_the_address_of_the_tenant(login:
     assert link.address == "https://www.example.test/start"
 
 
-def test_an_expired_login_leads_back_to_its_application(login: Login) -> None:
+def test_the_error_page_of_an_expired_login_links_to_its_application(login: Login) -> None:
     address = login.ask().location
     with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):
         page = login.browser.send("GET", address)
@@ -101,12 +101,12 @@ def test_an_expired_login_leads_back_to_its_application(login: Login) -> None:
     assert way_back(login.browser.send("GET", address)) == ""
 
 
-def test_a_login_in_another_browser_leads_back_to_its_application(login: Login) -> None:
+def test_the_error_page_of_a_login_in_another_browser_links_to_its_application(login: Login) -> None:
     page = Browser(login.tenant).send("GET", login.ask().location)
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
 
 
-def test_there_is_no_link_back_for_an_unknown_client_or_one_of_another_tenant(login: Login) -> None:
+def test_the_error_page_for_an_unknown_client_or_a_client_of_another_tenant_has_no_link(login: Login) -> None:
     other, _ = web_client(new_tenant(), redirect_uris="https://other.example.test/callback")
     page = login.browser.get("/authorize", {"client_id": other.client_id, "redirect_uri": ELSEWHERE})
     assert (page.status, way_back(page)) == (400, "")
@@ -128,7 +128,7 @@ def test_invalid_names_of_clients_and_logins_show_an_error_page(login: Login, va
 # --- Information for support ------------------------------------------------------------------------------------------------------
 
 
-def test_the_reference_on_the_page_is_in_the_log_without_the_user_input(login: Login, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reference_on_the_page_is_logged_without_the_user_input(login: Login, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="authapi.pages.error_page"):
         page = login.ask(redirect_uri=f"{ELSEWHERE}?secret=canary")
     line = next(record.getMessage() for record in caplog.records if reference(page) in record.getMessage())
@@ -138,7 +138,7 @@ def test_the_reference_on_the_page_is_in_the_log_without_the_user_input(login: L
     assert "<code>invalid_request</code>" in page.text
 
 
-def test_a_page_of_the_tenant_shows_the_reference_too(login: Login) -> None:
+def test_an_error_page_designed_by_the_tenant_shows_the_reference_too(login: Login) -> None:
     set_tenant(login, error_page={"url": "https://errors.example.test/oops"})
     answer = login.ask(redirect_uri=ELSEWHERE)
     assert answer.location.startswith("https://errors.example.test/oops?")
@@ -146,7 +146,7 @@ def test_a_page_of_the_tenant_shows_the_reference_too(login: Login) -> None:
     assert re.fullmatch(r"[0-9A-F]{4}-[0-9A-F]{4}", answer.answer["tracking"])
 
 
-def test_a_page_reports_an_unavailable_database(login: Login) -> None:
+def test_an_error_page_reports_an_unavailable_database(login: Login) -> None:
     @tenant_page("broken")
     def broken(request: HttpRequest, host: HostMatch) -> HttpResponse:
         raise OperationalError("password=canary")

@@ -1,4 +1,4 @@
-"""The account that a browser remembers: offered with only its password, removable, and of no use for learning about other accounts."""
+"""The account that a browser remembers. Its login asks only for the password. The user can remove it. It reveals no other account."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ def link(page: Page, words: str) -> str:
     return found.group(1)
 
 
-def test_the_last_account_is_offered_with_only_its_password(login: Login) -> None:
+def test_the_login_page_asks_only_for_the_password_of_the_last_account(login: Login) -> None:
     assert typed_fields(login_page(login)) == ["username", "password"]
     login.begin_session()
     page = login_page(login)
     assert typed_fields(page) == ["password"]
     assert NAME in page.text
-    # A password manager can still see to which account the password belongs.
+    # A password manager can still find the account of the password.
     assert re.search(rf'<input[^>]*name="username"[^>]*value="{NAME}"[^>]*autocomplete="username"[^>]*hidden', page.text)
     assert "code" in login.log_in(page).answer
 
 
-def test_the_account_is_also_offered_after_the_logout(login: Login) -> None:
+def test_the_account_is_still_offered_after_the_logout(login: Login) -> None:
     login.begin_session()
     login.browser.get("/v2/logout")
     assert typed_fields(login.browser.follow(login.ask())) == ["password"]
 
 
-def test_a_wrong_password_asks_for_the_password_again(login: Login) -> None:
+def test_the_page_asks_for_the_password_again_after_a_wrong_password(login: Login) -> None:
     login.begin_session()
     page = login.log_in(login_page(login), password="wrong")
     assert (page.status, typed_fields(page)) == (400, ["password"])
     assert "Wrong email address or password." in page.text
 
 
-def test_another_account_can_be_used_and_replaces_the_first(login: Login) -> None:
+def test_a_login_with_another_account_replaces_the_remembered_account(login: Login) -> None:
     person(login.connection, email="eve@example.test")
     login.begin_session()
     page = login.browser.send("GET", link(login_page(login), "Use another account"))
@@ -70,7 +70,7 @@ def test_another_account_can_be_used_and_replaces_the_first(login: Login) -> Non
     assert ("eve@example.test" in offered.text, NAME in offered.text) == (True, False)
 
 
-def test_the_account_can_be_removed_from_the_browser(login: Login) -> None:
+def test_the_user_can_remove_the_account_from_the_browser(login: Login) -> None:
     login.begin_session()
     page = login_page(login)
     answer = login.browser.post("/u/login", {**page.fields(), "forget": "1"}, Origin=f"http://{login.browser.host}")
@@ -140,7 +140,7 @@ def test_the_cookie_does_not_show_the_name_and_cannot_be_opened_with_another_key
         assert typed_fields(browser.follow(browser.get("/authorize", asked))) == ["username", "password"]
 
 
-def test_the_cookie_ends_with_the_browser_where_sessions_do(login: Login) -> None:
+def test_the_cookie_ends_with_the_browser_if_sessions_do(login: Login) -> None:
     def set_by(answer: Page) -> str:
         return next(line for line in answer.set_cookies if line.startswith(f"{REMEMBERED}="))
 
@@ -152,13 +152,13 @@ def test_the_cookie_ends_with_the_browser_where_sessions_do(login: Login) -> Non
     assert ("Max-Age" in line, "HttpOnly" in line) == (False, True)
 
 
-def test_a_new_user_is_remembered_by_the_address_of_the_sign_up(login: Login) -> None:
+def test_the_address_of_a_sign_up_is_remembered(login: Login) -> None:
     page = login.browser.follow(login.ask(screen_hint="signup"))
     login.browser.post("/u/signup", {**page.fields(), "email": "new@example.test", "password": PASSWORD})
     assert "new@example.test" in login_page(login).text
 
 
-def test_a_failed_login_is_not_remembered(login: Login) -> None:
+def test_the_account_of_a_failed_login_is_not_remembered(login: Login) -> None:
     login.log_in(login.ask(), password="wrong")
     login.log_in(login.ask(), identifier="eve@example.test")
     assert REMEMBERED not in login.browser.cookies

@@ -19,7 +19,7 @@ def last_contents(tenant_id: str) -> Contents:
 
 
 def deliver(tenant_id: str) -> None:
-    """Run every job as the workers do: first the job that looks for the account, then the message that it queues."""
+    """Run every job as the workers do: first the job that finds the account, then the message that it queues."""
     for job in [*jobs_of(tenant_id), *jobs_of(tenant_id)]:
         run_job(job.pk)
     for message in Job.objects.of(tenant_id).filter(type=Job.Type.MESSAGE).order_by("created_at", "pk"):
@@ -31,5 +31,5 @@ def last_code(tenant_id: str) -> str:
 
 
 def wrong(code: str, *, by: int = 1) -> str:
-    """Return another code of the same length."""
+    """Return a different code of the same length."""
     return f"{(int(code) + by) % 10 ** len(code):0{len(code)}d}"

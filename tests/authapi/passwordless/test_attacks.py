@@ -47,7 +47,7 @@ def public(tenant: Tenant) -> Door:
 # --- Guessing ---------------------------------------------------------------------------------------------------------
 
 
-def test_five_wrong_codes_from_one_place_end_its_guesses_and_the_user_can_still_log_in(door: Door) -> None:
+def test_five_wrong_codes_from_one_place_block_the_place_and_not_the_user(door: Door) -> None:
     code = door.code()
     answers = [door.redeem(wrong(code, by=by), address=ATTACKER).status for by in range(1, 8)]
     assert answers == [403] * 5 + [429] * 2
@@ -77,7 +77,7 @@ def test_guesses_at_one_address_from_many_places_are_limited_too(door: Door) -> 
     assert statuses == [403] * 20 + [429]
 
 
-def test_a_code_is_invalid_after_ten_wrong_guesses_from_any_places(door: Door) -> None:
+def test_ten_wrong_guesses_from_any_places_invalidate_a_code(door: Door) -> None:
     code = door.code()
     for number in range(10):
         assert door.redeem(wrong(code, by=number + 1), address=f"203.0.113.{number}").status == 403
@@ -106,7 +106,7 @@ def waiting_for_a_name() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def test_a_guess_waits_for_the_previous_one_at_the_same_address(door: Door) -> None:
+def test_a_guess_waits_for_the_previous_guess_at_the_same_address(door: Door) -> None:
     code, statuses = door.code(), []
     second = threading.Thread(target=lambda: statuses.append(door.redeem(code).status))
     with transaction.atomic():
@@ -118,7 +118,7 @@ def test_a_guess_waits_for_the_previous_one_at_the_same_address(door: Door) -> N
     assert statuses == [200]
 
 
-def test_a_place_that_guesses_over_many_addresses_is_refused_for_all_of_them(door: Door) -> None:
+def test_a_place_that_guesses_at_many_addresses_is_refused_at_all_of_them(door: Door) -> None:
     suspect(door.tenant.pk, enabled=True, stage={"pre-login": {"max_attempts": 3, "rate": 864_000}})
     names = [f"user{number}@example.test" for number in range(4)]
     statuses = [door.redeem("000000", username=name, address=ATTACKER).status for name in names]
@@ -128,7 +128,7 @@ def test_a_place_that_guesses_over_many_addresses_is_refused_for_all_of_them(doo
     assert door.redeem(code).status == 200
 
 
-def test_without_brute_force_protection_a_code_still_ends_after_ten_wrong_guesses(door: Door) -> None:
+def test_ten_wrong_guesses_invalidate_a_code_even_without_brute_force_protection(door: Door) -> None:
     set_options(door.email, brute_force_protection=False)
     code = door.code()
     assert [door.redeem(wrong(code, by=by)).status for by in range(1, 11)] == [403] * 10
@@ -138,7 +138,7 @@ def test_without_brute_force_protection_a_code_still_ends_after_ten_wrong_guesse
 # --- Codes of another client, address or tenant -----------------------------------------------------------------------
 
 
-def test_a_code_of_another_client_is_wrong(door: Door) -> None:
+def test_a_code_of_another_client_is_refused(door: Door) -> None:
     other, secret = create_client(tenant_id=door.tenant.pk, name="Other", grant_types=door.client.grant_types, redirect_uris=CALLBACK)
     enabled = [door.client.client_id, other.client_id]
     update_connection(tenant_id=door.tenant.pk, connection_id=door.email.pk, changes={"enabled_clients": enabled})
@@ -147,7 +147,7 @@ def test_a_code_of_another_client_is_wrong(door: Door) -> None:
     assert door.redeem(code).status == 200
 
 
-def test_a_code_of_another_connection_is_wrong(door: Door) -> None:
+def test_a_code_of_another_connection_is_refused(door: Door) -> None:
     second = create_connection(
         tenant_id=door.tenant.pk, name="second", strategy="email", enabled_clients=[door.client.client_id], options={}
     )
@@ -155,12 +155,12 @@ def test_a_code_of_another_connection_is_wrong(door: Door) -> None:
     assert outcome(door.redeem(code, realm=second.name)) == WRONG
 
 
-def test_a_code_of_another_tenant_is_wrong(door: Door) -> None:
+def test_a_code_of_another_tenant_is_refused(door: Door) -> None:
     other = new_door(new_tenant())
     assert outcome(other.redeem(door.code())) == WRONG
 
 
-def test_a_digest_that_is_copied_to_another_address_is_invalid_there(door: Door) -> None:
+def test_a_code_digest_copied_to_another_address_is_invalid(door: Door) -> None:
     code = door.code()
     door.code(email="eve@example.test")
     mine, victims = PasswordlessCode.objects.of(door.tenant.pk).order_by("pk")
@@ -168,7 +168,7 @@ def test_a_digest_that_is_copied_to_another_address_is_invalid_there(door: Door)
     assert outcome(door.redeem(code, username="eve@example.test")) == WRONG
 
 
-def test_a_code_of_a_session_is_invalid_without_it_and_in_another_session(door: Door) -> None:
+def test_a_code_of_a_session_is_invalid_without_the_session_and_in_another_session(door: Door) -> None:
     challenge(door)
     code = last_code(door.tenant.pk)
     assert outcome(door.redeem(code)) == WRONG
@@ -191,7 +191,7 @@ def test_an_auth_session_of_another_client_is_unknown(door: Door) -> None:
     assert answer.status == 400
 
 
-def test_removing_a_connection_from_the_client_ends_its_sessions(door: Door) -> None:
+def test_removing_a_connection_from_the_client_ends_its_auth_sessions(door: Door) -> None:
     session = challenge(door).json()
     update_connection(tenant_id=door.tenant.pk, connection_id=door.email.pk, changes={"enabled_clients": []})
     forget_all()
@@ -201,7 +201,7 @@ def test_removing_a_connection_from_the_client_ends_its_sessions(door: Door) -> 
 # --- Flooding ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_place_can_send_five_messages_to_one_address_and_the_user_can_still_send_more(door: Door) -> None:
+def test_one_place_can_send_five_messages_to_an_address_and_the_user_can_still_send_more(door: Door) -> None:
     statuses = [door.start(address=ATTACKER).status for _ in range(7)]
     assert statuses == [200] * 5 + [429] * 2
     assert door.start(address="203.0.113.1").status == 200
@@ -217,7 +217,7 @@ def test_many_places_can_send_at_most_ten_messages_to_one_number(door: Door) -> 
     assert statuses.count(200) == 10
 
 
-def test_another_spelling_of_an_address_and_another_client_share_the_limit_of_messages(door: Door) -> None:
+def test_other_spellings_of_an_address_and_other_clients_share_the_limit_of_messages(door: Door) -> None:
     statuses = [
         door.start(email=name, address=ATTACKER).status
         for name in (ADA, "ADA@example.test", "Ada@Example.Test ", ADA, ADA, " ADA@EXAMPLE.TEST")
@@ -239,7 +239,7 @@ def test_an_authenticated_application_may_request_codes_for_many_users_from_one_
     assert statuses == {200}
 
 
-def test_the_place_that_a_trusted_application_names_is_counted(door: Door) -> None:
+def test_messages_are_counted_for_the_address_that_a_trusted_application_forwards(door: Door) -> None:
     update_client(
         tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"settings": {"is_token_endpoint_ip_header_trusted": True}}
     )
@@ -268,7 +268,7 @@ def attempt(door: Door, name: str) -> CodeAttempt:
     return CodeAttempt(host_of(door.tenant), door.client, door.email, address, "000000", Place("192.0.2.1"))
 
 
-def test_a_wrong_code_sends_the_same_statements_whether_there_is_an_account(door: Door) -> None:
+def test_a_wrong_code_runs_the_same_statements_whether_or_not_the_account_exists(door: Door) -> None:
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     door.code()
     door.code(email="eve@example.test")
@@ -279,7 +279,7 @@ def test_a_wrong_code_sends_the_same_statements_whether_there_is_an_account(door
     assert not any("identity_user" in text for text in known)
 
 
-def test_a_start_sends_the_same_statements_whether_there_is_an_account(door: Door) -> None:
+def test_a_start_runs_the_same_statements_whether_or_not_the_account_exists(door: Door) -> None:
     connection = set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=connection, email=ADA)
 
@@ -293,7 +293,7 @@ def test_a_start_sends_the_same_statements_whether_there_is_an_account(door: Doo
 
 
 @pytest.mark.parametrize("most", [codes._MOST_FAILURES])
-def test_a_code_allows_more_wrong_guesses_than_one_ip_address_has(most: int) -> None:
+def test_a_code_allows_more_wrong_guesses_than_one_ip_address_may_make(most: int) -> None:
     assert most > CODE_GUESSES_FROM_PLACE.size
     assert CODE_GUESSES_FROM_PLACE.seconds > CODE_GUESSES.seconds
     assert CODES_FROM_PLACE.seconds > CODES.seconds

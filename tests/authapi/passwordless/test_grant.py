@@ -1,4 +1,4 @@
-"""The otp grant and challenges: a code is exchanged for tokens once, and creates the account where the connection allows it."""
+"""The otp grant and challenges: a code is exchanged for tokens once, and creates the account if the connection allows sign-ups."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_first_code_creates_the_account_and_records_its_event(door: Door) ->
     assert sorted(types) == ["cls", "s", "ss"]
 
 
-def test_a_number_creates_its_own_account(door: Door) -> None:
+def test_the_first_code_for_a_phone_number_creates_a_separate_account(door: Door) -> None:
     door.start(connection="sms", email=None, phone_number=NUMBER)
     answer = door.redeem(last_code(door.tenant.pk), username="+49 151 12345678", realm="sms")
     assert answer.status == 200, answer.body
@@ -60,7 +60,7 @@ def test_later_codes_find_the_same_account_for_every_spelling_of_the_address(doo
     assert User.objects.of(door.tenant.pk).count() == 1
 
 
-def test_an_account_of_another_connection_is_not_found_by_its_address(door: Door) -> None:
+def test_an_address_does_not_find_an_account_of_another_connection(door: Door) -> None:
     database = people(door.tenant, door.client)
     taken = create_user(tenant_id=door.tenant.pk, connection=database, email=ADA, email_verified=True)
     answer = door.redeem(door.code())
@@ -98,7 +98,7 @@ def test_a_code_is_accepted_once(door: Door) -> None:
     assert outcome(door.redeem(code)) == WRONG
 
 
-def test_two_simultaneous_uses_cause_one_login(door: Door) -> None:
+def test_two_simultaneous_uses_of_a_code_cause_one_login(door: Door) -> None:
     code, barrier, answers = door.code(), threading.Barrier(2), []
 
     def use() -> None:
@@ -120,7 +120,7 @@ def test_an_expired_code_is_refused(door: Door) -> None:
         assert outcome(door.redeem(code)) == WRONG
 
 
-def test_the_two_newest_codes_are_valid_and_a_login_ends_both(door: Door) -> None:
+def test_the_two_newest_codes_are_valid_and_a_login_invalidates_both(door: Door) -> None:
     first, second, third = door.code(), door.code(), door.code()
     assert outcome(door.redeem(first)) == WRONG
     assert door.redeem(second).status == 200
@@ -141,7 +141,7 @@ def test_an_invalid_number_has_its_own_error_text(door: Door) -> None:
 
 
 @pytest.mark.parametrize("missing", ["otp", "username", "realm"])
-def test_a_missing_parameter_is_named(door: Door, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(door: Door, missing: str) -> None:
     form: dict[str, Any] = {"code": door.code(), missing: None}
     code = form.pop("code")
     answer = door.redeem(code, **form)
@@ -170,7 +170,7 @@ def test_a_client_that_requires_organizations_is_refused_and_the_code_stays_vali
     assert PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
 
 
-def test_a_right_code_of_an_unknown_user_is_refused_like_a_wrong_one_where_sign_ups_are_off(door: Door) -> None:
+def test_a_right_code_of_an_unknown_user_is_refused_like_a_wrong_code_if_sign_ups_are_off(door: Door) -> None:
     set_options(door.email, disable_signup=True)
     assert outcome(door.redeem(door.code())) == WRONG
     assert not User.objects.of(door.tenant.pk).exists()

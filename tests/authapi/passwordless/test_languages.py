@@ -1,4 +1,4 @@
-"""The language of a code, of a link and of their pages: it is set with the request, and never mixed with the language of the browser."""
+"""The language of codes, links and their pages. The request determines it, and no page mixes two languages."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def test_a_language_that_the_tenant_does_not_enable_is_not_used(door: Door) -> N
     assert language_sent(door) == "fr"
 
 
-def test_the_language_of_the_user_is_used_where_the_request_names_none(worldwide: Door) -> None:
+def test_a_message_uses_the_language_of_the_user_if_the_request_names_none(worldwide: Door) -> None:
     create_user(tenant_id=worldwide.tenant.pk, connection=worldwide.email, email=ADA, user_metadata={"lang": "es"})
     start(worldwide)
     assert language_sent(worldwide) == "es"
 
 
-def test_the_language_of_the_request_has_precedence_over_that_of_the_user(worldwide: Door) -> None:
+def test_the_language_of_the_request_has_precedence_over_the_language_of_the_user(worldwide: Door) -> None:
     create_user(tenant_id=worldwide.tenant.pk, connection=worldwide.email, email=ADA, user_metadata={"lang": "es"})
     start(worldwide, X_Request_Language="ja")
     assert language_sent(worldwide) == "ja"
 
 
-def test_a_challenge_can_choose_the_language_too(worldwide: Door) -> None:
+def test_a_challenge_can_name_the_language_too(worldwide: Door) -> None:
     assert PasswordlessGrant.name in worldwide.client.grant_types
     body = {**worldwide.proof(), "connection": "sms", "phone_number": NUMBER, "allow_signup": True}
     start(worldwide, "/otp/challenge", body, X_Request_Language="ar")
@@ -95,7 +95,7 @@ def test_a_challenge_can_choose_the_language_too(worldwide: Door) -> None:
 
 
 def asked(door: Door, headers: dict[str, str], **changes: str) -> tuple[Visit, Page]:
-    """Open the page of the address in a browser with this language."""
+    """Open the page that asks for the address, in a browser with this language."""
     visit = Visit(door, Browser(door.tenant))
     wish = "&".join(f"{name}={value}" for name, value in changes.items())
     query = f"client_id={door.client.client_id}&response_type=code&redirect_uri={CALLBACK}&scope=openid&connection=email&{wish}"
@@ -114,7 +114,7 @@ def test_the_message_of_a_page_has_the_language_of_the_page(worldwide: Door) -> 
     assert (wrong.status, language_of(wrong)) == (400, "de")
 
 
-def test_the_wish_of_the_application_has_precedence_over_the_browser(worldwide: Door) -> None:
+def test_the_language_requested_by_the_application_has_precedence_over_that_of_the_browser(worldwide: Door) -> None:
     visit, page = asked(worldwide, GERMAN, ui_locales="ja")
     assert language_of(page) == "ja"
     assert language_of(visit.enter_address(page)) == "ja"
@@ -122,7 +122,7 @@ def test_the_wish_of_the_application_has_precedence_over_the_browser(worldwide: 
 
 
 def link_in(door: Door, language: str) -> str:
-    """Let an application send a link to a user with this language; return the path of the link."""
+    """Let an application send a link to a user with this language. Return the path of the link."""
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, user_metadata={"lang": language})
     path = asked_by_application(door)
     deliver_link(door)
@@ -145,7 +145,7 @@ def test_the_page_of_a_link_has_the_language_of_its_mail_in_another_browser(worl
     assert (used.status, language_of(used)) == (410, "es")
 
 
-def test_the_wish_of_the_application_has_precedence_over_the_language_of_the_mail(worldwide: Door) -> None:
+def test_the_language_requested_by_the_application_has_precedence_over_that_of_the_mail(worldwide: Door) -> None:
     create_user(tenant_id=worldwide.tenant.pk, connection=worldwide.email, email=ADA, user_metadata={"lang": "es"})
     path = asked_by_application(worldwide, ui_locales="ja")
     deliver_link(worldwide)
@@ -154,7 +154,7 @@ def test_the_wish_of_the_application_has_precedence_over_the_language_of_the_mai
     assert language_of(page) == "ja"
 
 
-def test_a_link_in_a_disabled_language_uses_the_language_of_the_browser(worldwide: Door) -> None:
+def test_the_page_of_a_link_in_a_disabled_language_uses_the_language_of_the_browser(worldwide: Door) -> None:
     path = link_in(worldwide, "es")
     enable(worldwide, "en", "fr")
     browser = Browser(worldwide.tenant)
@@ -162,7 +162,7 @@ def test_a_link_in_a_disabled_language_uses_the_language_of_the_browser(worldwid
     assert language_of(page) == "fr"
 
 
-def test_in_the_browser_of_its_login_the_page_of_a_link_has_the_language_of_the_login(worldwide: Door) -> None:
+def test_the_page_of_a_link_uses_the_language_of_its_login_in_the_same_browser(worldwide: Door) -> None:
     visit, page = asked(worldwide, GERMAN)
     visit.followed(visit.browser.submit(page, send="link", email=ADA))
     opened = visit.browser.send("GET", path_of(worldwide), headers=FRENCH)
@@ -171,7 +171,7 @@ def test_in_the_browser_of_its_login_the_page_of_a_link_has_the_language_of_the_
     assert language_of(visit.browser.send("GET", path_of(worldwide), headers=FRENCH)) == "de"
 
 
-def test_an_unknown_link_uses_the_language_of_the_browser(worldwide: Door) -> None:
+def test_the_page_of_an_unknown_link_uses_the_language_of_the_browser(worldwide: Door) -> None:
     page = Browser(worldwide.tenant).send("GET", "/u/passwordless/link?ticket=x", headers=GERMAN)
     assert (page.status, language_of(page)) == (404, "de")
 

@@ -1,4 +1,4 @@
-"""Links that log in: what opens them, what uses them up, and in which browser they are accepted."""
+"""Links that log in: which requests open a link, which use it up, and in which browser it is accepted."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PARAMETERS = {"redirect_uri": CALLBACK, "response_type": "code", "state": "from-
 
 
 def asked_by_application(door: Door, **changes: Any) -> str:
-    """Let the application request a link; return its path."""
+    """Let the application request a link, and return its path."""
     answer = door.start(send="link", authParams={**PARAMETERS, **changes})
     assert answer.status == 200, answer.body
     return path_of(door)
 
 
 def asked_by_page(visit: Visit) -> str:
-    """Request a link on the hosted page; return its path."""
+    """Request a link on the hosted page, and return its path."""
     page = visit.enter_address(visit.ask(), send="link", email=ADA)
     assert "We sent a link" in page.text
     return path_of(visit.door)
@@ -61,7 +61,7 @@ def unused(door: Door) -> bool:
     return PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
 
 
-def test_a_link_of_an_application_asks_for_confirmation_and_then_answers_the_application(door: Door) -> None:
+def test_a_link_requested_by_an_application_asks_for_confirmation_and_redirects_to_the_application(door: Door) -> None:
     browser = Browser(door.tenant)
     page = browser.follow(open_link(browser, asked_by_application(door)))
     assert page.status == 200
@@ -75,7 +75,7 @@ def test_a_link_of_an_application_asks_for_confirmation_and_then_answers_the_app
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_program_that_opens_the_link_neither_uses_it_up_nor_logs_in(door: Door, method: str) -> None:
+def test_a_program_that_opens_the_link_does_not_use_it_up_or_log_in(door: Door, method: str) -> None:
     path = asked_by_application(door)
     for _ in range(3):
         scanner = Browser(door.tenant, address="203.0.113.77")
@@ -93,7 +93,7 @@ def test_a_head_request_stores_no_login(door: Door) -> None:
     assert not LoginTransaction.objects.of(door.tenant.pk).exists()
 
 
-def test_in_the_requesting_browser_the_link_continues_without_confirmation(visit: Visit) -> None:
+def test_the_link_continues_without_confirmation_in_the_requesting_browser(visit: Visit) -> None:
     answer = open_link(visit.browser, asked_by_page(visit))
     assert answer.status == 302
     assert answer.location.startswith(CALLBACK)
@@ -111,11 +111,11 @@ def test_a_prefetch_in_the_requesting_browser_does_not_use_up_the_link(visit: Vi
     assert unused(visit.door)
 
 
-def test_another_browser_must_confirm_and_the_requesting_browser_gets_nothing(visit: Visit) -> None:
+def test_another_browser_must_confirm_and_does_not_log_the_requesting_browser_in(visit: Visit) -> None:
     """An attacker starts a login with the address of a user, and the user opens the mailed link."""
     path = asked_by_page(visit)
     person = Browser(visit.door.tenant, address="203.0.113.50")
-    # The browser has its own cookie, because it has seen a login page before.
+    # The browser has its own cookie because it has opened a login page before.
     Visit(visit.door, person).ask()
     page = open_link(person, path)
     assert "/u/passwordless/confirm" in page.location
@@ -127,7 +127,7 @@ def test_another_browser_must_confirm_and_the_requesting_browser_gets_nothing(vi
     assert silent.answer["error"] == "login_required"
 
 
-def test_an_attackers_own_link_does_not_log_in_another_browser_without_confirmation(visit: Visit) -> None:
+def test_a_link_requested_by_an_attacker_logs_another_browser_in_only_after_confirmation(visit: Visit) -> None:
     path = asked_by_page(visit)
     victim = Browser(visit.door.tenant, address="203.0.113.50")
     open_link(victim, path, Sec_Fetch_Dest="iframe")
@@ -158,7 +158,7 @@ def test_a_link_is_accepted_once(door: Door) -> None:
     assert (again.status, "already been used" in again.text) == (410, True)
 
 
-def test_of_two_simultaneous_confirmations_the_second_finds_the_link_used(door: Door) -> None:
+def test_the_second_of_two_simultaneous_confirmations_finds_the_link_used(door: Door) -> None:
     asked_by_application(door)
     seen = PasswordlessCode.objects.of(door.tenant.pk).select_related("client", "connection").get()
     both: dict[str, Any] = {"host": host_of(door.tenant), "place": Place("192.0.2.1"), "user_agent": ""}
@@ -173,7 +173,7 @@ def test_a_newer_login_invalidates_an_older_link(door: Door) -> None:
     assert open_link(Browser(door.tenant), path).status == 410
 
 
-def test_an_expired_link_shows_an_error_that_says_so(door: Door, settings: Any) -> None:
+def test_an_expired_link_shows_that_it_has_expired(door: Door, settings: Any) -> None:
     path = asked_by_application(door)
     with time_machine.travel(time.time() + settings.PASSWORDLESS_LINK_SECONDS + 1):
         page = open_link(Browser(door.tenant), path)
@@ -181,7 +181,7 @@ def test_an_expired_link_shows_an_error_that_says_so(door: Door, settings: Any) 
 
 
 @pytest.mark.parametrize("ticket", ["", "x", "a" * 43, "%00"])
-def test_an_invalid_link_shows_an_error_that_says_so(door: Door, ticket: str) -> None:
+def test_an_invalid_link_shows_that_it_is_invalid(door: Door, ticket: str) -> None:
     page = Browser(door.tenant).send("GET", f"/u/passwordless/link?ticket={ticket}")
     assert (page.status, "incomplete" in page.text) == (404, True)
 
@@ -225,7 +225,7 @@ def test_a_blocked_user_is_reported_to_the_application(door: Door) -> None:
     assert confirmed(browser, open_link(browser, asked_by_application(door))).answer["error"] == "unauthorized"
 
 
-def test_a_link_cannot_be_used_for_a_login_without_a_page(door: Door) -> None:
+def test_a_link_ignores_parameters_for_a_login_without_a_page(door: Door) -> None:
     """Parameters that would replace the login, such as `request`, are removed from the parameters of the application."""
     path = asked_by_application(door, login_ticket="x", client_id="other", connection="nowhere")
     browser = Browser(door.tenant)
@@ -248,7 +248,7 @@ def redirect(door: Door, browser: Browser, code: str, **changes: Any) -> Page:
     return browser.get("/passwordless/verify_redirect", {name: value for name, value in asked.items() if value is not None})
 
 
-def test_a_typed_code_in_the_address_asks_for_confirmation_and_then_answers(door: Door) -> None:
+def test_a_code_in_the_url_asks_for_confirmation_and_redirects_to_the_application(door: Door) -> None:
     browser, code = Browser(door.tenant), door.code()
     page = redirect(door, browser, code)
     assert code not in page.location
@@ -259,14 +259,14 @@ def test_a_typed_code_in_the_address_asks_for_confirmation_and_then_answers(door
     assert "session" in browser.cookies
 
 
-def test_a_phone_number_and_its_code_work_in_the_same_way(door: Door) -> None:
+def test_a_phone_number_and_its_code_in_the_url_ask_for_confirmation_too(door: Door) -> None:
     door.start(connection="sms", email=None, phone_number=NUMBER)
     browser = Browser(door.tenant)
     page = redirect(door, browser, last_code(door.tenant.pk), connection="sms", email=None, phone_number=NUMBER)
     assert "code" in confirmed(browser, page).answer
 
 
-def test_a_site_cannot_log_a_browser_in_with_its_own_code(door: Door) -> None:
+def test_an_attacker_cannot_log_a_browser_in_with_a_code_of_the_attacker(door: Door) -> None:
     victim = Browser(door.tenant)
     page = victim.follow(redirect(door, victim, door.code()))
     assert "a•••@example.test" in page.text
@@ -298,12 +298,12 @@ def test_an_invalid_request_is_reported_to_the_client(door: Door, changes: dict[
 
 
 @pytest.mark.parametrize("changes", [{"redirect_uri": "https://evil.example/"}, {"client_id": "unknown"}, {"client_id": None}])
-def test_an_error_that_cannot_go_to_a_client_is_shown_on_a_page(door: Door, changes: dict[str, Any]) -> None:
+def test_an_error_is_shown_on_a_page_if_there_is_no_client_to_report_it_to(door: Door, changes: dict[str, Any]) -> None:
     page = redirect(door, Browser(door.tenant), door.code(), **changes)
     assert (page.status, "location" in page.headers) == (400, False)
 
 
-def test_a_link_creates_no_account_where_sign_ups_are_off(door: Door) -> None:
+def test_a_link_creates_no_account_if_sign_ups_are_off(door: Door) -> None:
     path = asked_by_application(door)
     set_options(door.email, disable_signup=True)
     browser = Browser(door.tenant)

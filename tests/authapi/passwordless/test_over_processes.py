@@ -1,4 +1,4 @@
-"""Floods and guesses from many addresses at the same time, over two processes and a real network: all processes share the counts."""
+"""Floods and guesses from many addresses at the same time, over two processes and a real network. All processes share the counts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def from_many_places(pair: list[WebProcess], door: Door, path: str, bodies: list
 
 
 def second_client(door: Door) -> dict[str, str]:
-    """Create another client of the tenant with the same connections; return its credentials."""
+    """Create another client of the tenant with the same connections, and return its credentials."""
     client, secret = create_client(tenant_id=door.tenant.pk, name="Other", grant_types=door.client.grant_types)
     enabled = [door.client.client_id, client.client_id]
     for connection in (door.email, door.sms):
@@ -62,7 +62,7 @@ def second_client(door: Door) -> dict[str, str]:
     return {"client_id": client.client_id, "client_secret": secret}
 
 
-def test_one_number_gets_ten_messages_from_any_number_of_addresses_and_clients(pair: list[WebProcess], door: Door) -> None:
+def test_one_number_gets_ten_messages_requested_by_any_number_of_addresses_and_clients(pair: list[WebProcess], door: Door) -> None:
     spellings = (NUMBER, "+49 151 12345678", "+49 (151) 123-45678")
     other = second_client(door)
     bodies = [{"connection": "sms", "phone_number": spellings[n % 3], **(other if n % 2 else {})} for n in range(16)]
@@ -88,7 +88,7 @@ def test_guesses_at_one_address_are_counted_over_all_clients(pair: list[WebProce
     assert from_many_places(pair, door, "/passwordless/start", [{**start, **other}])[0][0] == 200
     codes.append(last_code(door.tenant.pk))
     fields = {"grant_type": PasswordlessGrant.name, "username": ADA, "realm": "email"}
-    # The sum exceeds the guesses of the address, while each code gets fewer guesses than would end it.
+    # The total exceeds the allowed guesses at the address. The guesses at each code stay within the limit of a code.
     bodies = [{**fields, **(other if n % 2 else {}), "otp": wrong(codes[n % 2], by=n + 1)} for n in range(18)]
     assert {status for status, _ in from_many_places(pair, door, "/oauth/token", bodies)} == {403}
     rest = [{**fields, **(other if n % 2 else {}), "otp": "000000" if "000000" not in codes else "111111"} for n in range(6)]

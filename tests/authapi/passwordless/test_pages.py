@@ -1,4 +1,4 @@
-"""The hosted pages: an address, a message, a code. They do not reveal whether an account exists, and the account cannot be swapped."""
+"""The hosted pages of an address, a message and a code. They do not reveal whether an account exists, and the account stays the same."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Visit:
 
 @pytest.fixture
 def visit(door: Door) -> Visit:
-    # The only method, so that the page of the address is the first page.
+    # A code is the only method, so the login begins with the page that asks for the address.
     update_connection(tenant_id=door.tenant.pk, connection_id=door.sms.pk, changes={"enabled_clients": []})
     return Visit(door, Browser(door.tenant))
 
@@ -83,14 +83,14 @@ def test_a_user_logs_in_with_a_text_message(door: Door) -> None:
     assert "code" in visit.enter_code(page, last_code(door.tenant.pk)).answer
 
 
-def test_the_login_page_offers_codes_beside_passwords(door: Door) -> None:
+def test_the_login_page_offers_codes_besides_passwords(door: Door) -> None:
     people(door.tenant, door.client)
     page = Visit(door, Browser(door.tenant)).ask()
     for words in ("Password", "Log in with a code by email", "Log in with a code by text message"):
         assert words in page.text
 
 
-def test_the_hint_of_the_application_is_filled_in(visit: Visit) -> None:
+def test_the_address_field_contains_the_login_hint_of_the_application(visit: Visit) -> None:
     assert 'value="ada@example.test"' in visit.ask(login_hint=ADA).text
 
 
@@ -130,7 +130,7 @@ def test_phones_show_the_right_keyboard_for_each_field_and_suggest_the_code(door
     assert keys(visit.enter_address(number, phone_number=NUMBER)) == ("numeric", "one-time-code")
 
 
-def test_the_pages_are_the_same_for_a_user_with_an_account_and_without(visit: Visit) -> None:
+def test_the_pages_are_the_same_whether_or_not_the_user_has_an_account(visit: Visit) -> None:
     set_options(visit.door.email, disable_signup=True)
     create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
     known = visit.enter_address(visit.ask())
@@ -156,7 +156,7 @@ def test_after_a_wrong_code_the_page_can_be_used_again(visit: Visit, at_code: Ca
     assert "code" in visit.enter_code(again, last_code(visit.door.tenant.pk)).answer
 
 
-def test_too_many_wrong_codes_end_the_guesses_of_this_place(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_too_many_wrong_codes_block_further_guesses_from_this_place(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     statuses = [visit.enter_code(page, wrong(last_code(visit.door.tenant.pk), by=by)).status for by in range(1, 7)]
     assert statuses == [400] * 5 + [429]
@@ -181,7 +181,7 @@ def test_the_pages_send_a_limited_number_of_messages_to_a_mailbox(visit: Visit) 
     assert len(jobs_of(visit.door.tenant.pk)) == 5
 
 
-def test_a_browser_of_an_earlier_login_gets_a_code_after_a_flood_from_other_browsers(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_browser_of_an_earlier_login_gets_a_code_during_a_flood_from_other_browsers(visit: Visit, at_code: Callable[[], Page]) -> None:
     assert "code" in visit.enter_code(at_code(), last_code(visit.door.tenant.pk)).answer
     for number in range(10):
         visit.door.start(address=f"203.0.113.{number}")
@@ -209,7 +209,7 @@ def test_the_account_cannot_be_changed_between_the_two_steps(visit: Visit) -> No
     assert not User.objects.of(visit.door.tenant.pk).exists()
 
 
-def test_a_code_of_one_login_is_refused_in_another(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_code_of_one_login_is_refused_in_another_login(visit: Visit, at_code: Callable[[], Page]) -> None:
     at_code()
     code = last_code(visit.door.tenant.pk)
     other = Visit(visit.door, Browser(visit.door.tenant, address="203.0.113.5"))
@@ -233,7 +233,7 @@ def test_an_expired_login_is_reported(visit: Visit, at_code: Callable[[], Page])
     assert "expired" in visit.enter_code(page, "123456").text
 
 
-def test_the_page_of_the_code_asks_for_the_address_when_there_is_none(visit: Visit) -> None:
+def test_the_code_page_asks_for_the_address_if_none_was_submitted(visit: Visit) -> None:
     form = visit.ask()
     page = visit.followed(visit.browser.get("/u/passwordless/code", {"state": form.fields()["state"]}))
     assert "Email me a code" in page.text
@@ -246,7 +246,7 @@ def test_a_blocked_user_is_reported_to_the_application(visit: Visit, at_code: Ca
     assert answer.answer["error"] == "unauthorized"
 
 
-def test_a_session_that_an_attacker_planted_stays_useless(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_an_attacker_cannot_use_a_session_planted_in_the_browser_of_a_user(visit: Visit, at_code: Callable[[], Page]) -> None:
     attacker = Visit(visit.door, Browser(visit.door.tenant, address="203.0.113.5"))
     page = attacker.enter_address(attacker.ask(), email="eve@example.test")
     attacker.enter_code(page, last_code(visit.door.tenant.pk))
@@ -263,7 +263,7 @@ def test_a_session_that_an_attacker_planted_stays_useless(visit: Visit, at_code:
     )
 
 
-def test_a_user_of_a_domain_with_a_company_login_is_sent_there(visit: Visit) -> None:
+def test_a_user_whose_domain_has_an_enterprise_connection_is_redirected_to_it(visit: Visit) -> None:
     create_connection(
         tenant_id=visit.door.tenant.pk, name="company", strategy="oidc", enabled_clients=[visit.door.client.client_id],
         options={"client_id": "c", "issuer": "https://idp.example/", "domain_aliases": ["corp.example"]},

@@ -54,7 +54,7 @@ def test_a_code_logs_in_to_the_application(world: tuple[Browser, Ask, str, str])
     assert posted[state] == "kept"
 
 
-def test_a_link_logs_in_to_the_application_in_the_same_browser_and_in_another(world: tuple[Browser, Ask, str, str]) -> None:
+def test_a_link_logs_in_to_the_application_in_the_same_browser_or_in_another_browser(world: tuple[Browser, Ask, str, str]) -> None:
     browser, ask, answer, state = world
     for other in (browser, Browser(browser.tenant, address="203.0.113.9")):
         followed(browser, browser.submit(followed(browser, ask(browser)), email=ADA, send="link"))
@@ -75,5 +75,5 @@ def test_a_code_does_not_satisfy_an_application_that_requires_a_password(tenant:
     page = followed(browser, browser.submit(followed(browser, browser.get("/authorize", asked)), email=ADA, send="code"))
     answer = browser.submit(page, code=last_code(tenant.pk)).answer
     assert (answer["error"], "code" in answer) == ("unmet_authentication_requirements", False)
-    # The login itself has succeeded, and is valid for requests that do not require a password.
+    # The login itself has succeeded. Its session is valid for requests that do not require a password.
     assert "code" in browser.get("/authorize", {**asked, "claims": "", "acr_values": PASSWORD, "prompt": "none"}).answer

@@ -1,4 +1,4 @@
-"""The remembered account at passwordless logins: the page offers it without asking for the address, but a code is still required."""
+"""The remembered account at passwordless logins: the page does not ask for the address, but still requires a code."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def test_a_login_with_the_remembered_account_still_requires_the_right_code(visit
     assert visit.enter_code(page, "000000").status in (400, 429)
 
 
-def test_a_phone_number_is_offered_too(door: Door) -> None:
+def test_a_phone_number_is_remembered_too(door: Door) -> None:
     visit = Visit(door, Browser(door.tenant))
     page = visit.enter_address(visit.ask(connection="sms"), phone_number=NUMBER)
     assert "code" in visit.enter_code(page, last_code(door.tenant.pk)).answer
     offered = visit.ask(connection="sms", prompt="login")
     assert (typed_fields(offered), NUMBER in offered.text) == ([], True)
-    # The number is not offered as a mail address.
+    # The number is not filled in as an email address.
     assert typed_fields(visit.ask(connection="email", prompt="login")) == ["email"]
     assert NUMBER not in visit.ask(connection="email", prompt="login").text
 
 
-def test_another_account_can_be_used(visit: Visit) -> None:
+def test_the_user_can_log_in_with_another_account(visit: Visit) -> None:
     log_in(visit)
     page = visit.browser.send("GET", address_of(visit.ask(prompt="login"), "Use another account"))
     assert (typed_fields(page), ADA in page.text) == (["email"], False)
@@ -68,7 +68,7 @@ def test_another_account_can_be_used(visit: Visit) -> None:
     assert (typed_fields(back), ADA in back.text) == (["email"], False)
 
 
-def test_the_account_can_be_removed_from_the_browser(visit: Visit) -> None:
+def test_the_user_can_remove_the_account_from_the_browser(visit: Visit) -> None:
     log_in(visit)
     page = visit.ask(prompt="login")
     answer = visit.browser.post("/u/passwordless", {**page.fields(), "forget": "1"})
@@ -91,7 +91,7 @@ def test_the_page_asks_for_the_email_address_again_if_it_is_invalid(visit: Visit
     assert (wrong.status, typed_fields(wrong)) == (400, ["email"])
 
 
-def test_a_login_by_link_remembers_the_account_only_in_the_requesting_browser(visit: Visit) -> None:
+def test_a_login_by_link_is_remembered_only_in_the_requesting_browser(visit: Visit) -> None:
     path = asked_by_page(visit)
     elsewhere = Browser(visit.door.tenant, address="203.0.113.50")
     assert "code" in confirmed(elsewhere, open_link(elsewhere, path)).answer

@@ -53,7 +53,7 @@ def test_a_code_is_sent_by_the_sender_of_its_connection_with_its_texts(door: Doo
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_connection_can_have_a_sender_where_the_platform_has_none(door: Door, settings: Any) -> None:
+def test_a_connection_can_have_a_sender_if_the_platform_has_none(door: Door, settings: Any) -> None:
     settings.SMS_SENDER = {}
     assert door.start(**BY_TEXT).json()["error"] == "sms_provider_error"
     gateway = Gateway()
@@ -65,7 +65,7 @@ def test_a_connection_can_have_a_sender_where_the_platform_has_none(door: Door, 
     assert code in json.loads(request.body)["body"]
 
 
-def test_a_mail_of_a_connection_has_its_own_subject_and_sender_address(door: Door) -> None:
+def test_a_mail_uses_the_subject_and_sender_address_of_its_connection(door: Door) -> None:
     set_options(door.email, email={"subject": "{{ code }} for you", "body": "<b>{{ code }}</b> {{ user.name }}", "syntax": "liquid"})
     code = door.code()
     deliver(door.tenant.pk)
@@ -75,7 +75,7 @@ def test_a_mail_of_a_connection_has_its_own_subject_and_sender_address(door: Doo
     assert message.alternatives[0][0] == f"<b>{code}</b> "
 
 
-def test_the_mail_of_a_login_to_an_organization_has_its_branding(door: Door) -> None:
+def test_the_mail_of_a_login_for_an_organization_has_the_branding_of_the_organization(door: Door) -> None:
     remembered_organizations.clear()
     branding = {"logo_url": LOGO, "colors": {"primary": "#ffee00", "page_background": "#ffffff"}}
     acme = create_organization(tenant_id=door.tenant.pk, name="acme", display_name="Acme", branding=branding)
@@ -89,7 +89,7 @@ def test_the_mail_of_a_login_to_an_organization_has_its_branding(door: Door) -> 
     assert isinstance(message, EmailMultiAlternatives)
     html = str(message.alternatives[0][0])
     assert f'<img src="{LOGO}"' in html
-    assert "background-color:#ffee00" not in html  # The color is the color of a button, and the mail of a code has no button.
+    assert "background-color:#ffee00" not in html  # The branding color colors buttons, and the mail of a code has no button.
     assert code in html
     visit.enter_address(visit.ask(organization=acme.pk), send="link", email=ADA)
     deliver(door.tenant.pk)

@@ -98,7 +98,7 @@ def test_the_answer_for_a_number_has_the_same_form(door: Door) -> None:
     assert last_contents(door.tenant.pk).link == ""
 
 
-def test_a_script_of_any_page_may_read_the_answer_and_send_a_language(door: Door) -> None:
+def test_a_script_on_any_page_may_read_the_answer_and_send_a_language(door: Door) -> None:
     enable(door, "en", "de")
     preflight = send(HOT_ENDPOINTS["/passwordless/start"], "OPTIONS", host=f"{door.tenant.pk}.example.test")
     assert "X-Request-Language" in preflight.headers["access-control-allow-headers"]
@@ -117,7 +117,7 @@ def test_an_unknown_language_does_not_prevent_the_message(door: Door, wish: str)
     assert mail.outbox[-1].extra_headers["Content-Language"] == "en"
 
 
-def test_without_a_wish_a_message_has_the_language_of_its_user(door: Door) -> None:
+def test_a_message_has_the_language_of_its_user_if_the_request_names_none(door: Door) -> None:
     enable(door, "en", "fr")
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, user_metadata={"locale": "fr-CA"})
     door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"})
@@ -131,7 +131,7 @@ def enable(door: Door, *codes: str) -> None:
     tenant_settings.remembered_settings.clear()
 
 
-def test_a_worker_sends_the_message_once_and_the_code_is_stored_nowhere_in_clear(door: Door) -> None:
+def test_a_worker_sends_the_message_once_and_the_code_is_not_stored_in_plain_text(door: Door) -> None:
     code = door.code()
     [job] = jobs_of(door.tenant.pk)
     [row] = PasswordlessCode.objects.of(door.tenant.pk)
@@ -152,7 +152,7 @@ def test_a_code_that_expired_before_the_worker_ran_is_not_sent(door: Door) -> No
     assert mail.outbox == []
 
 
-def test_where_sign_ups_are_off_only_users_with_an_account_get_a_message_and_every_answer_is_the_same(door: Door) -> None:
+def test_only_users_with_an_account_get_a_message_if_sign_ups_are_off_and_every_answer_is_the_same(door: Door) -> None:
     set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     known, unknown = door.start(), door.start(email="eve@example.test")
@@ -166,13 +166,13 @@ def test_where_sign_ups_are_off_only_users_with_an_account_get_a_message_and_eve
     assert all("sealed" not in job.parameters for job in Job.objects.of(door.tenant.pk))
 
 
-def test_the_same_address_has_one_id_before_and_after_its_account_is_created(door: Door) -> None:
+def test_an_address_has_the_same_id_before_and_after_its_account_is_created(door: Door) -> None:
     before = door.start().json()["_id"]
     assert door.redeem(last_contents(door.tenant.pk).code).status == 200
     assert door.start().json()["_id"] == before
 
 
-def test_the_request_is_in_the_log(door: Door) -> None:
+def test_the_request_is_logged(door: Door) -> None:
     door.start()
     door.start(connection="sms", email=None, phone_number=NUMBER)
     lines = SignIn.objects.of(door.tenant.pk).order_by("created_at")

@@ -54,7 +54,7 @@ def ask(tenant: Tenant, form: dict[str, Any], proof: str, **headers: str) -> Rec
 
 
 def proven(tenant: Tenant, form: dict[str, Any], prover: Prover) -> Received:
-    """Request tokens with a proof, and again with the nonce where the server requires one."""
+    """Request tokens with a proof, and again with the nonce if the server requires a nonce."""
     return prover.proven(lambda: ask(tenant, form, prover.proof("POST", at_token(tenant))))
 
 
@@ -92,7 +92,7 @@ def test_a_proof_binds_the_token_to_its_key(tenant: Tenant, prover: Prover) -> N
     assert "DPoP-Nonce" in answer.headers["access-control-expose-headers"]
 
 
-def test_without_a_proof_the_token_is_not_bound_and_there_is_no_nonce(tenant: Tenant) -> None:
+def test_a_request_without_a_proof_gets_an_unbound_token_and_no_nonce(tenant: Tenant) -> None:
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant)))
     assert answer.json()["token_type"] == "Bearer"
     assert "cnf" not in claims_of(tenant, answer.json()["access_token"])
@@ -114,7 +114,7 @@ def test_a_proof_for_another_request_is_refused(tenant: Tenant, prover: Prover, 
     assert (answer.status, answer.json()["error"]) == (400, "invalid_dpop_proof")
 
 
-def test_a_repeated_header_is_refused_in_either_spelling(tenant: Tenant, prover: Prover) -> None:
+def test_a_repeated_dpop_header_is_refused_in_either_spelling(tenant: Tenant, prover: Prover) -> None:
     form = "&".join(f"{name}={value}" for name, value in form_of(tenant, granted_client(tenant)).items()).encode()
     good, address = prover.proof("POST", at_token(tenant)), f"{tenant.pk}.example.test"
     for second in (prover.proof("POST", at_token(tenant)), good, ""):
@@ -159,7 +159,7 @@ def test_a_nonce_is_valid_in_its_minute_and_in_the_next(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("nonce", ["", "x", "nokey.abc", "é"])
-def test_an_unknown_nonce_is_refused_even_where_none_is_required(tenant: Tenant, prover: Prover, nonce: str) -> None:
+def test_an_unknown_nonce_is_refused_even_if_no_nonce_is_required(tenant: Tenant, prover: Prover, nonce: str) -> None:
     form = form_of(tenant, granted_client(tenant))
     answer = ask(tenant, form, prover.proof("POST", at_token(tenant), nonce=nonce or "."))
     assert answer.json()["error"] == "use_dpop_nonce"
@@ -180,7 +180,7 @@ def test_an_old_nonce_is_refused(tenant: Tenant, prover: Prover) -> None:
     assert ask(tenant, form, prover.proof("POST", at_token(tenant), nonce=nonce)).json()["error"] == "use_dpop_nonce"
 
 
-def test_a_redis_that_has_lost_its_data_makes_the_server_require_new_nonces(tenant: Tenant, prover: Prover) -> None:
+def test_the_server_requires_new_nonces_after_redis_has_lost_its_data(tenant: Tenant, prover: Prover) -> None:
     form, used = form_of(tenant, granted_client(tenant)), replays.used_proofs()
     replayed = prover.proof("POST", at_token(tenant))
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, used.generation().name))
@@ -255,7 +255,7 @@ def test_a_bound_token_reads_the_profile_with_a_proof(tenant: Tenant, prover: Pr
     assert profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token)).status == 200
 
 
-def test_an_opaque_token_is_bound_too(tenant: Tenant, prover: Prover) -> None:
+def test_an_opaque_token_can_be_bound_too(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     assert "." not in token
     assert profile(tenant, token, "", scheme="Bearer").status == 401
@@ -286,7 +286,7 @@ def test_a_stolen_token_is_refused(tenant: Tenant, prover: Prover, audience: str
     assert profile(tenant, token, good).json()["error_description"] == "The DPoP proof was used before."
 
 
-def test_a_bound_token_is_refused_in_a_form_and_in_an_address(tenant: Tenant, prover: Prover) -> None:
+def test_a_bound_token_is_refused_in_a_form_and_in_a_url(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     proof = prover.proof("POST", at_profile(tenant), token=token)
     posted = read_profile(tenant, None, method="POST", headers={"Content-Type": FORM, "DPoP": proof}, body=f"access_token={token}".encode())
@@ -295,7 +295,7 @@ def test_a_bound_token_is_refused_in_a_form_and_in_an_address(tenant: Tenant, pr
     assert read_profile(tenant, None, headers={"DPoP": proof}, query=f"access_token={token}").status == 401
 
 
-def test_a_token_that_is_not_bound_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
+def test_an_unbound_token_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
     registered = web_client(tenant)
     form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
     token = ask_token(tenant, form).json()["access_token"]
@@ -304,7 +304,7 @@ def test_a_token_that_is_not_bound_is_refused_with_the_dpop_scheme(tenant: Tenan
     assert profile(tenant, token, "", scheme="Bearer").status == 200
 
 
-def test_userinfo_requires_a_nonce_in_a_challenge(tenant: Tenant, prover: Prover) -> None:
+def test_userinfo_requires_a_nonce_with_a_challenge(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     answer = profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token, nonce="old.one"))
     assert (answer.status, answer.json()["error"]) == (401, "use_dpop_nonce")
@@ -350,7 +350,7 @@ def test_an_api_can_require_proofs_from_public_clients_only_or_from_no_client(te
     assert ask_token(tenant, code_form(registered, code)).status == (400 if asked["required"] else 200)
 
 
-def test_a_client_can_be_required_to_use_a_key_or_a_certificate(tenant: Tenant, prover: Prover) -> None:
+def test_a_client_setting_can_require_a_key_or_a_certificate(tenant: Tenant, prover: Prover) -> None:
     registered, form = api_client(tenant)
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"settings": {"require_proof_of_possession": True}})
     forget_all()
@@ -359,7 +359,7 @@ def test_a_client_can_be_required_to_use_a_key_or_a_certificate(tenant: Tenant, 
     assert ask_token(tenant, form, headers=forwarded(edge_key(tenant), certificate())).status == 200
 
 
-def test_a_changed_setting_of_an_api_applies_at_once_to_refreshes_too(tenant: Tenant, prover: Prover) -> None:
+def test_a_changed_setting_of_an_api_applies_to_refreshes_at_once(tenant: Tenant, prover: Prover) -> None:
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=API)

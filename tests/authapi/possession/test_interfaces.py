@@ -87,13 +87,13 @@ def test_a_stolen_token_is_refused(tenant: Tenant, token: str, prover: Prover) -
     assert error_of(read(tenant, token, good)) == (401, "invalid_dpop_proof")
 
 
-def test_a_caller_that_checks_no_possession_gets_no_bound_token(tenant: Tenant, token: str) -> None:
+def test_a_route_that_does_not_check_possession_refuses_a_bound_token(tenant: Tenant, token: str) -> None:
     assert verify_access_token(token, host=host_of(tenant), takes_bound=True).confirmation
     with pytest.raises(InvalidToken):
         verify_access_token(token, host=host_of(tenant))
 
 
-def test_a_token_that_is_not_bound_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
+def test_an_unbound_token_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
     plain = str(ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES))).json()["access_token"])
     assert error_of(read(tenant, plain, prover.proof("GET", at(tenant), token=plain))) == (401, "invalid_token")
     assert read(tenant, plain, scheme="Bearer").status == 200
@@ -117,7 +117,7 @@ def bound_to_certificate(tenant: Tenant, key: str, pem: str) -> str:
 
 
 @pytest.mark.usefixtures("asks_for_certificates")
-def test_a_token_that_is_bound_to_a_certificate_is_accepted_with_the_certificate(tenant: Tenant) -> None:
+def test_a_token_bound_to_a_certificate_is_accepted_with_the_certificate(tenant: Tenant) -> None:
     key, pem = edge_key(tenant), certificate()
     token = bound_to_certificate(tenant, key, pem)
     assert read(tenant, token, scheme="Bearer", **forwarded(key, pem)).status == 200

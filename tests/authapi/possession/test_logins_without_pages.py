@@ -1,4 +1,4 @@
-"""The otp and password grants with proofs of possession: a proof is required before a code is used up, and binds the tokens."""
+"""The otp and password grants with proofs of possession. A missing proof is refused before a code is used up. A proof binds the tokens."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def at_token(tenant: Tenant) -> str:
 
 
 def redeemed(door: Door, code: str, prover: Prover, **changes: Any) -> Received:
-    """Redeem a code with a proof, and again with the nonce where the server requires one."""
+    """Redeem a code with a proof, and again with the nonce if the server requires a nonce."""
     return prover.proven(lambda: door.redeem(code, headers={"DPoP": prover.proof("POST", at_token(door.tenant))}, **changes))
 
 
@@ -66,12 +66,12 @@ def profile(tenant: Tenant, token: str, prover: Prover | None, scheme: str = "DP
     return read_profile(tenant, None, headers={"Authorization": f"{scheme} {token}", **proof}).status
 
 
-def test_a_client_that_requires_a_proof_gets_no_token_for_a_code_without_one(door: Door) -> None:
+def test_a_client_that_requires_a_proof_gets_no_token_for_a_code_alone(door: Door) -> None:
     require(door)
     code = door.code()
     answer = door.redeem(code)
     assert (answer.status, answer.json()["error_description"]) == (400, REQUIRED)
-    # Nothing was used up: the code is still valid, no account was created, and no login was logged.
+    # The refusal used up nothing: the code is still valid, no account was created, and no login was logged.
     assert PasswordlessCode.objects.of(door.tenant.pk).get().used_at is None
     assert not SignIn.objects.of(door.tenant.pk).filter(type__in=("s", "f", "ss")).exists()
     assert redeemed(door, code, Prover()).status == 200
@@ -103,7 +103,7 @@ def test_a_certificate_binds_the_tokens_of_a_code(door: Door) -> None:
     assert read_profile(door.tenant, token).status == 401
 
 
-def test_an_api_that_requires_a_key_does_not_use_up_a_code_without_one(door: Door, prover: Prover) -> None:
+def test_a_request_without_the_required_key_does_not_use_up_a_code(door: Door, prover: Prover) -> None:
     asked = {"mechanism": "dpop", "required": True}
     settings = {"proof_of_possession": asked}
     create_api_resource(tenant_id=door.tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}], settings=settings)
@@ -133,7 +133,7 @@ def test_the_refresh_token_of_a_public_client_is_bound_to_its_key(public_door: D
     assert refresh(prover).json()["token_type"] == "DPoP"
 
 
-def test_a_client_that_requires_a_proof_does_not_check_a_password_without_one(door: Door, prover: Prover) -> None:
+def test_a_client_that_requires_a_proof_does_not_check_a_password_sent_without_a_proof(door: Door, prover: Prover) -> None:
     connection = people(door.tenant, door.client)
     person(connection)
     update_tenant_settings(tenant_id=door.tenant.pk, changes={"default_directory": connection.name})

@@ -1,4 +1,4 @@
-"""A proof is accepted once over all processes, with and without Redis. Streams open with a proof and end with their certificate."""
+"""All processes together accept a proof once, with and without Redis. Streams open with a proof and end when their certificate expires."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _closed_port() -> int:
 
 
 def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) -> tuple[int, Any, str]:
-    """Request a token from a process with a proof; return status, body, and the nonce of the answer."""
+    """Request a token from a process with a proof. Return the status, the body, and the nonce of the answer."""
     connection = HTTPConnection(*web.address, timeout=30)
     try:
         headers = {"Host": f"{tenant.pk}.example.test", "Content-Type": "application/json", "DPoP": proof}
@@ -58,13 +58,13 @@ def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) ->
 
 
 def fresh_proof(web: WebProcess, tenant: Tenant, registered: Registered, prover: Prover) -> str:
-    """Return a proof with the current nonce. Both processes require one, because their replay store is new or is PostgreSQL."""
+    """Return a proof with the current nonce. Both processes require a nonce, because their replay store is new or is PostgreSQL."""
     address = f"{host_of(tenant).issuer}oauth/token"
     _, _, nonce = send(web, tenant, registered, prover.proof("POST", address))
     return prover.proof("POST", address, nonce=nonce)
 
 
-def test_a_proof_that_one_process_has_accepted_is_refused_by_the_other(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_proof_that_one_process_has_accepted_is_refused_by_the_other_process(pair: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), Prover()
     for first, second in (pair, pair[::-1]):
         proof = fresh_proof(first, tenant, registered, prover)
@@ -74,7 +74,7 @@ def test_a_proof_that_one_process_has_accepted_is_refused_by_the_other(pair: lis
             assert (status, told["error"], "used before" in told["error_description"]) == (400, "invalid_dpop_proof", True)
 
 
-def test_of_many_simultaneous_uses_in_both_processes_one_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_only_one_of_many_simultaneous_uses_in_two_processes_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), Prover()
     for _ in range(3):
         proof = fresh_proof(pair[0], tenant, registered, prover)
@@ -160,6 +160,6 @@ def test_our_own_client_sends_a_proof_of_its_key(pair: list[WebProcess], tenant:
     reader = Subscription(server, credentials, Wanted(), endurance=Endurance(is_once=True))
     happening = next(one for one in reader.happenings() if isinstance(one, Opened))
     assert happening.status == 200
-    # The same token without the key.
+    # The same token is sent without the key.
     with subscribe(pair[1], tenant, credentials.token(), "Bearer") as refused:
         assert refused.status == 401

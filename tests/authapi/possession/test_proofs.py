@@ -1,4 +1,4 @@
-"""Parsing of DPoP proofs: accepted keys, the request that a proof must match, and what a thief could change."""
+"""Parsing of DPoP proofs: accepted keys, the request that a proof must match, and changes by an attacker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_exponent_that_makes_the_check_slow_is_refused(algorithm: str) -> Non
         read(prover.proof("POST", ADDRESS, header={"jwk": key}))
 
 
-def test_the_thumbprint_follows_the_standard() -> None:
+def test_the_thumbprint_follows_rfc_7638() -> None:
     # RFC 9449, 4.2 and 6.1.
     key = {
         "kty": "EC",
@@ -79,7 +79,7 @@ def test_the_thumbprint_follows_the_standard() -> None:
         ({"nonce": "n" * 257}, "nonce"),
     ],
 )
-def test_an_invalid_claim_is_refused_by_name(prover: Prover, changes: dict[str, Any], text: str) -> None:
+def test_the_refusal_names_an_invalid_claim(prover: Prover, changes: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidProof, match=text):
         read(prover.proof("POST", ADDRESS, **changes))
 
@@ -94,11 +94,11 @@ def test_an_invalid_claim_is_refused_by_name(prover: Prover, changes: dict[str, 
         "https://mtls.as.example.test/oauth/token",
     ],
 )
-def test_an_address_is_compared_after_normalization(prover: Prover, address: str) -> None:
+def test_the_url_of_a_proof_is_compared_after_normalization(prover: Prover, address: str) -> None:
     assert read(prover.proof("POST", address)).thumbprint == prover.thumbprint
 
 
-def test_a_clock_may_be_off_by_a_minute_and_by_more_with_a_nonce_of_the_server(prover: Prover) -> None:
+def test_the_clock_of_a_client_may_differ_by_a_minute_and_by_more_with_a_nonce_of_the_server(prover: Prover) -> None:
     now = int(time.time())
     for seconds in (-55, 55):
         assert read(prover.proof("POST", ADDRESS, iat=now + seconds)).thumbprint == prover.thumbprint
@@ -109,7 +109,7 @@ def test_a_clock_may_be_off_by_a_minute_and_by_more_with_a_nonce_of_the_server(p
         read(prover.proof("POST", ADDRESS, iat=now - 700, nonce="n"))
 
 
-def test_at_a_resource_the_proof_belongs_to_one_token(prover: Prover) -> None:
+def test_a_proof_at_a_resource_is_valid_for_one_token(prover: Prover) -> None:
     target = Target("GET", "https", ("as.example.test",), "/userinfo", "the-token")
     address = "https://as.example.test/userinfo"
     assert read(prover.proof("GET", address, token="the-token"), target).thumbprint == prover.thumbprint
@@ -154,7 +154,7 @@ def test_a_signature_of_another_key_is_refused(prover: Prover) -> None:
         read(prover.proof("POST", ADDRESS, header={"jwk": Prover().jwk}))
 
 
-def test_a_changed_payload_breaks_the_signature(prover: Prover) -> None:
+def test_a_changed_payload_invalidates_the_signature(prover: Prover) -> None:
     header, _, signature = prover.proof("POST", ADDRESS).split(".")
     payload = part({"htm": "POST", "htu": ADDRESS, "iat": int(time.time()), "jti": "j"})
     with pytest.raises(InvalidProof, match="signature"):
@@ -178,6 +178,6 @@ def test_a_malformed_jwt_is_refused(text: str) -> None:
         read(text)
 
 
-def test_two_proofs_in_one_line_are_refused(prover: Prover) -> None:
+def test_two_proofs_in_one_header_line_are_refused(prover: Prover) -> None:
     with pytest.raises(InvalidProof):
         read(f"{prover.proof('POST', ADDRESS)}, {prover.proof('POST', ADDRESS)}")

@@ -1,4 +1,4 @@
-"""Three applications with three protocols in one session: one login serves all, and a logout at one of them ends all."""
+"""Three applications with three protocols in one session. One login logs in to all, and a logout at one ends all logins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRAME = "https://app.example.test/frontchannel"
 
 @dataclass
 class World:
-    """A browser with a session, and the data that each application has of it."""
+    """A browser with a session, and the values that each application stores about its login."""
 
     saml: Application
     oidc: Client
@@ -47,7 +47,7 @@ class World:
         return not Session.objects.of(here).exists() and list(told) == [NOTICE]
 
     def saml_answers(self, page: Page) -> Page:
-        """Let the SAML application answer the request that the browser brings."""
+        """Let the SAML application answer the logout request in the browser."""
         assert page.form_action() == LOGOUT, page.text
         fields = page.fields()
         request = parse(from_base64(fields[REQUEST]))
@@ -55,7 +55,7 @@ class World:
         return self.browser.post(f"{self.saml.path}/logout", answer)
 
     def cleaned_up(self, page: Page) -> Page:
-        """Load the page with the frames of two protocols, and continue from there."""
+        """Load the page with the frames of two protocols, and continue from this page."""
         shown = self.browser.follow(page)
         assert re.findall(r'<iframe src="([^?"]*)', shown.text) == [FRAME, REPLY]
         return self.browser.get(shown.headers["refresh"].partition("url=")[2])
@@ -74,7 +74,7 @@ def world(tenant: Tenant) -> World:
 
     asked = {"response_type": "code", "client_id": oidc.client_id, "redirect_uri": CALLBACK, "scope": "openid"}
     assert "code" in application.log_in(application.browser.get("/authorize", asked)).answer
-    # One login serves all: the other applications get an answer at once.
+    # One login logs in to all: the other applications get an answer at once.
     answer = application.answered(application.ask(signer=SIGNER))
     assert application.browser.get(f"/wsfed/{wsfed.client_id}").form_action() == REPLY
     assert SessionClient.objects.of(tenant.pk).count() == 3

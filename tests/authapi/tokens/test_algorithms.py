@@ -1,4 +1,4 @@
-"""Algorithms of tokens: each one signs, its keys are published for clients, and one cannot be replaced by another."""
+"""Algorithms of tokens: every algorithm signs, its keys are published for clients, and no other algorithm is accepted in its place."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def half_hash(value: str, algorithm: str) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "RS512"])
-def test_an_id_token_is_signed_as_its_client_requires_with_hashes_of_the_same_length(tenant: Tenant, algorithm: str) -> None:
+def test_an_id_token_uses_the_algorithm_of_its_client_and_hashes_of_the_same_length(tenant: Tenant, algorithm: str) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant, algorithm=algorithm)
     issue = login_of(tenant, registered, some_user(tenant), audience=API, nonce="n")
@@ -74,15 +74,15 @@ def test_an_id_token_is_signed_as_its_client_requires_with_hashes_of_the_same_le
     read = jwt.decode(members["id_token"], published(tenant), algorithms=[algorithm])
     assert read.header["alg"] == algorithm
     assert read.claims["at_hash"] == half_hash(members["access_token"], algorithm)
-    # The token returns as a hint. Then the algorithm of its own client is used.
+    # The client sends the token back as a hint, which is verified with the algorithm of the client.
     assert read_hint(members["id_token"], tenant_id=tenant.pk).client_id == registered.client_id
 
 
-def test_published_keys_name_an_algorithm_only_while_they_sign_with_one(tenant: Tenant) -> None:
+def test_published_keys_name_an_algorithm_only_while_they_sign_with_one_algorithm(tenant: Tenant) -> None:
     registered = web_client(tenant)
     assert {jwk["alg"] for jwk in published_keys(tenant.pk)} == {"RS256"}
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "PS256"})
-    # The process that made the change sees it at once.
+    # The process that made the change applies it at once.
     assert all("alg" not in jwk and jwk["kty"] == "RSA" for jwk in published_keys(tenant.pk))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "HS256"})
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"signing_alg": "RS512"})
@@ -106,7 +106,7 @@ def test_the_published_key_is_not_accepted_as_the_secret_of_a_hint(tenant: Tenan
             read_hint(forged_hint(tenant, registered, secret), tenant_id=tenant.pk)
 
 
-def test_a_hint_is_refused_after_its_client_stopped_signing_with_the_secret(tenant: Tenant) -> None:
+def test_a_hint_signed_with_the_secret_is_refused_after_its_client_changed_the_algorithm(tenant: Tenant) -> None:
     registered = web_client(tenant, algorithm="HS256")
     hint = forged_hint(tenant, registered, registered.secret.encode())
     assert read_hint(hint, tenant_id=tenant.pk).client_id == registered.client_id
@@ -119,7 +119,7 @@ def test_a_hint_is_refused_after_its_client_stopped_signing_with_the_secret(tena
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "RS512"])
-def test_an_access_token_is_signed_as_its_api_requires_and_reads_the_profile(tenant: Tenant, algorithm: str) -> None:
+def test_an_access_token_uses_the_algorithm_of_its_api_and_is_accepted_by_userinfo(tenant: Tenant, algorithm: str) -> None:
     api_with(tenant, algorithm)
     token = tokens_of(tenant, web_client(tenant), audience=API)["access_token"]
     read = jwt.decode(token, published(tenant), algorithms=[algorithm])
@@ -127,7 +127,7 @@ def test_an_access_token_is_signed_as_its_api_requires_and_reads_the_profile(ten
     assert read_profile(tenant, token).status == 200
 
 
-def test_a_token_that_is_signed_with_a_secret_is_only_for_its_api(tenant: Tenant) -> None:
+def test_a_token_signed_with_a_secret_is_only_for_its_api(tenant: Tenant) -> None:
     api_with(tenant, "HS256")
     token = tokens_of(tenant, web_client(tenant), audience=API)["access_token"]
     read = jwt.decode(token, OctKey.import_key(SECRET), algorithms=["HS256"])
@@ -135,7 +135,7 @@ def test_a_token_that_is_signed_with_a_secret_is_only_for_its_api(tenant: Tenant
     assert read_profile(tenant, token).status == 401
 
 
-def test_an_api_with_a_secret_cannot_create_tokens_for_others(tenant: Tenant) -> None:
+def test_an_api_with_a_secret_cannot_create_tokens_for_other_apis(tenant: Tenant) -> None:
     api_with(tenant, "HS256")
     registered = web_client(tenant)
     user = some_user(tenant)
@@ -153,7 +153,7 @@ def test_an_api_with_a_secret_cannot_create_tokens_for_others(tenant: Tenant) ->
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "PS512", "none"])
-def test_an_unlisted_algorithm_is_refused_although_the_key_is_right(tenant: Tenant, algorithm: str) -> None:
+def test_an_unlisted_algorithm_is_refused_even_with_the_right_key(tenant: Tenant, algorithm: str) -> None:
     token = access_token(tenant, global_client(tenant))
     kid, key = signing_key(tenant.pk)
     claims = decoded(token)[1]
@@ -174,7 +174,7 @@ def test_tokens_of_each_algorithm_are_accepted_by_the_management_interface(tenan
     assert at_management(tenant, token) == 200
 
 
-def test_a_signature_of_one_algorithm_is_refused_under_the_name_of_another(tenant: Tenant) -> None:
+def test_a_signature_of_one_algorithm_is_refused_under_the_name_of_another_algorithm(tenant: Tenant) -> None:
     token = access_token(tenant, global_client(tenant))
     header, payload, signature = token.split(".")
     renamed = f"{encoded({**decoded(token)[0], 'alg': 'PS256'})}.{payload}.{signature}"
@@ -205,7 +205,7 @@ def test_the_interface_sets_an_algorithm_and_never_returns_its_secret(api: Manag
     assert SECRET not in made.body.decode() + api.get(f"resource-servers/{made.json['id']}").body.decode()
     path = f"resource-servers/{made.json['id']}"
     assert api.patch(path, {"signing_alg": "PS256"}).json["signing_alg"] == "PS256"
-    # Removing the algorithm has removed the secret, too.
+    # Removing the algorithm has also removed the secret.
     assert ApiResource.objects.of(api.client.tenant_id).get(pk=made.json["id"]).sealed_signing_secret == ""
     assert api.patch(path, {"signing_alg": "HS256"}).status == 400
     assert api.patch(path, {"signing_alg": None}).json["signing_alg"] == "RS256"

@@ -1,4 +1,4 @@
-"""Which audiences belong to this service."""
+"""The audiences of tokens for this service."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_the_management_interface_of_a_registered_host_is_recognized_on_every_po
         "https:///api/v2/",
     ],
 )
-def test_every_other_audience_is_foreign(audience: str, settings: object) -> None:
+def test_every_other_audience_is_not_ours(audience: str, settings: object) -> None:
     settings.INSECURE_HTTP = False  # type: ignore[attr-defined]
     assert not is_management_audience(audience, HOSTS)
 
 
-def test_plain_http_is_recognized_only_where_it_is_served(settings: object) -> None:
+def test_a_plain_http_audience_is_recognized_only_if_plain_http_is_served(settings: object) -> None:
     settings.INSECURE_HTTP = True  # type: ignore[attr-defined]
     assert is_issuer("http://acme.example.test/", HOSTS)
     assert not is_issuer("https://acme.example.test/", HOSTS)

@@ -119,7 +119,7 @@ def test_a_previous_key_is_removed_after_the_last_token_that_it_signed_has_expir
 
 
 @pytest.mark.parametrize("state", ["current", "next", "previous"])
-def test_a_revoked_key_is_neither_published_nor_trusted_and_the_other_keys_continue(tenant: Tenant, state: str) -> None:
+def test_a_revoked_key_is_not_published_or_trusted_and_the_other_keys_stay_valid(tenant: Tenant, state: str) -> None:
     registered = global_client(tenant)
     access_token(tenant, registered)
     rotate_keys(tenant.pk)
@@ -136,7 +136,7 @@ def test_a_revoked_key_is_neither_published_nor_trusted_and_the_other_keys_conti
     assert sorted(live) == ["current", "next"]
 
 
-def test_a_key_of_another_tenant_cannot_be_revoked_here(tenant: Tenant) -> None:
+def test_a_key_of_another_tenant_cannot_be_revoked(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     with pytest.raises(UnknownKey):
         revoke_key(tenant.pk, ensure_keys(other.pk).kid)
@@ -144,7 +144,7 @@ def test_a_key_of_another_tenant_cannot_be_revoked_here(tenant: Tenant) -> None:
 
 def test_the_scheduled_task_rotates_keys_that_have_signed_long_enough(tenant: Tenant) -> None:
     old = ensure_keys(tenant.pk)
-    # Keys of other tests are minutes old, so only this tenant's key can be due.
+    # Keys of other tests are minutes old, so only this tenant's key is due.
     _has_signed_for(tenant, timedelta(days=1))
     assert rotate_due_keys(timedelta(days=2)) == 0
     _has_signed_for(tenant, timedelta(days=3))

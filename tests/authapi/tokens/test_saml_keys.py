@@ -1,4 +1,4 @@
-"""Certificates for SAML: created once, published before they sign, and published as long as partners may need them."""
+"""Certificates for SAML: created once, published before they sign, and published as long as partners need them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def command(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_first_use_creates_one_certificate_which_is_separate_from_the_keys_of_tokens(tenant: Tenant) -> None:
+def test_the_first_use_creates_one_certificate_with_a_separate_key(tenant: Tenant) -> None:
     identity = signing_identity(tenant.pk)
     assert states(tenant) == ["current"]
     assert published_certificates(tenant.pk) == (identity.certificate,)
@@ -66,7 +66,7 @@ def test_many_simultaneous_requests_create_the_certificate_once(tenant: Tenant) 
     assert states(tenant) == ["current"]
 
 
-def test_a_rollover_publishes_first_then_signs_and_keeps_the_old_one_published(tenant: Tenant) -> None:
+def test_a_rollover_publishes_the_new_certificate_before_it_signs_and_keeps_the_old_one_published(tenant: Tenant) -> None:
     old = signing_identity(tenant.pk)
     following = prepare_key(tenant.pk)
     assert prepare_key(tenant.pk).kid == following.kid
@@ -82,7 +82,7 @@ def test_a_rollover_publishes_first_then_signs_and_keeps_the_old_one_published(t
     assert published_certificates(tenant.pk) == (published[1],)
 
 
-def test_only_a_certificate_that_was_published_before_can_sign(tenant: Tenant) -> None:
+def test_only_an_already_published_certificate_can_sign(tenant: Tenant) -> None:
     signing_identity(tenant.pk)
     with pytest.raises(NoNextKey):
         rotate_key(tenant.pk)
@@ -107,7 +107,7 @@ def test_private_keys_are_stored_encrypted_and_bound_to_their_row(tenant: Tenant
         moved.private_key()
 
 
-def test_the_command_lists_prepares_rotates_and_removes(tenant: Tenant) -> None:
+def test_the_command_lists_prepares_rotates_and_removes_certificates(tenant: Tenant) -> None:
     first = signing_identity(tenant.pk)
     assert f"{first.kid}  current" in command("--tenant", tenant.pk)
     assert fingerprint_of(first.certificate) in command("--tenant", tenant.pk)

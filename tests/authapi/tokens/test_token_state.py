@@ -1,4 +1,4 @@
-"""The query that streams send once a second: one statement that returns the current state."""
+"""The query that streams run once a second. It is one statement that returns the current state of tokens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_empty_request_returns_an_empty_state(committed_db: None) -> None:
     assert stream_state(client_ids=[], tenant_ids=[], jtis=[]) == StreamState({}, {}, frozenset())
 
 
-def test_one_query_returns_the_states_of_many_tokens_each_in_its_own_tenant(tenant: Tenant) -> None:
+def test_one_query_returns_the_states_of_many_tokens_of_different_tenants(tenant: Tenant) -> None:
     other_tenant = new_tenant()
     used, gone, elsewhere = granted_client(tenant), granted_client(tenant), granted_client(other_tenant)
     until = datetime.now(UTC) + timedelta(hours=1)

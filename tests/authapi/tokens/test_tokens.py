@@ -1,4 +1,4 @@
-"""The only verifier of access tokens: its refusals, their texts, and how soon it sees a change."""
+"""The only verifier of access tokens: its refusals, their texts, and how soon it applies a change."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_user_token_of_a_global_client_is_accepted(tenant: Tenant) -> None:
     assert not verify_access_token(token, host=host_of(tenant)).is_machine
 
 
-def test_the_profile_dialect_is_accepted_too(tenant: Tenant) -> None:
+def test_a_token_of_the_rfc_9068_dialect_is_accepted(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     token = signed(
         tenant,
@@ -119,7 +119,7 @@ def _revoke_token(tenant: Tenant, _registered: Registered, token: str) -> None:
 
 
 @pytest.mark.parametrize("change", [_revoke, _delete, _rotate, _narrow, _take_grant, _revoke_token])
-def test_a_token_ends_after_a_change_of_its_client_or_grant_and_after_its_revocation(
+def test_a_token_ends_when_its_client_or_grant_changes_and_when_it_is_revoked(
     tenant: Tenant, change: Callable[[Tenant, Registered, str], None]
 ) -> None:
     registered = granted_client(tenant)
@@ -168,25 +168,25 @@ def test_a_token_expires_at_its_exact_second(tenant: Tenant) -> None:
 # --- Cost -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_warm_process_verifies_without_the_database(tenant: Tenant) -> None:
+def test_a_process_with_warm_caches_verifies_without_the_database(tenant: Tenant) -> None:
     token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
     with time_machine.travel(datetime.now(UTC), tick=False):
         verify_access_token(token, host=host)
         with CaptureQueriesContext(connection) as queries:
             verify_access_token(token, host=host)
-            # On the event loop, Django would refuse a query.
+            # Django would refuse a query on the event loop.
             asyncio.run(verify_access_token_async(token, host=host))
     assert len(queries) == 0
 
 
-def test_a_cold_process_verifies_from_the_event_loop_too(tenant: Tenant) -> None:
+def test_a_process_with_empty_caches_verifies_on_the_event_loop_too(tenant: Tenant) -> None:
     token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
     trust.clear()
     token_states.clear()
     assert asyncio.run(verify_access_token_async(token, host=host)).tenant_id == tenant.pk
 
 
-def test_a_refusal_on_the_event_loop_is_the_same(tenant: Tenant) -> None:
+def test_a_refusal_on_the_event_loop_equals_a_refusal_in_a_thread(tenant: Tenant) -> None:
     token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
     with pytest.raises(InvalidSignature):
         asyncio.run(verify_access_token_async(token[:-8] + "AAAAAAAA", host=host))

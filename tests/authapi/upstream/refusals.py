@@ -1,4 +1,4 @@
-"""Helpers for tests of hostile providers: encoded parts of tokens, answers of token endpoints, and checks of refusals."""
+"""Functions for tests of hostile providers: encoded parts of tokens, answers of token endpoints, and checks of refusals."""
 
 from __future__ import annotations
 

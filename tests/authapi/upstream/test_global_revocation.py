@@ -1,4 +1,4 @@
-"""`POST /oauth/global-token-revocation/connection/{name}`: a provider can log its users out, and other senders cannot."""
+"""`POST /oauth/global-token-revocation/connection/{name}`: a provider can end the logins of its users, and other senders cannot."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class World:
 
 
 def demanded(tenant: Tenant, name: str, headers: dict[str, str], body: bytes) -> Received:
-    """Send a request to the address of a connection, through the router of the service."""
+    """Send a request to the URL of a connection, through the router of the service."""
 
     async def routed(scope: Any, receive: Any, send_on: Any) -> None:
         application: Any = routes("all")
@@ -117,7 +117,7 @@ def test_sessions_and_refresh_tokens_of_the_user_end(world: World) -> None:
     assert (line.is_success, line.user_id, line.connection) == (True, world.user.user_id, world.connection.name)
 
 
-def test_applications_are_told_that_the_provider_ended_the_session(world: World) -> None:
+def test_applications_are_notified_that_the_provider_ended_the_session(world: World) -> None:
     client = Client.objects.of(world.tenant.pk).get(pk=world.application.client.pk)
     session = Session.objects.of(world.tenant.pk).get(user=world.user)
     note_client(session, client, protocol="oauth")
@@ -125,7 +125,7 @@ def test_applications_are_told_that_the_provider_ended_the_session(world: World)
     assert LogoutNotice.objects.of(world.tenant.pk).get().initiator == "idp-logout"
 
 
-def test_the_name_of_the_draft_and_an_audience_in_a_list_are_accepted(world: World) -> None:
+def test_the_member_name_of_the_draft_and_a_list_of_audiences_are_accepted(world: World) -> None:
     named = {"format": "iss_sub", "iss": world.provider.issuer, "sub": "248289"}
     assert world.demand(world.token(aud=["x", world.address]), body={"sub_id": named}).status == 204
     assert world.is_logged_in == (False, False)
@@ -139,7 +139,7 @@ def test_a_linked_account_of_the_provider_identifies_its_user(world: World) -> N
     assert not Session.objects.of(world.tenant.pk).filter(user=primary).exists()
 
 
-def test_an_unknown_user_gets_the_same_answer(world: World) -> None:
+def test_a_request_for_an_unknown_user_gets_the_same_answer(world: World) -> None:
     answer = world.demand(world.token(), sub="nobody")
     assert (answer.status, answer.body) == (204, b"")
     assert SignIn.objects.of(world.tenant.pk).get(type="universal_logout").is_success is False
@@ -225,7 +225,7 @@ def test_a_body_that_names_no_user_of_the_issuer_is_refused(world: World, body: 
     assert world.is_logged_in == (True, True)
 
 
-def test_refusals_are_not_all_written_to_the_log(world: World) -> None:
+def test_the_log_records_only_a_limited_number_of_refusals(world: World) -> None:
     for _ in range(25):
         world.demand("made-up")
     assert SignIn.objects.of(world.tenant.pk).filter(type="universal_logout").count() == 20
@@ -259,12 +259,12 @@ def test_a_saml_provider_signs_with_the_key_of_its_certificate(tenant: Tenant, w
     assert not Session.objects.of(tenant.pk).filter(user=user).exists()
 
 
-def test_a_provider_that_does_not_answer_leads_to_a_temporary_error(world: World) -> None:
+def test_an_unavailable_provider_causes_a_temporary_error(world: World) -> None:
     world.provider.answers["/jwks"] = b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"
     assert world.demand(world.token()).json()["error"] == "temporarily_unavailable"
 
 
-def test_discovery_names_the_address(world: World) -> None:
+def test_discovery_names_the_endpoint(world: World) -> None:
     document = get(world.tenant, "/.well-known/openid-configuration").json()
     assert document["global_token_revocation_endpoint"].endswith(f"{PATH}/{{connectionName}}")
     assert document["global_token_revocation_endpoint_auth_methods_supported"] == [TYPE]

@@ -1,4 +1,4 @@
-"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket: refused without an internal error."""
+"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket. They cause no internal error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_hostile_discovery_document_shows_an_error_page(login: Login, bomb: by
     ids=["no bytes", "half an answer", "TLS"],
 )
 def test_an_interrupted_answer_is_refused(login: Login, monkeypatch: pytest.MonkeyPatch, path: str, answer: bytes) -> None:
-    # The provider keeps the connection open after its bytes.
+    # The provider keeps the connection open after its last byte.
     monkeypatch.setattr(exchange, "SECONDS", 1.0)
     sent = login.leave()
     login.provider.changes = {"name": None}
@@ -83,7 +83,7 @@ def test_redirects_are_not_followed(login: Login, path: str, status: int) -> Non
         assert elsewhere.paths == []
 
 
-def test_a_slow_answer_reaches_the_deadline(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_answer_is_refused_at_the_deadline(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "SECONDS", 0.3)
     sent = login.leave()
     login.provider.answers["/token"] = b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b" " * 4_000
@@ -111,7 +111,7 @@ def test_a_token_answer_with_invalid_members_causes_no_internal_error(login: Log
     assert "code" in told or told["error"] in ("access_denied", "server_error")
 
 
-# Addresses in a discovery document.
+# URLs in a discovery document.
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_token_answer_with_invalid_members_causes_no_internal_error(login: Log
     ],
     ids=ascii,
 )
-def test_the_browser_is_not_redirected_to_an_invalid_address(login: Login, address: str) -> None:
+def test_the_browser_is_not_redirected_to_an_invalid_url(login: Login, address: str) -> None:
     login.provider.discovery = {"authorization_endpoint": address}
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})
@@ -154,14 +154,14 @@ def test_the_browser_is_not_redirected_to_an_invalid_address(login: Login, addre
     ],
     ids=ascii,
 )
-def test_an_address_of_a_discovery_document_cannot_lead_into_a_private_network(login: Login, name: str, address: str) -> None:
+def test_a_discovery_document_cannot_name_a_url_in_a_private_network(login: Login, name: str, address: str) -> None:
     login.provider.discovery = {name: address}
     sent = login.leave()
     login.provider.changes = {"name": None}
     assert_refused(login, login.come_back(sent))
 
 
-def test_a_hostile_discovery_document_does_not_break_a_logout(login: Login) -> None:
+def test_a_logout_succeeds_despite_a_hostile_discovery_document(login: Login) -> None:
     assert "code" in login.log_in()
     metadata.documents.clear()
     login.provider.discovery = {"end_session_endpoint": "https://a.test/\r\nSet-Cookie: session=evil"}

@@ -1,4 +1,4 @@
-"""A provider that attacks the service over a real socket: no answer logs a user in, breaks the page or changes a user."""
+"""A provider that attacks the service over a real socket. Its answers cannot log a user in, cause an internal error or change a user."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_nonce_of_another_login_in_the_same_browser_is_refused(login: Login)
     assert_refused(login, login.come_back(second))
 
 
-def test_the_states_of_two_logins_keep_their_own_verifiers(login: Login) -> None:
+def test_each_of_two_states_keeps_its_own_verifier(login: Login) -> None:
     first, second = login.leave(), login.leave()
     login.come_back(second)
     challenge = encoded(hashlib.sha256(login.provider.token_form()["code_verifier"].encode()).digest())
@@ -116,12 +116,12 @@ def test_the_states_of_two_logins_keep_their_own_verifiers(login: Login) -> None
     assert challenge != first["code_challenge"]
 
 
-def test_a_code_of_one_provider_with_the_state_of_another_is_sent_only_to_the_provider_of_the_state(login: Login, tenant: Tenant) -> None:
+def test_a_code_is_sent_only_to_the_provider_of_its_state(login: Login, tenant: Tenant) -> None:
     with provider() as honest:
         options = {"client_id": CLIENT_ID, "client_secret": "secret-at-the-honest-one", "issuer": honest.issuer}
         create_connection(tenant_id=tenant.pk, name="honest", strategy="oidc", enabled_clients=[login.client.client_id], options=options)
         sent = login.leave()
-        # The hostile provider redirects the browser to the honest one, which answers with its own issuer.
+        # The hostile provider redirects the browser to the honest provider, which answers with its own issuer.
         assert_refused(login, login.come_back(sent, code="code-of-the-honest-one", iss=honest.issuer))
         assert "/token" not in login.provider.paths
         assert honest.paths == []
@@ -173,14 +173,14 @@ def test_a_claim_of_the_wrong_type_is_refused(login: Login, changes: dict[str, A
 
 
 @pytest.mark.parametrize("sub", ["someone-else", None, "", 248289, ["248289"], "248289 "])
-def test_a_userinfo_of_another_subject_is_refused(login: Login, sub: Any) -> None:
+def test_a_userinfo_response_for_another_subject_is_refused(login: Login, sub: Any) -> None:
     sent = login.leave()
     login.provider.changes = {"name": None}
     login.provider.userinfo = {"sub": sub, "email": VICTIM, "email_verified": True, "name": "Victim"}
     assert_refused(login, login.come_back(sent))
 
 
-def test_an_address_that_the_provider_claims_does_not_give_access_to_an_account_of_another_connection(login: Login, tenant: Tenant) -> None:
+def test_a_claimed_email_address_gives_no_access_to_an_account_of_another_connection(login: Login, tenant: Tenant) -> None:
     victim = person(people(tenant, login.client, name="people"), email=VICTIM)
     login.provider.claims = {"email": VICTIM, "email_verified": True, "sub": victim.identifier}
     told = login.log_in()

@@ -1,4 +1,4 @@
-"""Id tokens of providers: the accepted keys and algorithms do not depend on the token."""
+"""Id tokens of providers. The accepted keys and algorithms do not depend on the token."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_an_unsigned_token_is_refused() -> None:
 @pytest.mark.parametrize(
     "header", [{"crit": ["exp"]}, {"crit": ["unknown"], "unknown": 1}, {"b64": False}, {"zip": "DEF"}, {"enc": "A128GCM"}]
 )
-def test_a_critical_header_that_is_unknown_is_refused(header: dict[str, Any]) -> None:
-    # CVE-2025-59420 and CVE-2026-32597 of other libraries: an unknown `crit` was ignored.
+def test_an_unknown_critical_header_is_refused(header: dict[str, Any]) -> None:
+    # CVE-2025-59420 and CVE-2026-32597 are this defect in other libraries: they ignored an unknown `crit`.
     signer = RSA.private_key
 
     assert signer is not None
@@ -92,7 +92,7 @@ def test_a_critical_header_that_is_unknown_is_refused(header: dict[str, Any]) ->
 
 
 def test_a_key_inside_the_token_is_not_used() -> None:
-    # CVE-2026-27962 of another library.
+    # CVE-2026-27962 is this defect in another library.
     attack = signed(OTHER, header={"jwk": public(OTHER), "kid": "rsa"})
     assert is_refused(attack, public(RSA))
     assert is_refused(signed(OTHER, header={"jwk": public(OTHER)}), public(RSA))
@@ -112,7 +112,7 @@ def test_invalid_keys_of_a_set_are_ignored(key: dict[str, Any]) -> None:
     assert is_refused(signed(), {**key, "kid": "rsa"})
 
 
-def test_without_a_key_id_only_a_single_key_is_used() -> None:
+def test_a_token_without_a_key_id_is_accepted_only_if_there_is_a_single_key() -> None:
     token = by_hand_without_id()
     assert verify(token, public(RSA))["sub"] == "s"
     assert verify(token, public(RSA), public(EC))["sub"] == "s"
@@ -123,7 +123,7 @@ def by_hand_without_id() -> str:
     return jwt.encode({"alg": "RS256"}, GOOD, RSA, algorithms=["RS256"])
 
 
-def test_a_missing_key_causes_one_more_fetch() -> None:
+def test_an_unknown_key_id_causes_one_more_fetch_of_the_keys() -> None:
     assert verify(signed(), public(OTHER), fresh=(public(RSA),))["sub"] == "s"
 
 
@@ -136,7 +136,7 @@ def test_signatures_with_an_elliptic_curve_are_accepted() -> None:
     assert verify(signed(EC, "ES256"), public(RSA), public(EC))["sub"] == "s"
 
 
-def test_the_leeway_is_limited() -> None:
+def test_the_allowed_clock_difference_is_limited() -> None:
     assert verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS - 1)["sub"] == "s"  # type: ignore[operator]
     with pytest.raises(UpstreamFailed):
         verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS + 1)  # type: ignore[operator]

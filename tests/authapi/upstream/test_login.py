@@ -1,4 +1,4 @@
-"""Logins at an external provider: refusals, the resulting users, and the errors that the client gets."""
+"""Logins at an external provider: refusals, the created users, and the errors that the client gets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refused(login: Login, response: Any) -> tuple[str, str]:
 # The request and the answer.
 
 
-def test_an_unknown_state_is_shown_as_an_error(login: Login) -> None:
+def test_an_unknown_state_shows_an_error_page(login: Login) -> None:
     sent = login.leave()
     pk, _, secret = sent["state"].partition(".")
     for state in ("", "x", pk, f"{pk}.", f"{pk}.{'A' * 43}", f"{int(pk) + 1}.{secret}", f"{'9' * 19}.{secret}", f"{sent['state']}x"):
@@ -58,7 +58,7 @@ def test_an_unknown_state_is_shown_as_an_error(login: Login) -> None:
     assert "/token" not in login.provider.paths
 
 
-def test_of_two_requests_with_one_answer_only_the_first_takes_it(login: Login) -> None:
+def test_only_the_first_of_two_requests_with_one_answer_uses_it(login: Login) -> None:
     state = login.leave()["state"]
     first, second = request_for(login.tenant.pk, state), request_for(login.tenant.pk, state)
     assert first is not None
@@ -69,7 +69,7 @@ def test_of_two_requests_with_one_answer_only_the_first_takes_it(login: Login) -
 
 
 def test_an_answer_in_another_browser_is_refused(login: Login) -> None:
-    # Login CSRF: the attacker sends their own answer to the victim.
+    # Login CSRF: the attacker sends an answer about the attacker to the victim's browser.
     sent = login.leave()
     for browser in (
         Browser(headers={"host": f"{login.tenant.pk}.example.test"}),
@@ -104,7 +104,7 @@ def test_an_expired_request_is_refused(login: Login) -> None:
     assert login.come_back(sent).status_code == 400
 
 
-def test_an_answer_for_a_client_whose_address_was_removed_is_shown_as_an_error_and_not_logged(login: Login) -> None:
+def test_an_error_page_is_shown_if_the_callback_was_removed_and_nothing_is_logged(login: Login) -> None:
     sent = login.leave()
     lines = SignIn.objects.of(login.tenant.pk).count()
     Client.objects.of(login.tenant.pk).update(redirect_uris="https://app.example.test/other")
@@ -131,7 +131,7 @@ def test_a_posted_answer_continues_as_a_navigation(login: Login) -> None:
     assert "code" in login.told(login.browser.get(posted["Location"]))
 
 
-def test_a_refusal_of_the_provider_is_reported_to_the_client_in_its_words(login: Login) -> None:
+def test_the_client_gets_the_error_of_the_provider(login: Login) -> None:
     response = login.come_back(login.leave(), code=None, error="access_denied", error_description="You are\nnot <b>invited</b>.")
     assert refused(login, response) == ("access_denied", "You arenot <b>invited</b>.")
 
@@ -149,14 +149,14 @@ def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(login: L
     assert "/token" not in login.provider.paths
 
 
-def test_an_answer_without_its_issuer_is_refused_where_the_provider_sends_one(login: Login) -> None:
+def test_an_answer_without_an_issuer_is_refused_if_the_provider_sends_issuers(login: Login) -> None:
     login.provider.discovery["authorization_response_iss_parameter_supported"] = True
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
     assert "/token" not in login.provider.paths
     assert "code" in login.told(login.come_back(login.leave(), iss=login.provider.issuer))
 
 
-def test_a_connection_whose_provider_changed_during_the_login_gets_no_code(login: Login) -> None:
+def test_a_provider_that_replaces_another_during_a_login_gets_no_code(login: Login) -> None:
     sent = login.leave()
     options = {"client_id": CLIENT_ID, "issuer": "https://attacker.example.test", "token_endpoint": f"{login.provider.issuer}/token"}
     addresses = {"authorization_endpoint": "https://attacker.example.test/a", "jwks_uri": f"{login.provider.issuer}/jwks"}
@@ -231,7 +231,7 @@ def test_a_small_difference_between_the_clocks_is_accepted(login: Login) -> None
     assert "code" in login.told(login.come_back(sent))
 
 
-def test_an_unknown_key_causes_exactly_one_more_fetch(login: Login) -> None:
+def test_an_unknown_key_causes_exactly_one_more_fetch_of_the_keys(login: Login) -> None:
     rotated = RSAKey.generate_key(2048, {"kid": "two", "use": "sig"})
     assert "code" in login.log_in()
     login.provider.key, login.provider.published = rotated, [rotated]
@@ -276,7 +276,7 @@ def test_an_answer_larger_than_the_limit_for_documents_is_refused(login: Login) 
     assert refused(login, login.come_back(sent))[0] == "server_error"
 
 
-def test_private_addresses_get_no_request(login: Login, settings: Any) -> None:
+def test_no_request_is_sent_to_private_addresses(login: Login, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
@@ -301,12 +301,12 @@ def test_the_provider_gets_pkce_a_nonce_and_a_state_that_is_not_the_handle(login
     assert "client_secret" not in form
 
 
-def test_a_second_login_has_its_own_secrets(login: Login) -> None:
+def test_a_second_login_has_its_own_state_nonce_and_verifier(login: Login) -> None:
     first, second = login.leave(), login.leave()
     assert all(first[name] != second[name] for name in ("state", "nonce", "code_challenge"))
 
 
-def test_parameters_of_the_connection_cannot_change_those_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
+def test_parameters_of_the_connection_cannot_replace_those_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
     forced = {name: {"value": "forced"} for name in ("state", "nonce", "response_type", "redirect_uri", "hd", "code_challenge")}
     login = login_at(tenant, provider, upstream_params={**forced, "lang": {"alias": "ui_locales"}})
     sent = login.leave(ui_locales="de")
@@ -314,10 +314,10 @@ def test_parameters_of_the_connection_cannot_change_those_that_protect_the_login
     assert [name for name, value in sent.items() if value == "forced"] == ["hd"]
 
 
-# People.
+# Users.
 
 
-def test_the_first_login_creates_the_user_and_later_ones_change_nothing(login: Login) -> None:
+def test_the_first_login_creates_the_user_and_later_logins_change_nothing(login: Login) -> None:
     assert "code" in login.log_in()
     (user,) = users(login.tenant)
     assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", True, "Ada Lovelace")
@@ -351,7 +351,7 @@ def test_a_connection_can_keep_profiles_unchanged(tenant: Tenant, provider: Prov
     assert event_types(tenant) == ["user.created"]
 
 
-def test_a_new_user_is_refused_where_sign_up_is_disabled(tenant: Tenant, provider: Provider) -> None:
+def test_a_new_user_is_refused_if_sign_up_is_disabled(tenant: Tenant, provider: Provider) -> None:
     login = login_at(tenant, provider, disable_signup=True)
     assert refused(login, login.come_back(login.leave())) == ("access_denied", "Public signup is disabled")
     assert users(tenant) == []
@@ -365,7 +365,7 @@ def test_a_blocked_user_is_refused(login: Login) -> None:
     assert refused(login, login.come_back(login.leave())) == ("unauthorized", "user is blocked")
 
 
-def test_an_address_does_not_give_access_to_the_account_of_another_user(login: Login) -> None:
+def test_an_email_address_gives_no_access_to_the_account_of_another_user(login: Login) -> None:
     people = create_connection(tenant_id=login.tenant.pk, name="people", strategy="database")
     other = create_user(tenant_id=login.tenant.pk, connection=people, email="ada@corp.example.test", email_verified=True)
     login.log_in()
@@ -390,7 +390,7 @@ def test_a_subject_that_does_not_fit_into_an_id_is_refused(login: Login) -> None
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
 
 
-def test_a_subject_in_the_format_of_a_user_id_is_not_the_user_with_that_id(login: Login) -> None:
+def test_a_subject_in_the_format_of_a_user_id_does_not_find_the_user_with_that_id(login: Login) -> None:
     login.log_in()
     login.provider.changes = {"sub": "corp|248289", "email": "eve@corp.example.test"}
     login.browser = Browser(headers={"host": f"{login.tenant.pk}.example.test"})
@@ -398,7 +398,7 @@ def test_a_subject_in_the_format_of_a_user_id_is_not_the_user_with_that_id(login
     assert [user.email for user in users(login.tenant)] == ["ada@corp.example.test"]
 
 
-def test_missing_claims_are_requested_and_accepted_only_for_the_same_subject(login: Login) -> None:
+def test_missing_claims_are_requested_from_userinfo_and_accepted_only_for_the_same_subject(login: Login) -> None:
     login.provider.claims = {"email": None, "name": None}
     login.provider.userinfo = {"sub": "somebody else", "email": "eve@corp.example.test"}
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
@@ -408,7 +408,7 @@ def test_missing_claims_are_requested_and_accepted_only_for_the_same_subject(log
     assert (user.email, user.email_verified, user.nickname) == ("ada@corp.example.test", False, "ada")
 
 
-def test_a_provider_without_discovery_works_with_its_addresses(tenant: Tenant, provider: Provider) -> None:
+def test_a_provider_without_discovery_works_with_configured_urls(tenant: Tenant, provider: Provider) -> None:
     at = provider.issuer
     addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
     login = login_at(
@@ -452,7 +452,7 @@ def test_the_login_page_names_known_providers_and_shows_their_logos(tenant: Tena
     assert content.count('<svg class="icon"') == 3
 
 
-def test_a_federated_logout_sends_the_providers_own_token_to_it(login: Login) -> None:
+def test_a_federated_logout_sends_the_provider_the_id_token_of_the_provider(login: Login) -> None:
     login.log_in()
     session = Session.objects.of(login.tenant.pk).get()
     address = urlsplit(address_of_logout(session, return_to="https://app.example.test/bye") or "")
@@ -462,7 +462,7 @@ def test_a_federated_logout_sends_the_providers_own_token_to_it(login: Login) ->
     assert query["id_token_hint"][0].count(".") == 2
 
 
-def test_a_federated_logout_works_for_a_provider_whose_other_addresses_are_listed(tenant: Tenant, provider: Provider) -> None:
+def test_a_federated_logout_works_for_a_provider_whose_other_urls_are_listed(tenant: Tenant, provider: Provider) -> None:
     at = provider.issuer
     addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
     login = login_at(tenant, provider, **addresses)

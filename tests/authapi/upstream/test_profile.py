@@ -1,4 +1,4 @@
-"""Claims of providers as the profile of a user: valid claims are used, and invalid ones do not prevent the login."""
+"""Claims of providers as the profile of a user. Valid claims are used, and invalid claims do not prevent the login."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from authapi.upstream.profile import needs_userinfo, profile_of
 
 
-def test_one_source_does_not_verify_the_address_of_another() -> None:
+def test_one_source_does_not_verify_the_address_of_another_source() -> None:
     # The id token verifies an address that it does not contain, and the userinfo contains another address.
     assert profile_of({"email_verified": True}, {"email": "eve@example.test"}, None) == {"email": "eve@example.test"}
     found = profile_of({"email": "ada@example.test"}, {"email": "eve@example.test", "email_verified": True}, None)
@@ -60,7 +60,7 @@ def test_standard_claims_of_the_id_token_have_precedence_over_userinfo() -> None
     }
 
 
-def test_a_map_fills_fields_from_both_sources_and_ignores_unknown_fields() -> None:
+def test_a_mapping_fills_fields_from_both_sources_and_ignores_unknown_fields() -> None:
     attributes = {
         "name": "${context.tokenset.first} ${context.userinfo.last}",
         "nickname": "${context.tokenset.missing}",
@@ -75,7 +75,7 @@ def test_a_map_fills_fields_from_both_sources_and_ignores_unknown_fields() -> No
 @pytest.mark.parametrize(
     ("template", "claims", "userinfo", "kept"),
     [
-        # The id token verifies its own address, and the map selects another one.
+        # The id token verifies its own address, and the mapping selects another address.
         (
             "${context.tokenset.upn}",
             {"email": "eve@example.test", "email_verified": True, "upn": "ada@example.test"},
@@ -94,7 +94,7 @@ def test_a_map_fills_fields_from_both_sources_and_ignores_unknown_fields() -> No
             {},
             ("ada@corp.test", False),
         ),
-        # The proof of the source that contains the mapped address.
+        # The proof is in the source of the mapped address.
         ("${context.tokenset.email}", {"email": "ada@example.test", "email_verified": True}, {}, ("ada@example.test", True)),
         (
             "${context.userinfo.email}",
@@ -104,7 +104,7 @@ def test_a_map_fills_fields_from_both_sources_and_ignores_unknown_fields() -> No
         ),
     ],
 )
-def test_a_mapped_address_is_not_verified_by_the_proof_of_another_address(
+def test_the_proof_of_one_address_does_not_verify_another_mapped_address(
     template: str, claims: dict[str, Any], userinfo: dict[str, Any], kept: tuple[str, bool]
 ) -> None:
     attribute_map = {"mapping_mode": "use_map", "attributes": {"email": template}}
@@ -119,6 +119,6 @@ def test_the_proof_of_an_omitted_address_is_omitted(attributes: dict[str, str]) 
     assert profile_of({}, {"email": ["ada@example.test"], "email_verified": True}, None) == {}
 
 
-def test_the_provider_is_asked_for_userinfo_only_where_something_is_missing() -> None:
+def test_userinfo_is_requested_only_if_a_claim_is_missing() -> None:
     assert needs_userinfo({"email": "ada@example.test"})
     assert not needs_userinfo({"email": "ada@example.test", "name": "Ada"})

@@ -1,4 +1,4 @@
-"""Metadata that providers publish at an address: fetched when needed, stored, and fetched again."""
+"""Metadata that providers publish at a URL: fetched when it is needed, stored, and fetched again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.factories.scim import MisbehavingServer, Received, misbehaving_server
 
 @dataclass
 class Published:
-    """The address of a provider, with its next answer."""
+    """The URL of a provider, and its next answer."""
 
     server: MisbehavingServer
     answers: list[bytes] = field(default_factory=list)
@@ -63,7 +63,7 @@ def make_due(tenant: Tenant, **more: Any) -> None:
     ProviderMetadata.objects.of(tenant.pk).update(**{"due_at": long_ago, "tried_at": long_ago, **more})
 
 
-def test_the_first_login_fetches_the_document_and_later_ones_use_the_stored_one(tenant: Tenant, published: Published) -> None:
+def test_the_first_login_fetches_the_document_and_later_logins_use_the_stored_document(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     assert "code" in login.log_in()
     assert "code" in login.log_in(prompt="login")
@@ -74,7 +74,7 @@ def test_the_first_login_fetches_the_document_and_later_ones_use_the_stored_one(
     assert timedelta(hours=23) < row.due_at - timezone.now() <= timedelta(hours=24)
 
 
-def test_an_assertion_of_another_issuer_than_in_the_document_is_refused(tenant: Tenant, published: Published) -> None:
+def test_an_assertion_whose_issuer_is_not_in_the_document_is_refused(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     assert "error" in login.log_in({"issuer": "https://attacker.example.test"})
 
@@ -95,12 +95,12 @@ def test_the_error_for_an_unavailable_document_explains_why(tenant: Tenant, publ
     assert login.go().status_code == 502
     assert problem in kept(tenant).problem
     assert problem in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
-    # The next attempt has to wait, so that many logins cause only one request.
+    # The next attempt is delayed, so that many logins cause only one request.
     assert login.go().status_code == 502
     assert published.count == 1
 
 
-def test_private_addresses_get_no_request(tenant: Tenant, published: Published, settings: Any) -> None:
+def test_no_request_is_sent_to_private_addresses(tenant: Tenant, published: Published, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     assert login_by(tenant, published).go().status_code == 502
     assert published.count == 0
@@ -121,7 +121,7 @@ def test_the_scheduled_task_fetches_only_due_documents(tenant: Tenant, published
     assert published.count == 2
 
 
-def test_an_address_that_fails_for_a_while_does_not_prevent_logins(tenant: Tenant, published: Published) -> None:
+def test_a_url_that_fails_for_a_while_does_not_prevent_logins(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     make_due(tenant)
@@ -134,7 +134,7 @@ def test_an_address_that_fails_for_a_while_does_not_prevent_logins(tenant: Tenan
     assert "code" in login.log_in(prompt="login")
 
 
-def test_a_new_address_starts_without_a_stored_document(tenant: Tenant, published: Published) -> None:
+def test_the_stored_document_is_dropped_when_the_url_changes(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     moved = f"{published.address}/moved"
@@ -157,7 +157,7 @@ def test_a_new_key_of_the_provider_causes_a_fetch_but_not_every_unknown_key_does
     assert published.count == 2
 
 
-def test_of_two_simultaneous_processes_one_fetches(tenant: Tenant, published: Published) -> None:
+def test_only_one_of_two_simultaneous_processes_fetches_the_document(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     make_due(tenant)
@@ -179,7 +179,7 @@ def test_of_two_simultaneous_processes_one_fetches(tenant: Tenant, published: Pu
     assert published.count == 2
 
 
-def test_a_connection_that_no_longer_names_an_address_loses_its_document(tenant: Tenant, published: Published) -> None:
+def test_the_stored_document_is_dropped_when_the_connection_no_longer_names_a_url(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     options = {"signInEndpoint": "https://idp.example.test/sso", "signingCert": SIGNING.text}
@@ -190,7 +190,7 @@ def test_a_connection_that_no_longer_names_an_address_loses_its_document(tenant:
     assert not ProviderMetadata.objects.of(tenant.pk).exists()
 
 
-def test_a_pasted_document_needs_no_address(tenant: Tenant, published: Published) -> None:
+def test_a_pasted_document_needs_no_url(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published, metadataXml=metadata(OTHER.text).decode())
     assert "code" in login.log_in({"key": OTHER})
     assert published.count == 0

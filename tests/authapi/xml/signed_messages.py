@@ -67,14 +67,14 @@ def signed_response() -> bytes:
 
 
 def inner_assertion(root: Element) -> Element:
-    """Return the assertion at the place where SAML software reads it: as a child of the root."""
+    """Return the assertion at the position where SAML software reads it: as a child of the root."""
     found = child(root, ASSERTION)
     assert found is not None
     return found
 
 
 def at(element: Element, path: str) -> Element:
-    """Return the element at a path, which must exist."""
+    """Return the element at a path. The element must exist."""
     found = element.find(path)
     assert found is not None, path
     return found
@@ -87,6 +87,6 @@ def name_in(verified_assertion: Element) -> str:
 
 
 def changed(raw: bytes, old: bytes, new: bytes) -> Element:
-    """Return the document with some bytes replaced; the bytes must occur."""
+    """Return the document with some bytes replaced. The bytes must occur."""
     assert old in raw
     return parse(raw.replace(old, new, 1))

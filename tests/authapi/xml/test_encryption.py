@@ -1,4 +1,4 @@
-"""Encrypted elements: encrypted for a partner, decrypted with our keys, and refused."""
+"""Encrypted elements: encrypted for a partner, decrypted with our keys, or refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def holding(data: Element) -> Element:
 
 
 def test_both_libraries_work_in_one_process() -> None:
-    """A wheel of xmlsec that was built for another libxml2 than lxml's wheel fails at import or later."""
+    """A wheel of xmlsec that was built for a libxml2 other than that of lxml's wheel fails at import or later."""
     assert xmlsec.__version__
     assert lxml.etree.LIBXML_VERSION
     for _ in range(50):
@@ -50,7 +50,7 @@ def test_an_assertion_cannot_be_decrypted_with_another_key() -> None:
         decrypted(holding(encrypted(assertion(), certificate=trusted())), [key("second")])
 
 
-def test_keys_beside_the_data_are_found() -> None:
+def test_keys_next_to_the_data_are_found() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
     wrapped = at(info, KEY)
@@ -59,7 +59,7 @@ def test_keys_beside_the_data_are_found() -> None:
     assert name_in(decrypted(made, [key()])) == "ada@example.test"
 
 
-def test_a_key_at_another_address_is_not_fetched() -> None:
+def test_a_key_at_an_external_url_is_not_fetched() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
     info.clear()
@@ -68,7 +68,7 @@ def test_a_key_at_another_address_is_not_fetched() -> None:
         decrypted(made, [key()])
 
 
-def test_data_at_another_address_is_not_fetched() -> None:
+def test_data_at_an_external_url_is_not_fetched() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     cipher = at(made, f"{DATA}/{qualified(XENC, 'CipherData')}")
     cipher.clear()
@@ -78,7 +78,7 @@ def test_data_at_another_address_is_not_fetched() -> None:
 
 
 @pytest.mark.parametrize("name", ["http://www.w3.org/2001/04/xmlenc#rsa-1_5", "http://www.w3.org/2001/04/xmlenc#kw-aes128", ""])
-def test_another_key_transport_is_refused(name: str) -> None:
+def test_an_unsupported_key_transport_is_refused(name: str) -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     next(made.iter(KEY))[0].set("Algorithm", name)
     with pytest.raises(AlgorithmRefused):
@@ -86,7 +86,7 @@ def test_another_key_transport_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["http://www.w3.org/2001/04/xmlenc#tripledes-cbc", ""])
-def test_another_cipher_is_refused(name: str) -> None:
+def test_an_unsupported_cipher_is_refused(name: str) -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     made[0][0].set("Algorithm", name)
     with pytest.raises(AlgorithmRefused):
@@ -94,7 +94,7 @@ def test_another_cipher_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [algorithms.AES128_CBC, algorithms.AES256_GCM])
-def test_every_failure_has_the_same_error(algorithm: str) -> None:
+def test_every_decryption_failure_raises_the_same_error(algorithm: str) -> None:
     texts = set()
     for place in (0, 10, -6):
         made = holding(encrypted(assertion(), certificate=trusted(), algorithm=algorithm))
@@ -134,15 +134,15 @@ def _cipher(raw: bytes) -> Element:
     return element(qualified(XENC, "CipherData"), None, value)
 
 
-def test_content_that_is_no_document_is_tried_with_as_many_keys_as_content_with_wrong_padding() -> None:
-    # A faster answer would reveal whether the padding is valid, and many tries would then reveal the plain text.
+def test_content_that_is_not_xml_is_tried_with_as_many_keys_as_content_with_wrong_padding() -> None:
+    # A faster answer would reveal whether the padding is valid, and many such answers would reveal the plain text.
     plain = serialized(assertion())
     missing = 16 - len(plain) % 16
     padded = plain + bytes(missing - 1) + bytes([missing])
     right = bytes(16)
     encryptor = _cbc(right).encryptor()
     sealed = encryptor.update(padded) + encryptor.finalize()
-    # With this key, the padding is valid by chance but the text is not.
+    # This key produces valid padding by chance, but no valid text.
     wrong = next(made for made in (number.to_bytes(16) for number in range(1, 5000)) if _ends_well(made, sealed))
     data = element(
         DATA,

@@ -14,7 +14,7 @@ from authapi.xml.parsing import MESSAGE, Bounds, child, deflated, from_base64, i
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
-def test_the_texts_of_a_document_are_read_as_a_whole() -> None:
+def test_each_text_of_a_document_is_read_as_a_whole() -> None:
     root = parse(b'<?xml version="1.0" encoding="UTF-8"?><a><!-- x --><b>one<!-- y -->two<?z?><![CDATA[<three>]]></b></a>')
     inner = child(root, "b")
     assert inner is not None
@@ -67,7 +67,7 @@ def test_a_declared_encoding_other_than_utf_8_is_refused(declared: str) -> None:
     [b"", b"x", b"<a>", b"<a/><b/>", b"<a>&x;</a>", b"<a b='1' b='2'/>", b"<x:a/>", b"\xff<a/>", b"<a>\x00</a>", b"<a/>x", b"\xc3(<a/>"],
     ids=repr,
 )
-def test_a_broken_document_is_refused(raw: bytes) -> None:
+def test_a_malformed_document_is_refused(raw: bytes) -> None:
     with pytest.raises(XmlMalformed):
         parse(raw)
 
@@ -91,7 +91,7 @@ def test_a_document_of_too_many_bytes_is_refused_before_it_is_read() -> None:
     [b"<a>" * 41, b"<a>" + b"<b/>" * 10_000 + b"</a>", b"<a " + b" ".join(b"b%d=''" % n for n in range(20_001)) + b"/>"],
     ids=["deep", "many elements", "many attributes"],
 )
-def test_a_document_that_is_too_deep_or_too_large_is_refused(raw: bytes) -> None:
+def test_a_document_that_is_nested_too_deeply_or_too_large_is_refused(raw: bytes) -> None:
     with pytest.raises(XmlTooLarge):
         parse(raw)
 
@@ -118,11 +118,11 @@ def test_an_element_inside_a_text_is_refused() -> None:
         text_of(parse(b"<a>one<b/>two</a>"))
 
 
-def test_compressed_text_is_read_back() -> None:
+def test_compressed_text_is_decompressed() -> None:
     assert inflated(deflated(b"<a/>" * 100)) == b"<a/>" * 100
 
 
-def test_a_decompression_bomb_stops_at_the_limit() -> None:
+def test_a_decompression_bomb_is_stopped_at_the_limit() -> None:
     bomb = zlib.compressobj(wbits=-15)
     raw = b"".join(bomb.compress(b"\0" * 1_000_000) for _ in range(200)) + bomb.flush()
     assert len(raw) < MESSAGE.size
@@ -138,7 +138,7 @@ def test_a_compressed_document_over_the_limit_is_not_decompressed() -> None:
 
 
 @pytest.mark.parametrize("raw", [deflated(b"<a/>" * 9)[:-1], deflated(b"<a/>") + b"more", b"\xff\xff", zlib.compress(b"<a/>")])
-def test_a_truncated_stream_and_one_with_trailing_data_are_refused(raw: bytes) -> None:
+def test_truncated_streams_and_streams_with_trailing_data_are_refused(raw: bytes) -> None:
     with pytest.raises(XmlMalformed):
         inflated(raw)
 

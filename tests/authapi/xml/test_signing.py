@@ -1,4 +1,4 @@
-"""Signatures that this service creates: their place and their contents."""
+"""Signatures that this service creates: their position and their contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.authapi.xml.signed_messages import assertion, key, name_in, signed_as
     ("place", "names"),
     [(0, ["Signature", "Issuer", "Subject"]), (1, ["Issuer", "Signature", "Subject"]), (None, ["Issuer", "Subject", "Signature"])],
 )
-def test_the_signature_is_at_the_requested_place(place: int | None, names: list[str]) -> None:
+def test_the_signature_is_at_the_requested_position(place: int | None, names: list[str]) -> None:
     made = signed(assertion(), private_key=key(), certificate=trusted(), place=place)
     assert [local_name(each) for each in made] == names
     assert name_in(verified(parse(serialized(made)), [trusted()])) == "ada@example.test"
@@ -36,7 +36,7 @@ def test_the_signed_document_contains_no_placeholder() -> None:
     assert b"placeholder" not in serialized(signed_assertion())
 
 
-def test_the_certificate_is_included() -> None:
+def test_the_signature_includes_the_certificate() -> None:
     assert signed_assertion().find(f"{qualified(DS, 'Signature')}/{qualified(DS, 'KeyInfo')}/{qualified(DS, 'X509Data')}") is not None
 
 
@@ -46,12 +46,12 @@ def test_an_unknown_algorithm_is_refused(signature: str, digest: str) -> None:
         signed(assertion(), private_key=key(), certificate=trusted(), signature=signature, digest=digest)
 
 
-def test_text_is_escaped_and_characters_that_xml_cannot_contain_are_replaced() -> None:
+def test_text_is_escaped_and_characters_that_xml_forbids_are_replaced() -> None:
     made = element(qualified(SAML, "NameID"), {"Format": 'a"<&\x00'}, "<b>&\x0b\ud800")
     again = parse(serialized(made))
     assert (again.get("Format"), again.text) == ('a"<&\ufffd', "<b>&\ufffd\ufffd")
 
 
-def test_prefixes_in_values_are_declared() -> None:
+def test_namespace_prefixes_in_values_are_declared() -> None:
     made = with_prefixes(element(qualified(SAML, "AttributeValue"), None, "x"), "xs", "xsi")
     assert b'xmlns:xs="http://www.w3.org/2001/XMLSchema"' in serialized(made)

@@ -1,4 +1,4 @@
-"""Signatures: accepted ones, and refused ones that look right."""
+"""Signatures: accepted signatures, and refused signatures that resemble valid ones."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_the_second_of_several_certificates_is_accepted_during_a_rollover() -> N
     assert name_in(verified(inner_assertion(parse(signed_response())), [trusted("second"), trusted()])) == "ada@example.test"
 
 
-def test_prefixes_of_an_outer_element_that_the_signature_includes_are_kept() -> None:
+def test_namespace_prefixes_of_an_outer_element_that_the_signature_includes_are_kept() -> None:
     raw = serialized(signed_assertion()).replace(b"<saml:Assertion ", b'<saml:Assertion xmlns:xs="http://www.w3.org/2001/XMLSchema" ', 1)
     assert name_in(judged(response(parse(raw)))) == "ada@example.test"
 
 
 @pytest.mark.parametrize("id_attribute", ["ID", "AssertionID"])
-def test_the_id_attribute_can_have_the_name_of_saml_1_1(id_attribute: str) -> None:
+def test_the_id_attribute_can_have_its_saml_1_1_name(id_attribute: str) -> None:
     made = signed(
         element("{urn:x}Token", {id_attribute: "_t"}, "text"), private_key=key(), certificate=trusted(), id_attribute=id_attribute
     )
@@ -111,12 +111,12 @@ def test_a_signature_of_another_key_is_refused() -> None:
         judged(response(signed_assertion("second")))
 
 
-def test_without_certificates_every_signature_is_refused() -> None:
+def test_every_signature_is_refused_if_there_are_no_certificates() -> None:
     with pytest.raises(SignatureInvalid):
         verified(inner_assertion(parse(signed_response())), [])
 
 
-def test_a_foreign_certificate_in_key_info_is_not_used() -> None:
+def test_an_untrusted_certificate_in_key_info_is_not_used() -> None:
     made = signed_assertion("second")
     assert base64_of(trusted("second"))[:40] in serialized(made).decode()
     with pytest.raises(SignatureInvalid):
@@ -133,13 +133,13 @@ def test_a_key_value_in_key_info_is_not_used() -> None:
         judged(response(made))
 
 
-def test_key_info_is_ignored_when_the_trusted_key_verifies() -> None:
+def test_key_info_is_ignored_if_the_trusted_key_verifies_the_signature() -> None:
     raw = signed_response()
     assert name_in(judged(changed(raw, base64_of(trusted()).encode()[:40], b"A" * 40))) == "ada@example.test"
 
 
 @pytest.mark.parametrize(("signature", "digest"), [(algorithms.RSA_SHA1, algorithms.SHA256), (algorithms.RSA_SHA256, algorithms.SHA1)])
-def test_sha1_is_accepted_only_where_the_caller_opts_in(signature: str, digest: str) -> None:
+def test_sha1_is_accepted_only_if_the_caller_allows_it(signature: str, digest: str) -> None:
     root = response(signed_assertion(signature=signature, digest=digest))
     with pytest.raises(AlgorithmRefused, match="SHA-1"):
         judged(root)
@@ -156,7 +156,7 @@ def test_sha1_is_accepted_only_where_the_caller_opts_in(signature: str, digest: 
         "",
     ],
 )
-def test_another_signature_algorithm_is_refused(method: str) -> None:
+def test_an_unsupported_signature_algorithm_is_refused(method: str) -> None:
     with pytest.raises(AlgorithmRefused):
         judged(changed(signed_response(), algorithms.RSA_SHA256.encode(), method.encode()), allow_sha1=True)
 
@@ -173,7 +173,7 @@ def test_an_rsa_key_is_not_used_as_another_type_of_key() -> None:
 
 
 @pytest.mark.parametrize("name", ["http://www.w3.org/2001/04/xmldsig-more#md5", "http://www.w3.org/2001/04/xmlenc#ripemd160"])
-def test_another_digest_is_refused(name: str) -> None:
+def test_an_unsupported_digest_is_refused(name: str) -> None:
     with pytest.raises(AlgorithmRefused):
         judged(changed(signed_response(), algorithms.SHA256.encode(), name.encode()), allow_sha1=True)
 
@@ -232,7 +232,7 @@ def test_two_signatures_are_refused() -> None:
         judged(root)
 
 
-def test_a_signature_at_another_place_than_the_schema_allows_is_refused() -> None:
+def test_a_signature_at_a_position_that_the_schema_forbids_is_refused() -> None:
     root = parse(signed_response())
     inside = inner_assertion(root)
     inside.insert(0, element(qualified(SAML, "Advice")))
@@ -283,7 +283,7 @@ def test_a_canonicalization_with_comments_is_checked_against_the_signature() -> 
         judged(changed(raw, EXC_C14N.encode(), EXC_C14N.encode() + b"WithComments"))
 
 
-def test_octets_are_verified_only_with_the_trusted_key() -> None:
+def test_a_signature_over_bytes_is_verified_only_with_the_trusted_key() -> None:
     octets = b"SAMLRequest=a%2Bb&RelayState=c"
     made = sign_octets(octets, private_key=key())
     verify_octets(octets, made, algorithms.RSA_SHA256, [trusted("second"), trusted()])
@@ -298,7 +298,7 @@ def test_octets_are_verified_only_with_the_trusted_key() -> None:
         verify_octets(octets, made, algorithms.RSA_SHA256, [trusted("second")])
 
 
-def test_octets_with_sha1_are_accepted_only_by_opt_in() -> None:
+def test_a_sha1_signature_over_bytes_is_accepted_only_if_the_caller_allows_it() -> None:
     made = sign_octets(b"x", private_key=key(), algorithm=algorithms.RSA_SHA1)
     with pytest.raises(AlgorithmRefused):
         verify_octets(b"x", made, algorithms.RSA_SHA1, [trusted()])
@@ -308,7 +308,7 @@ def test_octets_with_sha1_are_accepted_only_by_opt_in() -> None:
 @pytest.mark.parametrize(
     "name", ["", "rsa-sha256", "http://www.w3.org/2000/09/xmldsig#hmac-sha1", "http://www.w3.org/2000/09/xmldsig#dsa-sha1"]
 )
-def test_octets_of_another_algorithm_are_refused(name: str) -> None:
+def test_a_signature_over_bytes_with_an_unsupported_algorithm_is_refused(name: str) -> None:
     with pytest.raises(AlgorithmRefused):
         verify_octets(b"x", b"y", name, [trusted()], allow_sha1=True)
 
@@ -329,8 +329,8 @@ def test_an_empty_or_invalid_base64_value_is_an_invalid_signature(part: str, tex
 
 
 @pytest.mark.parametrize("kind", ["expired", "not for signatures"])
-def test_only_the_key_of_a_certificate_counts(kind: str) -> None:
-    """Partners use certificates after their expiry, and some certificates were issued for servers. The registration decides about trust."""
+def test_only_the_key_of_a_certificate_is_used(kind: str) -> None:
+    """Partners use expired certificates, and certificates that were issued for servers. Only the registration determines trust."""
     past = datetime(2020, 1, 1, tzinfo=UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sp")])
     builder = x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key().public_key(), serial_number=1)

@@ -1,7 +1,7 @@
 """The eight classic ways to wrap a signed message (Somorovsky et al., "On Breaking SAML", 2012).
 
-Each way moves the signed element and puts a forged one at the place where software reads. Our code must read either the forged element,
-which it refuses, or the signed one.
+Each way moves the signed element and puts a forged element at the position that software reads. Our code must either read and refuse the
+forged element, or read the signed element.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def xsw2(original: Element) -> Element:
 
 
 def xsw3(original: Element) -> Element:
-    """Return a response with a forged assertion before the signed one."""
+    """Return a response with a forged assertion before the signed assertion."""
     made = copy(original)
     made.insert(1, unsigned_forged(original))
     return made
 
 
 def xsw4(original: Element) -> Element:
-    """Return a response with a forged assertion around the signed one."""
+    """Return a response with a forged assertion around the signed assertion."""
     made = copy(original)
     outer = unsigned_forged(original)
     inside = inner_assertion(made)
@@ -107,7 +107,7 @@ def xsw7(original: Element) -> Element:
 
 
 def xsw8(original: Element) -> Element:
-    """Return a response with a forged assertion whose signature contains an Object with the signed one."""
+    """Return a response with a forged assertion whose signature contains an Object with the signed assertion."""
     made = copy(original)
     inside = inner_assertion(made)
     outer = forged(inside)
@@ -138,18 +138,18 @@ def test_the_forged_assertion_of_a_wrapping_is_refused(wrapped: Callable[[Elemen
 
 
 @pytest.mark.parametrize("wrapped", [xsw1, xsw2], ids=lambda each: each.__name__)
-def test_a_forged_response_with_the_id_of_the_signed_one_is_refused(wrapped: Callable[[Element], Element]) -> None:
+def test_a_forged_response_with_the_id_of_the_signed_response_is_refused(wrapped: Callable[[Element], Element]) -> None:
     made = wrapped(whole())
     made.set("ID", "_response")
     with pytest.raises(REFUSED):
         verified(parse(serialized(made)), [trusted()])
 
 
-def test_the_original_is_accepted() -> None:
+def test_the_original_response_is_accepted() -> None:
     assert first_name(verified(whole(), [trusted()])) == "ada@example.test"
 
 
 def first_name(each: Element) -> str:
-    """Return the name of an assertion itself, or the first one inside."""
+    """Return the name in an assertion, or in the first assertion inside a response."""
     found = each.find(f"{SUBJECT}/{NAME_ID}")
     return (next(each.iter(NAME_ID)) if found is None else found).text or ""

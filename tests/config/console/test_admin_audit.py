@@ -1,4 +1,4 @@
-"""Every page of the admin that writes adds an entry to the audit log. The test walks the registry, so no page can be forgotten."""
+"""Every page of the admin that writes adds an entry to the audit log. The tests open the pages of every registered model."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.management import Management
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 WRITABLE = [model for model in MODELS if not isinstance(site.get_model_admin(model), ReadOnlyAdmin)]
-# Actions that end the tenant or the account of a row come last.
+# Actions that end the tenant or the account of a row, which run last.
 ACTIONS = sorted(
     ((model, action) for model in MODELS for action in getattr(site.get_model_admin(model), "object_actions", ())),
     key=lambda found: (found[0] in (User, Tenant), found[1].name in ("suspend", "delete")),
 )
-# Text fields that accept any change; the test changes the first that a form has.
+# Text fields that accept any change. The test changes the first of them that a form has.
 _TEXTS = ("display_name", "description", "nickname", "name", "friendly_name")
 # Values that a form requires and that a generated row does not have.
 _NEEDED = {"authapi.client": {"grant_types": "client_credentials"}}
@@ -116,7 +116,7 @@ def test_a_change_on_any_page_adds_one_entry_with_before_and_after(rows: Rows, s
 def test_a_deletion_on_any_page_adds_an_entry_with_the_deleted_values(rows: Rows, staff: Staff, browser: Client) -> None:
     made = {model: rows.of(model) for model in MODELS if getattr(site.get_model_admin(model), "tenant_column", None)}
     tried = []
-    # Delete relations first: they disappear with the rows that they relate.
+    # Delete relations first, because they are deleted with the rows that they relate.
     for model in sorted(WRITABLE, key=lambda model: -len([one for one in model._meta.fields if one.is_relation])):
         row = made[model]
         answer = browser.post(place(model, "delete", row.pk), {"post": "yes"})
@@ -154,13 +154,13 @@ def test_a_button_on_any_page_adds_an_entry_with_its_name_and_reason(rows: Rows,
     assert {"block", "end", "lift", "acknowledge", "rotate-secret", "suspend"} <= set(tried)
 
 
-def test_the_walk_reaches_most_buttons() -> None:
+def test_the_audit_tests_press_most_buttons() -> None:
     assert len(ACTIONS) > 30
     assert len(WRITABLE) > 20
     assert all(isinstance(site.get_model_admin(model), ObjectActionsAdmin) for model in WRITABLE)
 
 
-def test_a_refused_act_adds_no_entry(rows: Rows) -> None:
+def test_a_refused_action_adds_no_entry(rows: Rows) -> None:
     user = rows.of(User)
     auditor = browser_of(new_staff(rows.tenant, role="auditor"))
     before = len(entries(rows))
@@ -180,7 +180,7 @@ def test_a_form_without_changes_adds_no_entry(rows: Rows, browser: Client) -> No
     assert entries(rows) == []
 
 
-def test_the_log_of_django_admin_is_not_written(rows: Rows, browser: Client) -> None:
+def test_the_log_table_of_django_admin_stays_empty(rows: Rows, browser: Client) -> None:
     user = rows.of(User)
 
     browser.post(place(User, "delete", user.pk), {"post": "yes"})
@@ -204,7 +204,7 @@ def test_each_row_of_a_list_action_gets_an_entry_with_the_name_of_the_action(row
     )
 
 
-def test_the_audit_log_contains_no_secret_that_passes_through_the_admin(rows: Rows, browser: Client) -> None:
+def test_the_audit_log_contains_no_secret_that_is_sent_through_the_admin(rows: Rows, browser: Client) -> None:
     password, option = f"Planted-{secrets.token_hex(8)}-1", f"planted-{secrets.token_hex(8)}"
     user, account = rows.of(User), new_staff(rows.tenant)
     address = place(User, "change", user.pk)
@@ -228,7 +228,7 @@ def test_the_audit_log_contains_no_secret_that_passes_through_the_admin(rows: Ro
 
 
 def _secrets_of(rows: Rows) -> set[str]:
-    """Return every hash, digest and sealed value that the database has for the tenant."""
+    """Return every hash, digest and sealed value that the database stores for the tenant."""
     statements = (
         "SELECT password_hash FROM identity_passwordcredential c JOIN identity_user u ON u.id = c.user_id WHERE u.tenant_id = %s",
         "SELECT password FROM identity_staff WHERE tenant_id = %s",

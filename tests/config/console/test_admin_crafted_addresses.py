@@ -21,7 +21,7 @@ from tests.depth import sample
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
-# Lookups that no list offers: patterns that may take the database hours, parts of times, and comparisons without an index.
+# Lookups that no list offers: patterns that could take the database hours, parts of times, and comparisons without an index.
 LOOKUPS = (
     "regex",
     "iregex",
@@ -80,7 +80,7 @@ def list_of(model: type[models.Model]) -> str:
 
 @dataclass
 class Asked:
-    """Return a browser that records every answer other than a page, a redirect or a refusal."""
+    """Return a browser that records every answer that is not a page, a redirect or a refusal."""
 
     browser: Client
     failed: dict[str, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Asked:
 
 @contextmanager
 def attacked(browser: Client) -> Iterator[Asked]:
-    """Check every answer and every SQL statement at the end of the test."""
+    """Check every recorded answer and every SQL statement at the end of the test."""
     asked = Asked(browser)
     with CaptureQueriesContext(connection) as queries:
         yield asked
@@ -116,7 +116,7 @@ def test_a_list_offers_only_the_comparisons_of_its_filters(operator: Client) -> 
     assert open_ones == []
 
 
-def test_a_pattern_or_a_part_of_a_date_in_the_address_of_a_list_is_refused(operator: Client) -> None:
+def test_a_pattern_or_a_part_of_a_date_in_the_url_of_a_list_is_refused(operator: Client) -> None:
     with attacked(operator):
         for query in (
             "pk__regex=((((a%2B)%2B)%2B)%2B$",

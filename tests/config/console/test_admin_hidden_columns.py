@@ -1,4 +1,4 @@
-"""The address of a list cannot filter by columns that the admin hides."""
+"""The URL of a list cannot filter by columns that the admin hides."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _list_of(model: type[models.Model]) -> str:
 
 @pytest.mark.parametrize(("label", "column"), _ASKED)
 @pytest.mark.parametrize("lookup", ["", "__startswith", "__gte"])
-def test_a_list_is_not_filtered_by_a_hidden_column(browser: Client, label: str, column: str, lookup: str) -> None:
+def test_a_list_cannot_be_filtered_by_a_hidden_column(browser: Client, label: str, column: str, lookup: str) -> None:
     model = _MODELS[label]
     model._meta.get_field(column)
 

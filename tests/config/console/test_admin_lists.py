@@ -1,4 +1,4 @@
-"""The cost of the lists of the admin: each page of a growing table reads at most a bounded number of rows."""
+"""The cost of the lists of the admin. Each page of a growing table reads at most a bounded number of rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tests.factories.filled_tables import fill
 
 ROWS = 1_600
 TENANTS = 4
-# The most rows that one page may read in this test, over all tables; a tenant has 400 rows.
+# The most rows, over all tables, that one page may read in this test. A tenant has 400 rows.
 LIMIT = 60
 BOUND = 260
-# A page of a list that begins behind more rows than the bound.
+# A page of a list that begins after more rows than the bound.
 FAR = 350
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
@@ -68,7 +68,7 @@ SMALL = {
 
 @dataclass
 class Filled:
-    """The rows of each model that were copied, and browsers that see one tenant or all tenants."""
+    """The copied rows of each model, and browsers that see one tenant or all tenants."""
 
     rows: Rows
     bound: Client
@@ -93,7 +93,7 @@ _NOT_FILLED = {"identity.tenant", "events.head", "authapi.tenantsettings"}
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower every limit, so that a list which ignores the limit reads too many rows."""
+    """Lower every limit, so that a list that ignores the limit reads too many rows."""
     for place, value in {
         "foundation.admin.keyset_list.WALK": LIMIT,
         "foundation.admin.keyset_list.FOUND": LIMIT,
@@ -142,7 +142,7 @@ def faults_of(node: dict[str, Any]) -> Iterator[str]:
         condition = node.get("Index Cond", "")
         if set(re.findall(r"\((\(?\w+\)?(?:::text)?) = ", condition)) & set(re.findall(r"ROW\((\(?\w+\)?(?:::text)?),", condition)):
             yield f"{node['Index Name']} is read from its start: {condition}"
-        # From version 18 on, PostgreSQL may skip from tenant to tenant; `Index Searches` says how often.
+        # From version 18, PostgreSQL may skip from one tenant to the next. `Index Searches` counts these skips.
         leaps = node.get("Index Searches", 1) > 1
         if condition and not leaps and (leading := _leading_column(node["Index Name"])) not in condition:
             yield f"{node['Index Name']} is read from end to end, without {leading}: {condition}"
@@ -154,7 +154,7 @@ def _leading_column(index: str) -> str:
     with connection.connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_indexdef(%s::regclass, 1, true)", [index])
         found = str(cursor.fetchone()[0])
-    # PostgreSQL prints a column within an expression differently in a condition.
+    # PostgreSQL prints a column inside an expression differently in a condition.
     return re.sub(r".*\((\w+)::.*", r"\1", found)
 
 
@@ -164,7 +164,7 @@ _WATCHED = {model._meta.db_table for model in GROWING}
 @contextmanager
 def watched() -> Iterator[Watch]:
     watch = Watch()
-    # In small tables a sequential scan is often cheapest. Raise the cost of rows, so that the planner decides as it does with millions of
+    # A sequential scan is often cheapest in small tables. Raise the cost of rows, so that the planner decides as it does with millions of
     # rows.
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL cpu_tuple_cost = 10; SET LOCAL cpu_index_tuple_cost = 10")

@@ -31,17 +31,17 @@ def visitor() -> Client:
 
 
 def stranger() -> Client:
-    """Return a browser with an address from a network of its own."""
+    """Return a browser with an address in its own network."""
     return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
 
 def attempt(browser: Client, email: str, password: str = PASSWORD) -> str:
-    """Try to sign in; return the address of the redirect, or the page with the refusal."""
+    """Try to sign in. Return the URL of the redirect, or the page with the refusal."""
     answer = browser.post(LOGIN, {"username": email, "password": password, "next": "/admin/"})
     return answer.headers.get("location", "") or answer.content.decode()
 
 
-def test_staff_sign_in_with_an_email_address_and_password_in_any_case_of_letters(visitor: Client, staff: Staff) -> None:
+def test_staff_sign_in_with_an_email_address_in_any_case_of_letters_and_a_password(visitor: Client, staff: Staff) -> None:
     assert attempt(visitor, staff.email.upper()) == "/admin/"
     assert visitor.get("/admin/").status_code == 200
 
@@ -50,7 +50,7 @@ def test_a_letter_with_the_same_capital_does_not_match_another_address(visitor: 
     email = f"admin-{secrets.token_hex(4)}@example.test"
     StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 
-    # The capital of a dotless i (U+0131) is I. That spelling has its own counters, so it must not find the account.
+    # The capital of a dotless i (U+0131) is I. The spelling with this letter has its own counters, so it must not find the account.
     assert "Please enter the correct email and password" in attempt(visitor, email.replace("i", "\u0131"))
     assert attempt(visitor, email.upper()) == "/admin/"
 
@@ -87,7 +87,7 @@ def test_the_session_cookie_is_limited_to_the_admin_and_hidden_from_scripts(visi
 
 
 @pytest.mark.parametrize("case", ["wrong password", "unknown account", "switched off", "suspended tenant"])
-def test_every_refusal_reads_the_same(visitor: Client, staff: Staff, case: str) -> None:
+def test_every_refused_sign_in_shows_the_same_text(visitor: Client, staff: Staff, case: str) -> None:
     email, password = staff.email, PASSWORD
     if case == "wrong password":
         password = "wrong"
@@ -124,11 +124,11 @@ def test_guesses_from_many_addresses_block_the_account_except_on_a_known_device(
     for _ in range(12):
         attempt(stranger(), staff.email, "wrong")
 
-    # The right password from an address without failures. A right guess must look like a wrong one.
+    # The right password is sent from an address without failures. A right guess must get the same answer as a wrong guess.
     assert "Too many failed attempts" in attempt(stranger(), staff.email)
     visitor.post("/admin/logout/")
     assert attempt(visitor, staff.email) == "/admin/"
-    # The known device signs in from any address.
+    # The known device can sign in from any address.
     visitor.defaults["REMOTE_ADDR"] = stranger().defaults["REMOTE_ADDR"]
     assert attempt(visitor, staff.email) == "/admin/"
 
@@ -157,7 +157,7 @@ def test_a_device_is_known_only_for_accounts_that_signed_in_from_it(visitor: Cli
 
 
 @pytest.mark.parametrize("cookie", ["made.up", "device.account:1vZ:forged", ""])
-def test_a_forged_cookie_makes_no_device_known(visitor: Client, staff: Staff, cookie: str) -> None:
+def test_a_forged_cookie_does_not_make_a_device_known(visitor: Client, staff: Staff, cookie: str) -> None:
     visitor.cookies["staff_device"] = cookie
     for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
@@ -175,7 +175,7 @@ def test_the_cookie_of_a_known_device_is_hidden_from_scripts_and_names_no_accoun
     assert staff.email not in cookie.value
 
 
-def test_a_network_of_ipv6_counts_as_one_address(staff: Staff) -> None:
+def test_an_ipv6_network_counts_as_one_address(staff: Staff) -> None:
     network = f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}"
     for number in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}::{number + 1:x}"), staff.email, "wrong")
@@ -199,7 +199,7 @@ def test_login_protection_stays_on_without_rate_limits(visitor: Client, staff: S
     assert "Too many failed attempts" in attempt(visitor, staff.email)
 
 
-def test_counters_contain_no_address_of_an_account(staff: Staff) -> None:
+def test_counters_contain_no_email_address_of_an_account(staff: Staff) -> None:
     keys = [key for key, _ in admin_login._keys(None, staff.email)]
 
     assert staff.email not in "".join(keys)

@@ -1,4 +1,4 @@
-"""Rules for every page of the admin: its host, its content security policy, and that the page renders."""
+"""Rules for every page of the admin: its host, its content security policy, and successful rendering."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 # Markup that a policy of `default-src 'self'` blocks: style attributes and elements, inline scripts, event handlers, and anything loaded
-# from another host. An address in the text of a row is not such markup.
+# from another host. A URL in the text of a row is not blocked.
 _BLOCKED = re.compile(
     r"\sstyle=|<style|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:|\s(?:src|srcset|action|formaction|poster|data)=[\"']https?://|<link[^>]+https?://",
     re.IGNORECASE,
@@ -46,12 +46,12 @@ def test_the_admin_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, path: 
     assert "Django" not in answer.content.decode()
 
 
-def test_an_address_with_a_nul_character_is_refused(operator: Client) -> None:
+def test_a_url_with_a_nul_character_is_refused(operator: Client) -> None:
     assert operator.get("/admin/identity/user/?q=%00").status_code == 400
     assert operator.get("/admin/identity/connection/%00/change/").status_code == 400
 
 
-def test_every_answer_carries_the_strict_policy(operator: Client) -> None:
+def test_every_answer_has_the_strict_content_security_policy(operator: Client) -> None:
     for path in ("/admin/", "/admin/login/", "/admin/identity/user/", "/admin/nothing/"):
         headers = operator.get(path).headers
         assert headers["Content-Security-Policy"] == CONTENT_POLICY
@@ -91,7 +91,7 @@ def test_the_navigation_lists_every_model_and_every_page_once() -> None:
     assert list(NAVIGATION) == ["People", "Applications", "Streams", "Provisioning", "Security", "Platform"]
 
 
-def test_the_further_links_of_the_navigation_are_on_every_page_and_open_on_their_own_pages(operator: Client) -> None:
+def test_the_secondary_navigation_links_are_on_every_page_and_lead_to_working_pages(operator: Client) -> None:
     further = reverse("admin:identity_groupmember_changelist")
     start = operator.get(reverse("admin:index")).content.decode()
 
@@ -100,7 +100,7 @@ def test_the_further_links_of_the_navigation_are_on_every_page_and_open_on_their
     assert '<details class="nav-more" open>' in operator.get(further).content.decode()
 
 
-def test_every_page_can_switch_the_tenant_and_a_page_of_a_row_then_leads_to_its_list(operator: Client) -> None:
+def test_every_page_can_switch_the_tenant_and_a_page_of_a_row_then_redirects_to_its_list(operator: Client) -> None:
     people = Rows(new_tenant()).of(User)
     after = {
         reverse("admin:identity_user_change", args=(quote(people.pk),)): reverse("admin:identity_user_changelist"),
@@ -153,7 +153,7 @@ def test_a_page_of_a_tenant_requires_a_sign_in(committed_db: None, page: TenantP
         assert visitor.get(address).headers["Location"].startswith(reverse("admin:login")), address
 
 
-def test_pages_show_nothing_of_the_frameworks() -> None:
+def test_pages_do_not_show_names_of_frameworks() -> None:
     assert not site.is_registered(Group)
     assert not [model for model in MODELS if model._meta.app_label in {"oauth2_provider", "auth", "sessions"}]
     assert isinstance(site, PlatformAdminSite)
@@ -161,7 +161,7 @@ def test_pages_show_nothing_of_the_frameworks() -> None:
         reverse("admin:auth_group_changelist")
 
 
-def test_an_admin_class_without_a_limit_to_tenants_is_refused() -> None:
+def test_an_admin_class_that_does_not_limit_its_rows_to_tenants_is_refused() -> None:
     from django.contrib.admin import ModelAdmin
     from django.core.exceptions import ImproperlyConfigured
 
@@ -169,7 +169,7 @@ def test_an_admin_class_without_a_limit_to_tenants_is_refused() -> None:
         PlatformAdminSite().register(User, ModelAdmin)
 
 
-def test_a_list_counts_up_to_a_limit_and_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_counts_rows_up_to_a_limit_and_shows_that_it_stopped(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foundation.admin.bounded_paginator.COUNT_LIMIT", 1)
     monkeypatch.setattr("foundation.admin.bounded_paginator.bounded_count.__defaults__", (1,))
     new_tenant(), new_tenant()

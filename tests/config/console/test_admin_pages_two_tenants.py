@@ -1,4 +1,4 @@
-"""Pages of the admin other than lists, and the searches of the log, neither show nor change another tenant."""
+"""Other pages of the admin than lists, and the searches of the log, do not show or change another tenant."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_no_search_of_the_log_shows_an_event_of_another_tenant(browser: Client, 
 
 
 @pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
-def test_no_page_of_a_tenant_shows_or_changes_another_one(browser: Client, other: Rows, page: TenantPage) -> None:
+def test_no_page_of_a_tenant_shows_or_changes_another_tenant(browser: Client, other: Rows, page: TenantPage) -> None:
     before = state_of(other.tenant)
     for address in addresses_of_page(page):
         for query in ({}, {"tenant": other.tenant.pk}, {"client": other.of(AuthClient).client_id}):
@@ -60,7 +60,7 @@ def test_no_page_of_a_tenant_shows_or_changes_another_one(browser: Client, other
     assert state_of(other.tenant) == before
 
 
-def test_staff_of_the_other_tenant_find_the_entry_with_the_same_searches(other: Rows) -> None:
+def test_staff_of_the_other_tenant_find_its_entry_with_the_same_searches(other: Rows) -> None:
     entry = other.of(LogEntry)
     own = browser_of(new_staff(other.tenant))
     for query in ({}, {"entity": entry.event.root}, {"type": "", "first": str(entry.position)}):

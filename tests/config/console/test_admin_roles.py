@@ -39,7 +39,7 @@ def place_of(model: type[models.Model], page: str, *args: object) -> str:
 
 
 def addresses_that_act(rows: Rows) -> list[str]:
-    """Return every address of the pages of models that adds, changes or deletes a row, or runs an action."""
+    """Return every URL of the model pages that adds, changes or deletes a row, or runs an action."""
     found = []
     for model in MODELS:
         page = site.get_model_admin(model)
@@ -55,7 +55,7 @@ def addresses_that_act(rows: Rows) -> list[str]:
 
 @pytest.mark.sized
 @pytest.mark.parametrize("is_of_platform", [False, True], ids=["of a tenant", "of the platform"])
-def test_an_auditor_sees_every_list_and_can_change_nothing(committed_db: None, *, is_of_platform: bool) -> None:
+def test_an_auditor_sees_every_list_and_cannot_change_anything(committed_db: None, *, is_of_platform: bool) -> None:
     rows = Rows(new_tenant())
     browser = browser_of(new_staff(None if is_of_platform else rows.tenant, AUDITOR))
     if is_of_platform:
@@ -72,19 +72,19 @@ def test_an_auditor_sees_every_list_and_can_change_nothing(committed_db: None, *
 
 
 def addresses_of_every_page(rows: Rows) -> Iterator[str]:
-    """Return every address of the pages of a model, those of Django and our own."""
+    """Return every URL of the pages of a model: those of Django and our own."""
     for model in MODELS:
         page = site.get_model_admin(model)
         key = quote(rows.of(model).pk) if getattr(page, "tenant_column", None) else "nothing"
         acts = page.object_actions if isinstance(page, ObjectActionsAdmin) else ()
         values = {"object_id": key, "action_name": acts[0].name if acts else "nothing"}
         for pattern in page.get_urls():
-            # Django's redirect of old addresses has no name and shows nothing.
+            # Django's redirect of old URLs has no name and shows no data.
             if pattern.name:
                 yield reverse(f"admin:{pattern.name}", kwargs={name: values.get(name, "nothing") for name in pattern.pattern.converters})
 
 
-def test_no_address_of_any_page_answers_an_account_without_permissions(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_account_without_permissions_gets_no_page_of_any_model(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows(tenant)
     addresses = list(addresses_of_every_page(rows))
     monkeypatch.setitem(ROLES, ADMINISTRATOR, RoleRule("Nothing", "", ()))
@@ -93,13 +93,13 @@ def test_no_address_of_any_page_answers_an_account_without_permissions(tenant: T
     answers = {(address, call.__name__): call(address).status_code for address in addresses for call in (browser.get, browser.post)}
 
     assert {asked: status for asked, status in answers.items() if status not in {403, 404, 405}} == {}
-    # A 404 alone proves nothing: these addresses also answer 404 for a missing row, for a job without a file and for a trial without an
+    # A 404 alone proves no refusal: these URLs also answer 404 for a missing row, for a job without a file and for a trial without an
     # event.
     absent = [address for address in addresses if 403 not in (answers[address, "get"], answers[address, "post"])]
     assert [address for address in absent if not re.search(r"/nothing/|/job/.*/file/$|/event-run/$", address)] == []
 
 
-def test_every_address_refuses_a_write_by_an_auditor(tenant: Tenant) -> None:
+def test_every_url_refuses_a_write_by_an_auditor(tenant: Tenant) -> None:
     rows = Rows(tenant)
     browser = browser_of(new_staff(tenant, AUDITOR))
     answers = {address: browser.post(address, {"post": "yes"}).status_code for address in addresses_of_every_page(rows)}
@@ -123,7 +123,7 @@ def test_an_auditor_sees_no_button_of_any_action(tenant: Tenant) -> None:
             assert place_of(model, "action", key, action.name) not in shown, (model, action.name)
 
 
-def test_a_provisioning_operator_manages_streams_and_sees_no_clients_and_no_staff(tenant: Tenant) -> None:
+def test_a_provisioning_operator_manages_streams_and_cannot_see_clients_or_staff(tenant: Tenant) -> None:
     rows = Rows(tenant)
     browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
     assert browser.get(place_of(EventStream, "add")).status_code == 200
@@ -149,7 +149,7 @@ def test_a_provisioning_operator_manages_streams_and_sees_no_clients_and_no_staf
 
 
 @pytest.mark.parametrize(("job_type", "answer"), [(Job.Type.USERS_IMPORT, 403), (Job.Type.STREAM_RECONCILIATION, 302)])
-def test_a_provisioning_operator_cancels_jobs_of_streams_only(tenant: Tenant, job_type: Job.Type, answer: int) -> None:
+def test_a_provisioning_operator_can_cancel_only_jobs_of_streams(tenant: Tenant, job_type: Job.Type, answer: int) -> None:
     job = JobFactory.create(tenant_id=tenant.pk, type=job_type, parameters={"plan": {}, "stream_id": "est_none"})
     browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
 
@@ -193,7 +193,7 @@ def test_an_auditor_on_the_connections_page_cannot_send_a_canary(tenant: Tenant)
         ("somebody", Right.VIEW.value, False),
     ],
 )
-def test_a_role_has_these_permissions(role: str, permission: str, *, is_allowed: bool) -> None:
+def test_a_role_has_exactly_its_listed_permissions(role: str, permission: str, *, is_allowed: bool) -> None:
     assert Staff(role=role, is_active=True).has_perm(permission) is is_allowed
     assert not Staff(role=role, is_active=False).has_perm(permission)
 

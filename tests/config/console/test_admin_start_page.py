@@ -45,7 +45,7 @@ def test_an_operator_sees_the_platform_and_can_select_a_tenant(tenant: Tenant) -
     assert "Tenants" not in figures(operator)
 
 
-def test_the_choice_of_a_tenant_never_redirects_to_another_site(tenant: Tenant) -> None:
+def test_selecting_a_tenant_never_redirects_to_another_site(tenant: Tenant) -> None:
     operator = browser_of(new_staff(None))
 
     for following in ("https://elsewhere.test/", "//elsewhere.test/", "javascript:alert(1)"):

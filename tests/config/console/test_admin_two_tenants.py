@@ -1,4 +1,4 @@
-"""Every page of the registry of the admin with rows of another tenant: it answers 404, shows no row of that tenant and changes none."""
+"""Every model page of the admin, requested with rows of another tenant. It answers 404, and shows and changes no row of that tenant."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def list_of(model: type[models.Model]) -> str:
 
 
 def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield route and name of every address of the resolver."""
+    """Yield the route and name of every URL of the resolver."""
     for pattern in found:
         route = f"{before}{pattern.pattern}"
         if hasattr(pattern, "url_patterns"):
@@ -68,7 +68,7 @@ def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
 
 ADDRESSES = [(route, name) for route, name in patterns(get_resolver().url_patterns) if route.startswith("admin/")]
 _ROW = "<path:object_id>/"
-# Addresses without a row: the frame of the site, and pages with their own tests.
+# URLs without a row: common pages of the site, and pages with their own tests.
 _WITHOUT_A_ROW = {
     "index",
     "search",
@@ -83,7 +83,7 @@ _WITHOUT_A_ROW = {
     "choose_tenant",
     "dismiss_setup",
 }
-# Other tests cover these pages: streams of a tenant, all dead letters of a filter, the report of a job, the audit log as a file, the
+# Other tests cover these pages: streams of a tenant, all dead letters of a filter, the report of a job, the exported audit log, the
 # account of staff and its factors, the steps that connect a server, and the branding, texts, second factors, messages and senders of a
 # tenant.
 _ELSEWHERE = re.compile(
@@ -94,7 +94,7 @@ _ELSEWHERE = re.compile(
 
 
 def addresses_of(model: type[models.Model], key: Any) -> Iterator[str]:
-    """Yield the address of every page about one row, once for each action."""
+    """Yield the URL of every page about one row, and of each of its actions."""
     place = f"admin/{model._meta.app_label}/{model._meta.model_name}/{_ROW}"
     page_class = site.get_model_admin(model)
     actions = page_class.object_actions if isinstance(page_class, ObjectActionsAdmin) else ()
@@ -116,7 +116,7 @@ def state_of(tenant: Tenant) -> dict[str, list[Any]]:
         return found
 
 
-def test_the_tests_cover_every_address_of_the_site() -> None:
+def test_the_tests_cover_every_url_of_the_site() -> None:
     pages = {f"{model._meta.app_label}_{model._meta.model_name}_{page}" for model in MODELS for page in ("changelist", "add")}
     rows = {f"admin/{model._meta.app_label}/{model._meta.model_name}/" for model in MODELS}
     for route, name in ADDRESSES:
@@ -132,7 +132,7 @@ def test_every_admin_class_limits_its_rows() -> None:
     assert all(isinstance(site.get_model_admin(model), TenantScopedAdmin) for model in MODELS)
 
 
-def test_no_page_of_another_tenants_row_exists_and_nothing_changes(browser: Client, other: Rows) -> None:
+def test_pages_of_rows_of_another_tenant_do_not_exist_and_change_nothing(browser: Client, other: Rows) -> None:
     before = state_of(other.tenant)
     for model in OWNED:
         for address in addresses_of(model, other.of(model).pk):

@@ -14,7 +14,7 @@ from events.models import LogEntry
 from identity.models import LinkedIdentity, Tenant, User
 from tests.factories.admin import browser_of, new_staff
 
-# One of our lists, one with a name in the navigation, and one with its own search.
+# One of our lists, a list with a name in the navigation, and a list with its own search.
 _SAMPLE = (User, LinkedIdentity, LogEntry)
 
 
@@ -28,7 +28,7 @@ def test_every_list_has_one_short_sentence_and_no_sentence_is_unused(labels: set
     assert [text for text in ABOUT.values() if not text.endswith(".") or len(text) > 140] == []
 
 
-def test_every_list_has_its_name_of_the_navigation() -> None:
+def test_every_list_has_the_name_that_the_navigation_shows() -> None:
     named = {model._meta.label_lower: getattr(page, "list_title", "") for model, page in site._registry.items()}
 
     assert {label: title for label, title in named.items() if title} == NAMES

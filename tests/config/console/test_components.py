@@ -1,4 +1,4 @@
-"""The page of components: for whom it is, and that templates use no icon that the sprite lacks."""
+"""The components page: which staff can open it, and that the sprite contains every icon of the templates."""
 
 from __future__ import annotations
 

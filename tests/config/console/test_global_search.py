@@ -1,4 +1,4 @@
-"""The search over all kinds of objects: what it finds, for whom, and at which cost."""
+"""The search over all kinds of objects: its results, the staff who get them, and its cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def titles(browser: Client, term: str) -> dict[str, list[str]]:
     return {hits.kind: [hit.title for hit in hits.hits] for hits in page.context["found"]}
 
 
-def test_a_user_is_found_by_address_part_of_the_address_and_user_id(rows: Rows) -> None:
+def test_a_user_is_found_by_the_whole_address_a_part_of_it_and_the_user_id(rows: Rows) -> None:
     user: User = rows.of(User)
     browser = browser_of(new_staff(rows.tenant))
     address = str(user.email)
@@ -35,7 +35,7 @@ def test_a_user_is_found_by_address_part_of_the_address_and_user_id(rows: Rows) 
         assert titles(browser, term)["Users"] == [address], term
 
 
-def test_each_kind_is_found_by_what_identifies_it(rows: Rows) -> None:
+def test_each_kind_of_object_is_found_by_its_identifiers(rows: Rows) -> None:
     browser = browser_of(new_staff(rows.tenant))
     entry: LogEntry = rows.of(LogEntry)
     for model, term in (
@@ -64,14 +64,14 @@ def test_an_account_finds_only_kinds_that_it_may_view(rows: Rows, monkeypatch: p
 
 
 @pytest.mark.parametrize("term", ["", "   ", "%", "\\", "a:b", "(", "email:(", "x" * 5000, "evt_", "db|", "٣"])
-def test_words_that_find_nothing_get_a_page_that_says_what_to_enter(rows: Rows, term: str) -> None:
+def test_a_search_without_results_says_what_to_enter(rows: Rows, term: str) -> None:
     browser = browser_of(new_staff(rows.tenant))
     page = browser.get(reverse("admin:search"), {"q": term})
     assert page.status_code == 200
     assert b"Enter a" in page.content
 
 
-def test_names_are_looked_for_in_the_newest_rows_only(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_by_name_reads_only_the_newest_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     old = rows.of(User)
     browser = browser_of(new_staff(rows.tenant))
     monkeypatch.setattr(global_search, "WALK", 1)
@@ -80,7 +80,7 @@ def test_names_are_looked_for_in_the_newest_rows_only(rows: Rows, monkeypatch: p
     assert "Users" not in titles(browser, old.email[:6])
 
 
-def test_a_kind_whose_search_takes_too_long_says_so_and_the_others_are_shown(rows: Rows, settings: object) -> None:
+def test_a_search_that_takes_too_long_for_one_kind_says_so_and_shows_the_other_kinds(rows: Rows, settings: object) -> None:
     user = rows.of(User)
     browser = browser_of(new_staff(rows.tenant))
     settings.USER_SEARCH_TIMEOUT_MS = 0  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ def test_a_kind_whose_search_takes_too_long_says_so_and_the_others_are_shown(row
     assert "This search took too long." in page.content.decode()
 
 
-def test_every_kind_is_registered_on_the_site() -> None:
+def test_every_kind_of_result_is_registered_on_the_site() -> None:
     assert {label for label in KINDS if not site.is_registered(apps.get_model(label))} == set()
 
 

@@ -1,4 +1,4 @@
-"""Waits for other processes: polls until a deadline instead of sleeping."""
+"""Waits for other processes by polling until a deadline instead of sleeping."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
-    """Return as soon as `condition` holds; fail if it does not hold within `seconds`."""
+    """Return as soon as `condition` is true. Fail if it is not true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{condition} did not hold within {seconds} seconds"

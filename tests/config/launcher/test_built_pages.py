@@ -1,4 +1,4 @@
-"""The check of a built site reports dead links, and scripts and styles that a page would load from another host."""
+"""The check of a built site reports broken links, and scripts and styles that a page would load from another host."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from config.launcher.built_pages import problems
 
 
-def test_dead_links_missing_anchors_and_foreign_scripts_are_reported(tmp_path: Path) -> None:
+def test_broken_links_missing_anchors_and_scripts_of_other_hosts_are_reported(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "picture.png").write_bytes(b"")
     (tmp_path / "events/index.html").write_text('<h1 id="events">Events</h1><a href="../index.html#top">up</a>')

@@ -1,4 +1,4 @@
-"""What a newcomer meets first: a missing Python, a misspelled variable of make, and the lines that `make up` prints."""
+"""Errors and output of the first command: a missing Python, a misspelled variable of make, and the lines that `make up` prints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.launcher import options
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_a_missing_python_is_named_in_one_sentence() -> None:
+def test_a_missing_python_is_reported_in_one_sentence() -> None:
     done = subprocess.run(
         ["make", "embedded", "PYTHON=/nowhere/python3.11"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
     )
@@ -22,7 +22,7 @@ def test_a_missing_python_is_named_in_one_sentence() -> None:
     assert "Python 3.11 is needed, and /nowhere/python3.11 was not found: install it, or name it with PYTHON=" in done.stderr
 
 
-def test_another_version_of_python_is_named_in_one_sentence(tmp_path: Path) -> None:
+def test_an_unsupported_version_of_python_is_reported_in_one_sentence(tmp_path: Path) -> None:
     old = tmp_path / "python"
     as_old = "import runpy, sys; sys.version_info = (3, 9, 2); sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
     old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{as_old}" "$@"\n')
@@ -50,7 +50,7 @@ def test_a_misspelled_variable_is_refused_with_the_right_name(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("makeflags", ["", "w", "-j2", " -- PORT=8123 TLS=1", " -- HTTPS_PROXY=http://127.0.0.1:1 DATA_DIR=/tmp/x"])
-def test_known_variables_and_those_of_other_programs_are_accepted(monkeypatch: pytest.MonkeyPatch, makeflags: str) -> None:
+def test_known_variables_and_variables_of_other_programs_are_accepted(monkeypatch: pytest.MonkeyPatch, makeflags: str) -> None:
     monkeypatch.setenv("MAKEFLAGS", makeflags)
     monkeypatch.delenv("PORT", raising=False)
     assert options.read().port == 8000

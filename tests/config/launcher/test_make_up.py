@@ -1,4 +1,4 @@
-"""The commands of the README over a whole life cycle: start, use as printed, kill processes, stop, start with TLS, kill."""
+"""The commands of the README over a whole life cycle: start, printed commands, killed processes, stop, start with TLS, kill."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MEMBERS = {
     "pids",
 }
 PROCESSES = {"web", "worker", "beat", "postgres", "redis", "scim"}
-# A start takes seconds on an idle machine and much longer on a busy one.
+# A start takes seconds on an idle machine and much longer on a busy machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
@@ -50,7 +50,7 @@ class Checkout:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        # Remove the variables of the test run: the commands must run with the defaults of a new user.
+        # Remove the variables of the test run, because the commands must run with the defaults of a new user.
         unset = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "REDIS_PREFIX", "PYTEST_XDIST_WORKER")
         inherited = {name: value for name, value in os.environ.items() if name not in unset and not name.endswith("_KEYS")}
         settings_of_tests = ("INSECURE_HTTP", "DATABASE_POOL", "EVENTS_", "OUTBOUND_", "DELIVERY_")
@@ -115,7 +115,7 @@ def block(checkout: Checkout) -> str:
     return checkout.up()
 
 
-def test_the_file_of_facts_is_complete_and_private(checkout: Checkout, block: str) -> None:
+def test_the_facts_file_is_complete_and_private(checkout: Checkout, block: str) -> None:
     facts = checkout.facts()
 
     assert set(facts) == MEMBERS
@@ -130,7 +130,7 @@ def test_the_file_of_facts_is_complete_and_private(checkout: Checkout, block: st
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed, and the printed lines call it")
-def test_the_printed_lines_work_when_pasted(checkout: Checkout, block: str) -> None:
+def test_the_printed_commands_work_when_pasted(checkout: Checkout, block: str) -> None:
     lines = [line for line in block.splitlines() if line.startswith(("TOKEN=", "curl "))]
     token, events, create, find = lines
     paste = f"{token}\n{create}\n{events} --max-time 1 || true\n"
@@ -196,7 +196,7 @@ def test_daphne_serves_the_main_job(checkout: Checkout, block: str) -> None:
     assert "Proved on real input: a new user's event came over /events" in shown
 
 
-def test_sigkill_of_the_supervisor_leaves_no_orphan(checkout: Checkout, block: str) -> None:
+def test_killing_the_supervisor_leaves_no_orphaned_process(checkout: Checkout, block: str) -> None:
     processes = checkout.everything()
     supervisor = int(Path(f"/proc/{checkout.pids('web')[0]}/stat").read_text().rpartition(")")[2].split()[1])
 

@@ -57,7 +57,7 @@ def test_python_packages_that_cannot_be_installed_are_reported(listed: Path, tmp
     assert not (tmp_path / "place" / "installed").exists()
 
 
-def test_every_server_with_its_own_environment_is_pinned() -> None:
+def test_every_peer_with_its_own_environment_has_pinned_packages() -> None:
     folders = [folder for folder in SERVERS.iterdir() if folder.is_dir() and folder.name != "__pycache__"]
     assert {place_of(folder.name).parent.name for folder in folders} == {"servers"}
     for folder in folders:

@@ -1,4 +1,4 @@
-"""A private PostgreSQL over its whole life cycle: created, restarted, orphaned by a killed parent."""
+"""A private PostgreSQL server over its whole life cycle: created, restarted, and orphaned by a killed parent."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_written_data_survives_a_restart(tmp_path: Path) -> None:
             assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
 
 
-def test_only_its_owner_reaches_the_socket_and_nothing_listens_on_tcp(tmp_path: Path) -> None:
+def test_only_the_owner_can_use_the_socket_and_the_server_does_not_listen_on_tcp(tmp_path: Path) -> None:
     with running(tmp_path):
         postgres.ensure_database(tmp_path)
         assert stat.S_IMODE((tmp_path / "run" / "postgres").stat().st_mode) == 0o700
@@ -82,7 +82,7 @@ def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(tmp_path: P
         until(lambda: str(process.pid) in (tmp_path / "postgres" / "postmaster.pid").read_text())
 
 
-def test_a_creation_that_was_killed_starts_again(tmp_path: Path) -> None:
+def test_a_creation_that_was_killed_is_repeated_from_the_beginning(tmp_path: Path) -> None:
     (tmp_path / "postgres.new").mkdir()
     (tmp_path / "postgres.new" / "PG_VERSION").write_text("half")
 
@@ -90,7 +90,7 @@ def test_a_creation_that_was_killed_starts_again(tmp_path: Path) -> None:
         assert not (tmp_path / "postgres.new").exists()
 
 
-def test_data_of_a_version_that_is_not_installed_is_refused_with_the_searched_places(tmp_path: Path) -> None:
+def test_data_of_a_version_that_is_not_installed_is_refused_with_the_searched_directories(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("9\n")
 

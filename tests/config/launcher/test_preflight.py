@@ -42,7 +42,7 @@ def taken_port() -> Iterator[int]:
         yield int(holder.getsockname()[1])
 
 
-def test_free_ports_and_private_servers_pass(options: Options) -> None:
+def test_free_ports_and_private_servers_pass_the_checks(options: Options) -> None:
     check(options)
 
 
@@ -66,7 +66,7 @@ def test_an_unreachable_redis_server_is_reported_without_its_password(options: O
     assert "hush" not in str(refusal.value)
 
 
-def test_an_address_with_another_scheme_is_refused(options: Options) -> None:
+def test_a_url_with_an_unsupported_scheme_is_refused(options: Options) -> None:
     with pytest.raises(CannotStart, match=r"^DATABASE_URL does not answer"):
         check(replace(options, database_url="mysql://host/db"))
     with pytest.raises(CannotStart, match=r"^REDIS_URL does not answer"):

@@ -1,4 +1,4 @@
-"""Keys, directories for sockets, and the files beside them: created once and readable only by their owner."""
+"""Keys, directories for sockets, and related files: created once and readable only by their owner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_keys_are_made_once_with_mode_0600(tmp_path: Path) -> None:
+def test_keys_are_created_once_with_mode_0600(tmp_path: Path) -> None:
     made = keys.load_or_create(tmp_path)
 
     assert keys.load_or_create(tmp_path) == made
@@ -34,7 +34,7 @@ def test_the_settings_accept_the_created_key_lists(tmp_path: Path, monkeypatch: 
     assert all(len(env.keys(name, "", "")) == 1 for name in keys.KEY_LISTS)
 
 
-def test_a_missing_key_is_added_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_missing_key_is_added_and_the_other_keys_stay(tmp_path: Path) -> None:
     write_private(tmp_path / "keys", "CURSOR_KEYS=old:the-key-of-cursors-handed-out-before\n")
 
     made = keys.load_or_create(tmp_path)
@@ -43,7 +43,7 @@ def test_a_missing_key_is_added_and_the_others_stay(tmp_path: Path) -> None:
     assert keys.read_assignments(tmp_path / "keys") == made
 
 
-def test_a_private_file_replaces_one_that_others_may_read(tmp_path: Path) -> None:
+def test_a_file_that_others_may_read_is_replaced_by_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "facts"
     path.write_text("old")
     path.chmod(0o644)
@@ -55,7 +55,7 @@ def test_a_private_file_replaces_one_that_others_may_read(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == ["facts"]
 
 
-def test_a_long_data_directory_has_its_sockets_elsewhere(tmp_path: Path) -> None:
+def test_the_sockets_of_a_long_data_directory_are_in_another_directory(tmp_path: Path) -> None:
     near = socket_directory(tmp_path, "redis")
     far = socket_directory(tmp_path / ("deep" * 30), "redis")
 
@@ -75,7 +75,7 @@ def test_a_symbolic_link_is_refused_as_directory(tmp_path: Path) -> None:
         socket_directory(tmp_path, "redis")
 
 
-def test_reset_removes_no_directory_with_files_of_other_programs(tmp_path: Path) -> None:
+def test_reset_does_not_remove_a_directory_with_files_of_other_programs(tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     (tmp_path / "thesis.txt").write_text("years of work")
 

@@ -1,4 +1,4 @@
-"""The SCIM server of the demo does not lose written data when it is killed."""
+"""The SCIM server of the demo keeps written data when it is killed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_killed_server_restarts_with_all_its_resources(tmp_path: Path) -> None
         assert after[ENTERPRISE]["department"] == "Engines"
 
 
-def test_after_a_restart_names_are_still_unique_and_versions_still_increase(tmp_path: Path) -> None:
+def test_names_stay_unique_and_versions_still_increase_after_a_restart(tmp_path: Path) -> None:
     with running(tmp_path) as scim:
         first = scim.call("POST", "/Users", USER)[1]
     with running(tmp_path) as scim:
@@ -100,6 +100,6 @@ def test_after_a_restart_names_are_still_unique_and_versions_still_increase(tmp_
         assert second["meta"]["version"] != first["meta"]["version"]
 
 
-def test_another_token_is_refused(tmp_path: Path) -> None:
+def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
     with running(tmp_path) as scim:
         assert scim.call("GET", "/Users", token="another")[0] == 401

@@ -14,7 +14,7 @@ import pytest
 from tests.config.launcher.polling import lives, until
 
 ROOT = Path(__file__).resolve().parents[3]
-# Two members that print their pid; the second one ignores SIGTERM. They read commands from standard input.
+# Two members that print their pid. The second member ignores SIGTERM. They read commands from standard input.
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -81,7 +81,7 @@ def test_lines_are_printed_whole_with_the_name_of_their_process(running: Running
     until(lambda: "first   | half a line\n" in running.log.read_text())
 
 
-def test_a_process_stopped_on_purpose_stays_stopped(running: Running) -> None:
+def test_a_process_stopped_on_request_stays_stopped(running: Running) -> None:
     (running.place / "pause").touch()
     until((running.place / "paused").exists)
 
@@ -91,7 +91,7 @@ def test_a_process_stopped_on_purpose_stays_stopped(running: Running) -> None:
     assert len(running.pids("first")) == 1
 
 
-def test_the_supervisor_stops_all_processes_at_its_end_and_kills_those_that_ignore_the_signal(running: Running) -> None:
+def test_the_supervisor_stops_all_processes_when_it_ends_and_kills_those_that_ignore_sigterm(running: Running) -> None:
     running.process.terminate()
 
     assert running.process.wait(20) == 0
@@ -100,10 +100,10 @@ def test_the_supervisor_stops_all_processes_at_its_end_and_kills_those_that_igno
     assert not lives(running.pids("second")[0])
 
 
-def test_sigkill_of_the_supervisor_reaches_its_processes(running: Running) -> None:
+def test_killing_the_supervisor_ends_its_processes(running: Running) -> None:
     running.process.kill()
     running.process.wait()
 
     until(lambda: not lives(running.pids("first")[0]))
-    # This member ignores SIGTERM. The kernel only delivers the signal; none of our services ignores it.
+    # This member ignores SIGTERM. The kernel only delivers the signal. None of our services ignores SIGTERM.
     os.kill(running.pids("second")[0], signal.SIGKILL)

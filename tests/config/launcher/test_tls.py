@@ -1,4 +1,4 @@
-"""The private authority of `make up TLS=1`."""
+"""The private certificate authority of `make up TLS=1`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.launcher.tls import ServerCertificate, server_certificate
 
 
 def handshake(certificate: ServerCertificate, name: str, authority: Path) -> None:
-    """Connect a real TLS client to a real TLS server over a socket pair. Raises the errors of the client."""
+    """Connect a real TLS client to a real TLS server over a socket pair. Raise the errors of the client."""
     server_end, client_end = socket.socketpair()
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(certificate.chain, certificate.key)
@@ -24,7 +24,7 @@ def handshake(certificate: ServerCertificate, name: str, authority: Path) -> Non
             with server_context.wrap_socket(server_end, server_side=True):
                 pass
         except (ssl.SSLError, OSError):
-            # The client has refused the certificate; its own error says why.
+            # The client has refused the certificate, and the error of the client gives the reason.
             return
 
     thread = threading.Thread(target=serve)
@@ -46,7 +46,7 @@ def test_a_client_that_trusts_the_authority_accepts_every_loopback_name(tmp_path
     handshake(certificate, name, certificate.authority)
 
 
-def test_a_client_that_trusts_another_authority_refuses(tmp_path: Path) -> None:
+def test_a_client_that_trusts_another_authority_refuses_the_certificate(tmp_path: Path) -> None:
     certificate = server_certificate(tmp_path / "one")
     other = server_certificate(tmp_path / "other")
 
@@ -54,7 +54,7 @@ def test_a_client_that_trusts_another_authority_refuses(tmp_path: Path) -> None:
         handshake(certificate, "localhost", other.authority)
 
 
-def test_authority_and_certificate_are_reused_and_the_keys_are_private(tmp_path: Path) -> None:
+def test_the_authority_and_the_certificate_are_reused_and_their_keys_are_private(tmp_path: Path) -> None:
     first = server_certificate(tmp_path)
     before = (first.chain.read_bytes(), first.authority.read_bytes())
 

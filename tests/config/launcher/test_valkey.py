@@ -1,4 +1,4 @@
-"""The launcher's Valkey keeps its data across a restart, is reachable by its owner only, and stops when its parent process stops."""
+"""The launcher's Valkey server keeps its data across a restart, is reachable only by its owner, and stops with its parent process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_written_data_survives_a_restart(tmp_path: Path) -> None:
         assert client.lrange("queue", 0, -1) == [b"a nudge"]
 
 
-def test_only_its_owner_reaches_the_socket_and_nothing_listens_on_tcp(tmp_path: Path) -> None:
+def test_only_the_owner_can_use_the_socket_and_the_server_does_not_listen_on_tcp(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         assert client.config_get("port") == {"port": "0"}
         assert stat.S_IMODE((tmp_path / "run" / "redis").stat().st_mode) == 0o700

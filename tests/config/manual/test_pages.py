@@ -18,11 +18,11 @@ from tests.events.test_event_types import GOLDEN
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
 
-def test_no_generated_page_is_out_of_date() -> None:
+def test_every_generated_page_is_up_to_date() -> None:
     assert stale_pages(REFERENCE, all_pages()) == [], "run `make describe` and review the differences"
 
 
-def test_the_generator_finds_and_repairs_changed_missing_and_left_over_pages(tmp_path: Path) -> None:
+def test_the_generator_finds_and_repairs_changed_missing_and_superfluous_pages(tmp_path: Path) -> None:
     pages = {"settings.md": "settings\n", "events/user.md": "users\n", "events/group.md": "groups\n"}
     write_pages(tmp_path, pages)
     (tmp_path / "settings.md").write_text("older\n")

@@ -21,7 +21,7 @@ from tests.factories.admin import new_tenant
 
 @dataclass
 class Answer:
-    """The answer of an application."""
+    """An application's answer to a request."""
 
     status: int
     headers: dict[str, str]
@@ -80,7 +80,7 @@ def over_tls(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("over_tls", "committed_db")
-def test_a_host_longer_than_any_name_is_unknown_and_not_cached() -> None:
+def test_a_host_longer_than_any_valid_name_is_unknown_and_not_cached() -> None:
     host = "a" * 60_000 + ".example.test"
     assert _asked(for_tenant(ok), _scope(host=host)).status == 404
     assert host not in hosts.matches._entries
@@ -92,7 +92,7 @@ def test_a_unix_socket_is_trusted_if_the_setting_lists_it() -> None:
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_plain_http_redirects_safe_methods_and_refuses_the_others(tenant: Tenant) -> None:
+def test_plain_http_redirects_safe_methods_and_refuses_other_methods(tenant: Tenant) -> None:
     host = f"{tenant.pk}.example.test"
     moved = _asked(guarded(ok), _scope(host=host, path="/a%20b", query_string=b"c=d"))
     assert (moved.status, moved.headers["location"]) == (308, f"https://{host}/a%20b?c=d")
@@ -101,7 +101,7 @@ def test_plain_http_redirects_safe_methods_and_refuses_the_others(tenant: Tenant
 
 @pytest.mark.usefixtures("over_tls")
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/userinfo", "/dbconnections/signup"])
-def test_over_plain_http_an_oauth_endpoint_answers_with_an_oauth_error(tenant: Tenant, path: str) -> None:
+def test_an_oauth_endpoint_answers_plain_http_with_an_oauth_error(tenant: Tenant, path: str) -> None:
     refused = _asked(guarded(ok), _scope("POST", host=f"{tenant.pk}.example.test", path=path))
     expected = {"error": "invalid_request", "error_description": "This service answers over HTTPS only."}
     assert (refused.status, orjson.loads(refused.body)) == (400, expected)
@@ -126,7 +126,7 @@ def test_an_unregistered_host_is_never_a_redirect_target() -> None:
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_a_redirect_never_leaves_the_host(tenant: Tenant) -> None:
+def test_a_redirect_never_changes_the_host(tenant: Tenant) -> None:
     moved = _asked(guarded(ok), _scope(host=f"{tenant.pk}.example.test", path="//evil.example/x"))
     assert moved.headers["location"] == f"https://{tenant.pk}.example.test/evil.example/x"
 
@@ -153,24 +153,24 @@ def test_only_a_trusted_proxy_may_report_tls(tenant: Tenant) -> None:
         (("192.0.2.7", 80), 403),
     ],
 )
-def test_plain_http_listens_on_loopback_only(settings: Settings, server: tuple[str, int | None] | None, status: int) -> None:
+def test_plain_http_listens_only_on_loopback(settings: Settings, server: tuple[str, int | None] | None, status: int) -> None:
     settings.INSECURE_HTTP = True
     assert _asked(guarded(ok), _scope(server=server)).status == status
 
 
 @pytest.mark.parametrize(("address", "believed"), [("10.0.0.1", True), ("10.1.0.1", False), ("::1", True), ("", False), ("unix", False)])
-def test_proxies_are_addresses_or_networks(address: str, *, believed: bool) -> None:
+def test_trusted_proxies_are_addresses_or_networks(address: str, *, believed: bool) -> None:
     assert is_believed(address, ["10.0.0.0/24", "::1"]) is believed
 
 
-def test_no_client_sets_the_root_path() -> None:
+def test_a_client_cannot_set_the_root_path() -> None:
     answer = _asked(guarded(ok), _scope(headers=[(b"daphne-root-path", b"/evil")], root_path="/evil"))
     seen = orjson.loads(answer.body)
     assert seen["root_path"] == ""
     assert "daphne-root-path" not in seen["names"]
 
 
-def test_the_edge_resolves_hosts_before_all_other_work(tenant: Tenant) -> None:
+def test_the_edge_resolves_the_host_before_all_other_work(tenant: Tenant) -> None:
     app = for_tenant(ok)
     assert _asked(app, _scope(host=f"{tenant.pk}.example.test")).status == 200
     unknown = _asked(app, _scope(host="nobody.example.test"))
@@ -205,7 +205,7 @@ def test_the_platform_host_needs_no_tenant_except_for_the_management_interface(s
     assert _asked(app, _scope(host="nobody.example.test", path="/admin/")).status == 404
 
 
-def test_the_application_sees_complete_bodies_only() -> None:
+def test_the_application_gets_only_complete_bodies() -> None:
     app = bounded_body(ok, limit=10)
     whole = _asked(app, _scope("POST"), [b"12345", b"67890"])
     assert (whole.status, orjson.loads(whole.body)["body"]) == (200, 10)

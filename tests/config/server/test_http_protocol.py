@@ -59,17 +59,17 @@ class Application:
         self.gone += 1
 
     def wire(self) -> Wire:
-        """Return the writer of the only stream once it is open."""
+        """Wait until the only stream is open, and return its writer."""
         eventually(lambda: bool(self.wires))
         return self.wires[0]
 
     def write(self, body: bytes) -> bool:
-        """Write one piece from the event loop; return the result of the wire."""
+        """Write one chunk from the event loop. Return the result of the wire."""
         wire, chunk = self.wire(), b"%x\r\n%b\r\n" % (len(body), body)
         return self._on_the_loop(lambda: wire.write(body, chunk))
 
     def send(self, body: bytes, *, more: bool = True) -> None:
-        """Write one piece as an ASGI message and wait for it."""
+        """Write one chunk as an ASGI message and wait for it."""
         assert self.loop is not None
         sending = self.wire().send({"type": "http.response.body", "body": body, "more_body": more})
         asyncio.run_coroutine_threadsafe(sending, self.loop).result(10)
@@ -130,7 +130,7 @@ def _read_until(client: socket.socket, ending: bytes) -> bytes:
 
 
 def _say_without_end(client: socket.socket, piece: bytes) -> None:
-    # Because of buffers, a client may still write after the server closed the connection.
+    # A client may still write into buffers after the server closed the connection.
     for _ in range(256 * HEAD_BYTES // len(piece)):
         client.sendall(piece)
 
@@ -142,7 +142,7 @@ def _read_to_the_end(client: socket.socket) -> bytes:
     return read
 
 
-def test_a_head_that_never_ends_is_refused(client: socket.socket) -> None:
+def test_an_endless_head_is_refused(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n")
     line = b"x-more: " + b"a" * 1000 + b"\r\n"
     with pytest.raises(ConnectionError):
@@ -158,7 +158,7 @@ def _is_parked(size: int) -> bool:
     return HttpProtocol.all_parked_bytes >= size
 
 
-def test_unfinished_heads_of_all_connections_share_a_bound_and_short_ones_still_fit(
+def test_incomplete_heads_of_all_connections_share_a_bound_and_short_heads_still_fit(
     monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
     monkeypatch.setattr(http_protocol, "ALL_HEADS_BYTES", 100_000)
@@ -209,9 +209,7 @@ def test_the_second_head_of_a_connection_has_its_deadline_too(monkeypatch: pytes
         assert _read_to_the_end(client).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_response_that_the_application_writes_arrives_in_chunks_and_the_connection_stays_open(
-    application: Application, client: socket.socket
-) -> None:
+def test_the_application_can_write_chunks_itself_and_the_connection_stays_open(application: Application, client: socket.socket) -> None:
     client.sendall(_GET)
     head = _read_until(client, b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -225,7 +223,9 @@ def test_a_response_that_the_application_writes_arrives_in_chunks_and_the_connec
     assert _read_until(client, b"/next").startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_old_client_gets_an_unchunked_response_that_ends_with_the_connection(application: Application, client: socket.socket) -> None:
+def test_an_http_1_0_client_gets_an_unchunked_response_that_ends_with_the_connection(
+    application: Application, client: socket.socket
+) -> None:
     client.sendall(_GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
     head = _read_until(client, b"\r\n\r\n")
     assert b"transfer-encoding" not in head
@@ -235,7 +235,7 @@ def test_an_old_client_gets_an_unchunked_response_that_ends_with_the_connection(
     assert _read_to_the_end(client) == b"onetwo"
 
 
-def test_the_application_learns_once_that_the_client_left_and_writes_nothing_more(application: Application, client: socket.socket) -> None:
+def test_the_application_is_notified_once_of_a_disconnect_and_writes_nothing_more(application: Application, client: socket.socket) -> None:
     client.sendall(_GET)
     _read_until(client, b"\r\n\r\n")
     client.close()
@@ -270,7 +270,7 @@ def test_bytes_from_the_client_during_a_stream_close_the_connection_after_the_re
     client.sendall(_GET)
     _read_until(client, b"\r\n\r\n")
     client.sendall(b"GET /next HTTP/1.1\r\nhost: a\r\n\r\n")
-    # The loop has read all earlier bytes when this condition holds.
+    # The event loop has read all earlier bytes when this condition is true.
     eventually(lambda: not application.wire()._keeps_alive)
     application.send(b"", more=False)
     assert _read_to_the_end(client) == b"0\r\n\r\n"
@@ -295,7 +295,7 @@ def test_a_head_with_too_many_lines_gets_431(client: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("target", [b"/\xff", b"http://other", b"other:443", b"/\0"])
-def test_an_invalid_address_gets_400(client: socket.socket, target: bytes) -> None:
+def test_an_invalid_url_gets_400(client: socket.socket, target: bytes) -> None:
     client.sendall(b"GET " + target + b" HTTP/1.1\r\nhost: a\r\n\r\n")
     assert _read_to_the_end(client).startswith(b"HTTP/1.1 400 ")
 
@@ -340,7 +340,7 @@ def test_connection_closes_when_the_client_stops_reading(
         eventually(lambda: not application.connections())
 
 
-def test_a_client_that_has_read_a_long_response_may_stay_silent(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
+def test_a_client_may_stay_silent_after_reading_a_long_response(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
     monkeypatch.setattr(http_flow, "STALLED_SECONDS", 0.3)
     with _serving(application) as address, socket.create_connection(address, timeout=1) as client:
         client.sendall(b"GET /large HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -364,7 +364,7 @@ def test_the_server_writes_no_error_into_a_response_in_progress(application: App
     assert read == b""
 
 
-def test_the_application_learns_of_a_client_that_left_before_the_application_took_over(
+def test_the_application_is_notified_of_a_disconnect_before_it_takes_over_the_response(
     application: Application, client: socket.socket
 ) -> None:
     client.sendall(_GET.replace(b"/stream", b"/late-stream"))
@@ -378,7 +378,7 @@ def test_the_application_learns_of_a_client_that_left_before_the_application_too
         application.send(b"late")
 
 
-def test_an_incomplete_second_head_neither_ends_a_stream_nor_starts_a_request(
+def test_an_incomplete_second_head_does_not_end_a_stream_or_start_a_request(
     monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
@@ -391,7 +391,7 @@ def test_an_incomplete_second_head_neither_ends_a_stream_nor_starts_a_request(
         assert _read_to_the_end(client) == b"0\r\n\r\n"
 
 
-def test_the_application_learns_that_a_client_left_even_with_a_pipelined_request(application: Application, client: socket.socket) -> None:
+def test_the_application_is_notified_of_a_disconnect_even_with_a_pipelined_request(application: Application, client: socket.socket) -> None:
     client.sendall(_GET + b"GET /next HTTP/1.1\r\nhost: a\r\n\r\n")
     _read_until(client, b"\r\n\r\n")
     client.close()
@@ -399,7 +399,7 @@ def test_the_application_learns_that_a_client_left_even_with_a_pipelined_request
 
 
 async def _say(scope: MutableMapping[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
-    """Answer with the same pieces, either through the wire or in ASGI messages."""
+    """Answer with the same chunks, either through the wire or in ASGI messages."""
     if scope["path"] == "/wire":
         wire: Wire = scope["extensions"][STREAM](_HEADERS)
         send = wire.send
@@ -424,7 +424,7 @@ def test_the_wire_writes_the_same_bytes_as_asgi_messages(version: bytes) -> None
         assert answer(address, b"/wire") == answer(address, b"/plain")
 
 
-def test_another_version_of_uvicorn_is_refused_with_instructions() -> None:
+def test_an_unsupported_version_of_uvicorn_is_refused_with_instructions() -> None:
     require_known(uvicorn.__version__)
     with pytest.raises(UnknownUvicorn, match=r"uvicorn 0\.99\.1 is installed.*requirements/base\.lock"):
         require_known("0.99.1")

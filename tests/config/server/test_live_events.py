@@ -1,4 +1,4 @@
-"""The stream behind the live page, in real web processes: which sessions may open it, its events, and its end."""
+"""The stream of the live page, in real web processes: which sessions may open it, its events, and its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 
 def watch(web: WebProcess, tenant: Tenant, browser: Client | None, **headers: str) -> Subscriber:
-    """Request the stream as the page in this browser does."""
+    """Request the stream like the page in this browser."""
     session = browser.cookies[settings.SESSION_COOKIE_NAME].value if browser else ""
     sent = {"Host": PLATFORM, "Sec-Fetch-Site": "same-origin", "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"} | headers
     query = sent.pop("query", "")
@@ -78,7 +78,7 @@ def test_the_type_filter_and_the_last_event_id_work_as_for_clients(web: WebProce
         assert [block.message["event"]["id"] for block in again.events(2)] == [missed[0], missed[2]]
 
 
-def test_a_live_page_uses_no_slot_of_a_client_and_has_its_own_limit(web: WebProcess, tenant: Tenant) -> None:
+def test_a_live_page_does_not_use_a_slot_of_a_client_and_has_its_own_limit(web: WebProcess, tenant: Tenant) -> None:
     browser, target = browser_of(new_staff(tenant)), make_target(tenant, web.address)
     pages = [watch(web, tenant, browser) for _ in range(WATCHERS_PER_TENANT)]
     for page in pages:
@@ -107,7 +107,9 @@ def test_a_live_page_uses_no_slot_of_a_client_and_has_its_own_limit(web: WebProc
     ],
     ids=str,
 )
-def test_a_request_from_outside_the_page_is_refused(web: WebProcess, tenant: Tenant, headers: dict[str, str], status: int) -> None:
+def test_a_request_that_does_not_come_from_the_page_is_refused(
+    web: WebProcess, tenant: Tenant, headers: dict[str, str], status: int
+) -> None:
     filled = {name: value.format(tenant=tenant.pk) for name, value in headers.items()}
     refused = watch(web, tenant, browser_of(new_staff(tenant)), **filled)
 
@@ -191,7 +193,7 @@ def test_a_live_page_is_listed_and_can_be_disconnected(web: WebProcess, tenant: 
         assert last.event == "error"
 
 
-def test_open_pages_do_not_occupy_the_limit_of_concurrent_requests(tenant: Tenant) -> None:
+def test_open_live_pages_do_not_count_against_the_limit_of_concurrent_requests(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     with web_process("uvicorn", WEB_SYNC_LIMIT="1") as web:
         pages = [watch(web, tenant, browser) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""The log reports one peer that sends nearly all requests, but not a trusted proxy that names its clients."""
+"""The log reports a peer that sends nearly all requests, except a trusted proxy that forwards the addresses of its clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.server.peer_share import WINDOW_SECONDS, PeerShare, report, shared_o
 
 
 class Minutes:
-    """Sends requests over some minutes, and records the reports after each minute."""
+    """Sends requests over some minutes, and records the report of each minute."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -43,7 +43,7 @@ def test_many_peers_have_no_large_share() -> None:
     assert minutes.reported()[-1][1] < 0.1
 
 
-def test_a_proxy_that_names_its_clients_has_no_share() -> None:
+def test_a_proxy_that_forwards_the_addresses_of_its_clients_is_not_reported() -> None:
     minutes = Minutes()
     for _ in range(2):
         minutes.minute([""] * 2000 + ["192.0.2.1"] * 100)
@@ -57,7 +57,7 @@ def test_few_requests_cause_no_report() -> None:
     assert minutes.reported()[-1][1] == 0.0
 
 
-def test_above_nine_tenths_the_log_names_the_peer(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_a_peer_that_sends_more_than_nine_tenths_of_the_requests(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         report("192.0.2.1", 0.9)
         assert not caplog.records
@@ -65,7 +65,7 @@ def test_above_nine_tenths_the_log_names_the_peer(caplog: pytest.LogCaptureFixtu
     assert "192.0.2.1 made 91 % of the requests" in caplog.text
 
 
-def test_every_request_passes_on(settings: Any) -> None:
+def test_every_request_is_passed_to_the_application(settings: Any) -> None:
     settings.INSECURE_HTTP = False
     settings.TRUSTED_PROXIES = ["10.0.0.0/8"]
     seen: list[Any] = []

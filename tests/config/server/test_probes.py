@@ -1,4 +1,4 @@
-"""Probes and scrapes that reach a web process by its IP address."""
+"""Probes and metrics requests that reach a web process by its IP address."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def test_a_running_process_is_live_and_ready_over_plain_http(web: WebProcess) ->
     assert [status(web, path, method=method) for path in (LIVE, READY) for method in ("GET", "HEAD")] == [200] * 4
 
 
-def test_the_addresses_do_not_exist_on_a_host_or_behind_a_proxy(web: WebProcess, tenant: Tenant) -> None:
+def test_the_probe_paths_do_not_exist_on_a_host_name_or_behind_a_proxy(web: WebProcess, tenant: Tenant) -> None:
     assert status(web, LIVE, Host=f"{tenant.pk}.example.test") == 308
     assert status(web, READY, X_Forwarded_For="203.0.113.9") == 404
     assert status(web, READY, method="POST") == 404
 
 
-def test_a_scrape_by_address_needs_the_token(web: WebProcess) -> None:
+def test_a_metrics_request_by_ip_address_requires_the_token(web: WebProcess) -> None:
     assert status(web, "/metrics") == 401
     assert status(web, "/metrics", Authorization=f"Bearer {TOKEN}") == 200
     assert status(web, "/metrics", Authorization=f"Bearer {TOKEN}", X_Forwarded_For="203.0.113.9") == 404
 
 
-def test_without_a_token_metrics_do_not_exist_by_address() -> None:
+def test_metrics_do_not_exist_by_ip_address_if_no_token_is_configured() -> None:
     with web_process("uvicorn", INSECURE_HTTP="0", METRICS_TOKEN="", PLATFORM_HOST="console.example.test") as running:
         assert status(running, "/metrics") == 404
 

@@ -1,4 +1,4 @@
-"""Counted requests and lines of the sign-in log."""
+"""Counters of requests, and of lines of the sign-in log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def value(name: str, **labels: str) -> float:
 
 
 def request(path: str, *, status: int | None = 200) -> list[Any]:
-    """Send a request through the counter to an application with this answer, or without one; return the sent messages."""
+    """Send a request through the counter to an application with this answer, or without an answer. Return the sent messages."""
     sent: list[Any] = []
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,7 +41,7 @@ def request(path: str, *, status: int | None = 200) -> list[Any]:
     return sent
 
 
-def test_a_request_counts_with_its_kind_status_and_duration() -> None:
+def test_a_request_is_counted_with_its_kind_status_and_duration() -> None:
     before = value("http_requests_total", kind="token", status="401"), value("http_request_seconds_count", kind="token")
 
     sent = request("/oauth/token", status=401)
@@ -51,7 +51,7 @@ def test_a_request_counts_with_its_kind_status_and_duration() -> None:
     assert after == (before[0] + 1, before[1] + 1)
 
 
-def test_a_failing_application_counts_as_500_and_its_error_is_raised() -> None:
+def test_a_failing_application_is_counted_as_500_and_its_error_is_raised() -> None:
     before = value("http_requests_total", kind="pages", status="500")
 
     with pytest.raises(RuntimeError):
@@ -61,7 +61,7 @@ def test_a_failing_application_counts_as_500_and_its_error_is_raised() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v2/events", "/admin/events/live/acme/stream"])
-def test_streams_are_passed_on_uncounted(path: str) -> None:
+def test_streams_are_passed_on_without_counting(path: str) -> None:
     def total() -> float:
         return sum(s.value for metric in REGISTRY.collect() if metric.name == "http_requests" for s in metric.samples)
 
@@ -85,7 +85,7 @@ def test_a_path_has_one_of_a_fixed_number_of_kinds(path: str, kind: str) -> None
     assert kind_of(path) == kind
 
 
-def test_lines_of_the_sign_in_log_count_by_type(tenant: Tenant) -> None:
+def test_lines_of_the_sign_in_log_are_counted_by_type(tenant: Tenant) -> None:
     before = {kind: value("sign_in_log_lines_total", kind=kind) for kind in ("fp", "other")}
 
     sign_in_log.note(tenant_id=tenant.pk, type="fp", is_success=False)

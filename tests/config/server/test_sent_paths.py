@@ -15,7 +15,7 @@ from tests.management import segment
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_a_slash_inside_an_id_reaches_the_user(tenant: Tenant, server: str) -> None:
+def test_the_user_with_a_slash_in_the_id_is_found(tenant: Tenant, server: str) -> None:
     users = [make_user(connection=make_connection(tenant_id=tenant.pk), identifier=identifier) for identifier in ("a/b|c", "a%2Fb", "é")]
     headers = {"Host": f"{tenant.pk}.example.test", "Authorization": f"Bearer {access_token(tenant, global_client(tenant))}"}
     with web_process(server) as web:

@@ -1,4 +1,4 @@
-"""Request bodies that clients begin and never finish, over real sockets: their memory is bounded and is freed."""
+"""Request bodies that clients begin and do not finish, over real sockets. Their memory is bounded and is freed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def asked(web: WebProcess, tenant: Tenant, *, source: str = "127.0.0.1") -> int:
 
 
 class Unfinished:
-    """Connections from many addresses that announce a MiB each and send all of it except the last byte."""
+    """Connections from many addresses. Each announces a MiB and sends all of it except the last byte."""
 
     def __init__(self, web: WebProcess, tenant: Tenant, *, count: int, addresses: int) -> None:
         head = f"POST /u/login HTTP/1.1\r\nHost: {tenant.pk}.example.test\r\nContent-Length: {MIB}\r\n\r\n".encode()
@@ -56,7 +56,7 @@ class Unfinished:
             self._left[client] = memoryview(head + BODY)
 
     def refused(self) -> int:
-        """Return how many of them the server has answered or closed by now."""
+        """Return the number of these connections that the server has answered or closed."""
         with selectors.DefaultSelector() as selector:
             for client in self._left:
                 selector.register(client, selectors.EVENT_READ)
@@ -104,7 +104,7 @@ def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenan
     eventually(lambda: resident(web) - before < 20 * MIB, seconds=60)
 
 
-def test_unfinished_bodies_of_one_address_leave_room_for_a_token_request_from_it(web: WebProcess, tenant: Tenant) -> None:
+def test_unfinished_bodies_of_an_address_do_not_block_a_token_request_from_the_same_address(web: WebProcess, tenant: Tenant) -> None:
     registered = granted_client(tenant)
     bodies = Unfinished(web, tenant, count=20, addresses=1)
     try:

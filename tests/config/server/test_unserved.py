@@ -1,4 +1,4 @@
-"""Answers for paths that are not served: JSON errors for programs, pages for users."""
+"""Answers for unknown paths: JSON errors for programs, and pages for users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.models import Tenant
 from tests.authapi.browser import Browser
 
 PATHS = ["/passwordless/next", "/mfa/nothing", "/ciba", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
-# The test browser sends the headers of a navigation unless told otherwise.
+# The test browser sends the headers of a navigation by default.
 SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
 SILENT = {"Sec-Fetch-Mode": "", "Sec-Fetch-Dest": ""}
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -45,7 +45,7 @@ def test_the_preflight_of_a_script_is_answered(tenant: Tenant, path: str) -> Non
         (SILENT, False),
     ],
 )
-def test_a_browser_gets_a_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
+def test_a_browser_gets_an_error_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
     answer = Browser(tenant).send("GET", "/nothing-here", headers=headers)
     assert (answer.status, answer.headers["content-type"].startswith("text/html")) == (404, is_page)
 

@@ -1,4 +1,4 @@
-"""Ordinary responses are written in one piece, with the same bytes as in two pieces. On real sockets."""
+"""Ordinary responses are written in one write, with the same bytes as in two writes, on real sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"4"), (
 
 
 async def _application(scope: MutableMapping[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
-    """Answer with four bytes, in one call where the path says so; /odd has a header that contains a line break."""
+    """Answer with four bytes, in one write if the path requests it. /odd has a header that contains a line break."""
     headers = [*_HEADERS, *([(b"x-odd", b"a\r\nset-cookie: b")] if scope["path"] == "/odd" else [])]
     whole = scope["extensions"][BODY]() if scope["path"] == "/body" else None
     body = whole[:4] if whole is not None else b"true"
@@ -44,7 +44,7 @@ def _get(path: str, version: str = "1.1", further: str = "") -> bytes:
     return f"GET {path} HTTP/{version}\r\nhost: a\r\n{further}\r\n".encode()
 
 
-def test_a_response_in_one_piece_equals_that_in_two() -> None:
+def test_a_response_in_one_write_equals_a_response_in_two_writes() -> None:
     with _serving(_application) as address:
         one, two = _asked(address, _get("/one")), _asked(address, _get("/two"))
     date = re.compile(rb"date: [^\r]+")
@@ -60,7 +60,7 @@ def test_a_connection_serves_whole_responses_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("request_of", [_get("/one", version="1.0"), _get("/one", further="connection: close\r\n")])
-def test_other_responses_are_left_to_the_server(request_of: bytes) -> None:
+def test_other_responses_are_written_by_uvicorn(request_of: bytes) -> None:
     with _serving(_application) as address:
         assert b"x-written: in two" in _asked(address, request_of)
 
@@ -71,7 +71,7 @@ def test_a_header_with_a_line_break_is_never_written() -> None:
     assert b"set-cookie" not in received
 
 
-def test_a_buffered_body_is_read_at_once_and_a_missing_one_is_awaited() -> None:
+def test_a_buffered_body_is_read_at_once_and_a_missing_body_is_awaited() -> None:
     head = b"POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\n"
     with _serving(_application) as address:
         assert _asked(address, head + b"bodies").endswith(b"bodi")

@@ -1,4 +1,4 @@
-"""The connection settings that come of `DATABASE_URL`."""
+"""The database settings that are derived from `DATABASE_URL`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config.settings.database_url import database_settings
 
 
-def test_one_server_keeps_the_defaults_of_libpq_for_roles() -> None:
+def test_a_url_with_one_server_does_not_require_a_primary() -> None:
     found = database_settings("postgresql://user:p%40ss@db.example:5433/identity", pool_size=0)
 
     assert (found["HOST"], found["PORT"], found["NAME"], found["USER"], found["PASSWORD"]) == (
@@ -21,7 +21,7 @@ def test_one_server_keeps_the_defaults_of_libpq_for_roles() -> None:
     assert "target_session_attrs" not in found["OPTIONS"]
 
 
-def test_several_servers_become_lists_of_libpq_and_only_the_primary_is_used() -> None:
+def test_several_servers_are_joined_for_libpq_and_only_the_primary_is_used() -> None:
     found = database_settings("postgresql://user@a.example:5432,b.example,[::1]:6432/identity", pool_size=0)
 
     assert found["HOST"] == "a.example,b.example,::1"
@@ -38,21 +38,21 @@ def test_options_of_the_url_take_precedence() -> None:
     assert found["PORT"] == ""
 
 
-def test_a_socket_directory_has_no_keepalive() -> None:
+def test_a_socket_directory_has_no_keepalive_settings() -> None:
     found = database_settings("postgresql://u@/identity?host=/run/postgresql&port=5433", pool_size=0)
 
     assert (found["HOST"], found["PORT"]) == ("/run/postgresql", "5433")
     assert "tcp_user_timeout" not in found["OPTIONS"]
 
 
-def test_a_server_that_died_silently_is_noticed_within_seconds() -> None:
+def test_a_server_that_died_silently_is_detected_within_seconds() -> None:
     options = database_settings("postgresql://u@db.example/identity", pool_size=0)["OPTIONS"]
 
     assert int(options["tcp_user_timeout"]) <= 15_000
     assert int(options["keepalives_idle"]) + int(options["keepalives_interval"]) * int(options["keepalives_count"]) <= 25
 
 
-def test_a_pool_tries_again_at_the_next_request() -> None:
+def test_a_failed_connection_is_tried_again_at_the_next_request() -> None:
     pool = database_settings("postgresql://u@db.example/identity", pool_size=7)["OPTIONS"]["pool"]
 
     assert pool["max_size"] == 7

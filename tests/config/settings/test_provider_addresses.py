@@ -1,4 +1,4 @@
-"""`PROVIDER_ADDRESSES` maps strategy and name to an address; an invalid value stops the start with a sentence."""
+"""`PROVIDER_ADDRESSES` maps strategy and name to a URL. An invalid value prevents the start with an error message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _own_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(env, "SETTINGS", {})
 
 
-def test_addresses_are_read_by_strategy_and_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_urls_are_read_by_strategy_and_name(monkeypatch: pytest.MonkeyPatch) -> None:
     given = "github.token_endpoint=https://a.example.test/t?x=y, github.user_endpoint=https://a.example.test/u,apple.issuer=http://b.example.test"
     monkeypatch.setenv("ADDRESSES", given)
     assert env.replacements("ADDRESSES", EFFECT) == {
@@ -25,7 +25,7 @@ def test_addresses_are_read_by_strategy_and_name(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("given", ["github=https://a.test", "github.token_endpoint", "github.token_endpoint=a.test", ".x=https://a.test"])
-def test_an_invalid_item_stops_the_start_and_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_an_invalid_item_prevents_the_start_and_the_error_names_the_item(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("ADDRESSES", given)
     with pytest.raises(ImproperlyConfigured, match="ADDRESSES"):
         env.replacements("ADDRESSES", EFFECT)

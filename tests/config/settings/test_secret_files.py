@@ -34,14 +34,14 @@ def test_a_key_list_is_read_from_its_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert env.keys("SOME_KEYS", "", "Test.") == {"b": KEY, "a": KEY}
 
 
-def test_without_a_file_the_variable_counts_and_then_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_and_then_the_default_are_used_if_there_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert env.secret("SOME_SECRET", "default", "Test.") == "default"
     monkeypatch.setenv("SOME_SECRET_FILE", "")
     monkeypatch.setenv("SOME_SECRET", VALUE)
     assert env.secret("SOME_SECRET", "default", "Test.") == VALUE
 
 
-def test_a_variable_beside_its_file_is_refused_without_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_and_its_file_together_are_refused_without_showing_the_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "secret").write_text(VALUE)
     monkeypatch.setenv("SOME_SECRET_FILE", str(tmp_path / "secret"))
     monkeypatch.setenv("SOME_SECRET", VALUE)
@@ -52,7 +52,7 @@ def test_a_variable_beside_its_file_is_refused_without_its_value(tmp_path: Path,
 
 
 @pytest.mark.parametrize("content", [None, b"", b" \n", b"p4ss\xff"], ids=["missing", "empty", "blank", "no text"])
-def test_an_unusable_file_stops_the_start_and_its_content_is_not_shown(
+def test_an_unusable_file_prevents_the_start_and_its_content_is_not_shown(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "secret"

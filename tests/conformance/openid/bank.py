@@ -1,4 +1,4 @@
-"""A FAPI 2.0 client: it pushes its requests, authenticates without a secret, and binds its tokens to a key or a certificate."""
+"""A FAPI 2.0 client. It pushes its requests, authenticates without a secret, and binds its tokens to a key or a certificate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Bank:
     client: Client
     variant: BankVariant
     browser: Browser
-    # The name of its private key; its certificate uses the same key.
+    # The name of the client's private key. The client's certificate uses the same key.
     key: str = "first"
     prover: Prover = field(default_factory=Prover)
     verifier: str = ""
@@ -59,7 +59,7 @@ class Bank:
     # --- Authentication and proofs ------------------------------------------------------------------------------------------------
 
     def assertion(self, *, algorithm: str = ALGORITHM, key: str = "", **changes: Any) -> str:
-        """Return a valid client assertion with these claims changed, or left out where the value is None."""
+        """Return a valid client assertion with changed claims. None removes a claim."""
         now = int(time.time())
         good = {"iss": self.client_id, "sub": self.client_id, "aud": self.provider.issuer, "jti": secrets.token_urlsafe(16)}
         claims = good | {"iat": now, "nbf": now, "exp": now + 120} | changes
@@ -88,7 +88,7 @@ class Bank:
     # --- Pushing and the authorization endpoint ---------------------------------------------------------------------------------
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """Return the parameters of a valid request with these changed, or left out where the value is None."""
+        """Return the parameters of a valid request with changes. None removes a parameter."""
         self.verifier = secrets.token_urlsafe(48)
         good = {
             "response_type": "code",
@@ -105,7 +105,7 @@ class Bank:
     def request_object(
         self, *, algorithm: str = ALGORITHM, key: str = "", parameters: Mapping[str, Any] | None = None, **changes: Any
     ) -> str:
-        """Return a signed request with these parameters, and with its own claims changed, or left out where the value is None."""
+        """Return a signed request with these parameters, and with changed claims. None removes a claim."""
         now = int(time.time())
         good = {"iss": self.client_id, "aud": self.provider.issuer, "client_id": self.client_id, "nbf": now, "exp": now + 120}
         claims = {**good, **(self.request() if parameters is None else parameters), **changes}
@@ -114,7 +114,7 @@ class Bank:
         return jwt.encode(sent, claims, RSAKey.import_key(private_key(key or self.key)), algorithms=[algorithm])
 
     def push(self, *, beside: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, **changes: Any) -> Page:
-        """Push a request, signed if the client signs; `beside` replaces fields of the form, `headers` those of the connection."""
+        """Push a request, signed if the client signs. `beside` replaces form fields, `headers` replaces headers of the connection."""
         parameters = self.request(**changes)
         fields = {"request": self.request_object(parameters=parameters)} if self.variant.is_signed else parameters
         return self.push_fields({**fields, **(beside or {})}, headers=headers)
@@ -125,7 +125,7 @@ class Bank:
         return self.provider.post(address, {**self.proof(), **fields}, **shown)
 
     def handle(self, **changes: Any) -> str:
-        """Push a valid request; return its address."""
+        """Push a valid request, and return its request URI."""
         return handle_of(self.push(**changes))
 
     def visit(self, request_uri: str, **beside: Any) -> Page:
@@ -134,7 +134,7 @@ class Bank:
         return self.browser.get(urlsplit(self.address("authorization_endpoint")).path, sent)
 
     def log_in(self, page: Page) -> Page:
-        """Log in if a page asks for it."""
+        """Log in if the page requires a login."""
         while page.status in (302, 303) and not page.location.startswith(CALLBACK):
             page = self.browser.follow(page)
         if page.status in (302, 303):
@@ -143,7 +143,7 @@ class Bank:
         return self.browser.submit(page, username=EMAIL, password=PASSWORD)
 
     def answer(self, page: Page) -> dict[str, str]:
-        """Return the parameters that the page returns to the client; state and issuer must be those of the request (RFC 9207)."""
+        """Return the parameters that the page returns to the client. Their state and issuer must be those of the request (RFC 9207)."""
         assert page.status in (302, 303), page.text
         assert page.location.startswith(f"{CALLBACK}?"), page.location
         found = page.answer
@@ -160,13 +160,13 @@ class Bank:
     # --- Tokens -------------------------------------------------------------------------------------------------------------------
 
     def token(self, fields: Mapping[str, Any], *, headers: Mapping[str, str] | None = None, **proof: Any) -> Page:
-        """Call the token endpoint; `proof` changes the proof of the key, `headers` replaces all headers of the connection."""
+        """Call the token endpoint. `proof` changes the proof of the key, and `headers` replaces all headers of the connection."""
         address = self.address("token_endpoint")
         shown = self.connection("POST", address, **proof) if headers is None else headers
         page = self.provider.post(address, {**self.proof(), **fields}, **shown)
         if headers is not None or "nonce" in proof or "use_dpop_nonce" not in page.text:
             return page
-        # RFC 9449, 8: without Redis, every proof needs a nonce.
+        # Without Redis, every proof needs a nonce (RFC 9449, 8).
         shown = self.connection("POST", address, nonce=page.headers["dpop-nonce"], **proof)
         return self.provider.post(address, {**self.proof(), **fields}, **shown)
 
@@ -180,7 +180,7 @@ class Bank:
         return self.token({"grant_type": "refresh_token", "refresh_token": token, **changes}, headers=headers)
 
     def tokens(self, page: Page) -> dict[str, Any]:
-        """Return a valid token response: its type matches the binding, and its id token follows every rule."""
+        """Return a valid token response. Its type matches the binding, and its id token follows every rule."""
         tokens = good_tokens(page)
         assert tokens["token_type"].lower() == ("dpop" if self.variant.binding == "dpop" else "bearer")
         if "id_token" in tokens:
@@ -239,7 +239,7 @@ def new_bank(provider: Provider, variant: BankVariant, *, key: str = "first", **
 
 
 def _signing(client: Client, key: str) -> Client:
-    """Let the client sign its requests; refuse its unsigned ones."""
+    """Let the client sign its requests, so that unsigned requests are refused."""
     known = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=ClientCredential.Type.PUBLIC_KEY).first()
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem(key), algorithm=ALGORITHM)
     credential = known or create_credential(tenant_id=client.tenant_id, client_id=client.client_id, new=new)
@@ -250,7 +250,7 @@ def _signing(client: Client, key: str) -> Client:
 
 
 def handle_of(page: Page) -> str:
-    """Return the address of a pushed request (RFC 9126, 2.2)."""
+    """Return the request URI of a pushed request (RFC 9126, 2.2)."""
     assert page.status == 201, page.text
     told = json.loads(page.body)
     assert type(told["expires_in"]) is int
@@ -260,7 +260,7 @@ def handle_of(page: Page) -> str:
 
 
 def refusal(page: Page) -> str:
-    """Return the error of a refusal at an endpoint for programs; check its status (RFC 6749, 5.2)."""
+    """Return the error of a refusal at an endpoint without pages, after a check of its status (RFC 6749, 5.2)."""
     status, error = error_of(page)
     assert status == (401 if error == "invalid_client" else 400), page.text
     return error

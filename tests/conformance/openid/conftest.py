@@ -1,4 +1,4 @@
-"""Fixtures: one tenant per test file. Each test runs one conformance module, in variants of the plans that contain the module."""
+"""Fixtures: one tenant per test file. Each test runs one module of the suite, in variants of the plans that contain the module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.openid.relying_party import RelyingParty, new_party
 from tests.depth import IS_DEEP, sample
 
 _MODULES = {name_of_test(module): module for module in ids()}
-# Variants per module in a normal run. Modules run in different variants, so each variant runs with many modules.
+# Variants per module in a normal run. The modules use different variants, so each variant is tested with many modules.
 _USUAL = 1
 
 

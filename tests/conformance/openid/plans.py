@@ -1,7 +1,7 @@
-"""The test plans of the OpenID Foundation's conformance suite for providers: test modules by id, with their variants. Data.
+"""The test plans of the OpenID Foundation's conformance suite for providers, as data: test modules by id, with their variants.
 
-The plans are those of the suite's releases of 2021 to 2026. Modules that a release removed or renamed stay, so that no id is
-lost.
+The plans are those of the suite's releases of 2021 to 2026. The lists keep modules that a release removed or
+renamed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CODE_ID_TOKEN, CODE_TOKEN, CODE_ID_TOKEN_TOKEN = "code id_token", "code token", 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to run a module for OpenID Connect."""
+    """A variant in which a module runs for OpenID Connect."""
 
     response_type: str = CODE
     is_form_post: bool = False
@@ -29,7 +29,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class BankVariant:
-    """One way to run a module for FAPI 2.0: the authentication of the client, and the binding of its tokens."""
+    """A variant in which a module runs for FAPI 2.0: the authentication of the client, and the binding of its tokens."""
 
     authentication: str = "private_key_jwt"
     binding: str = "dpop"

@@ -55,18 +55,18 @@ class Provider:
         return KeySet.import_key_set(json.loads(self.ask("GET", self.metadata["jwks_uri"]).body))
 
     def changed(self) -> None:
-        """Read the documents again, as clients do after a while."""
+        """Read the documents again, as clients do after some time."""
         forget_all()
         for name in ("metadata", "keys"):
             self.__dict__.pop(name, None)
 
     def browser(self) -> Browser:
-        """Return a browser without a session and with its own address, because the service counts logins of one user from one address."""
+        """Return a browser without a session. It has its own IP address, because the service counts logins of one user from one address."""
         number = next(_BROWSERS)
         return Browser(self.tenant, address=f"198.51.{number // 250 % 250}.{number % 250 + 1}")
 
     def ask(self, method: str, address: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Page:
-        """Send a request to an address of the provider without the headers of a browser."""
+        """Send a request to a URL of the provider without the headers of a browser."""
         assert address.startswith(self.issuer), address
         parts = urlsplit(address)
         target = f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -104,6 +104,6 @@ def new_provider() -> Provider:
 
 
 def error_of(page: Page) -> tuple[int, str]:
-    """Return status and error of a refusal for programs."""
+    """Return the status and the error of a refusal without a page."""
     assert page.headers["content-type"].startswith("application/json"), page.text
     return page.status, str(json.loads(page.body)["error"])

@@ -60,7 +60,7 @@ class RelyingParty:
     # --- The authorization endpoint ------------------------------------------------------------------------------------------
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """Return the parameters of a valid request with these changed, or left out where the value is None."""
+        """Return the parameters of a valid request with changes. None removes a parameter."""
         good = {
             "client_id": self.client.client_id,
             "redirect_uri": CALLBACK,
@@ -94,7 +94,7 @@ class RelyingParty:
         return page
 
     def answer(self, page: Page) -> dict[str, str]:
-        """Return the parameters that the page returns to the client; check the response mode, state and issuer."""
+        """Return the parameters that the page returns to the client, after a check of the response mode, the state and the issuer."""
         mode = self.sent.get("response_mode") or ("query" if self.sent.get("response_type", "code") == "code" else "fragment")
         if mode == "form_post":
             assert (page.status, page.form_action()) == (200, self.sent["redirect_uri"]), page.text
@@ -133,7 +133,7 @@ class RelyingParty:
     # --- The whole flow -------------------------------------------------------------------------------------------------------
 
     def complete(self, page: Page, **exchange: Any) -> Outcome:
-        """Read the response from a page, check all of it, and exchange its code."""
+        """Read the response from a page, check all its members, and exchange its code."""
         answer = self.answer(page)
         assert "error" not in answer, answer
         types, wanted = self.variant.types, {"code": "code", "token": "access_token", "id_token": "id_token"}
@@ -185,7 +185,7 @@ class RelyingParty:
         return dict(json.loads(page.body))
 
     def told(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the user's claims: from the profile if there is an access token, otherwise from the id token."""
+        """Return the user's claims. They are in the profile if there is an access token, and otherwise in the id token."""
         if not outcome.access_token:
             return dict(outcome.claims)
         profile = self.profile(outcome.access_token)

@@ -49,7 +49,7 @@ def test_oidcc_idtoken_rs256(provider: Provider) -> None:
 
 
 def test_oidcc_idtoken_unsigned(provider: Provider) -> None:
-    """The suite requires unsigned id tokens if the document lists `none`. The document does not, and clients cannot have them."""
+    """The suite requires unsigned id tokens if the document lists `none`. The document does not, and clients cannot get such tokens."""
     assert "none" not in provider.metadata["id_token_signing_alg_values_supported"]
     with pytest.raises(Invalid):
         create_client(tenant_id=provider.tenant.pk, name="Unsigned", algorithm="none")
@@ -64,7 +64,7 @@ def test_oidcc_server_rotate_keys(provider: Provider) -> None:
     assert {key.kid for key in provider.keys.keys} != published
     kids = [json.loads(_header(token))["kid"] for token in (old, fresh)]
     assert kids[0] != kids[1]
-    # Tokens from before the rotation can still be verified.
+    # Tokens issued before the rotation can still be verified.
     jwt.decode(old, provider.keys, algorithms=["RS256"])
 
 
@@ -119,7 +119,7 @@ def test_oidcc_ensure_request_with_unknown_parameter_succeeds(party: RelyingPart
 
 
 def test_oidcc_ensure_request_with_acr_values_succeeds(party: RelyingParty, provider: Provider) -> None:
-    # Voluntary (Core 1.0, 3.1.2.1): the provider does not claim to meet a context that it does not offer.
+    # Contexts are voluntary (Core 1.0, 3.1.2.1). The provider does not claim a context that it does not offer.
     offered = provider.metadata["acr_values_supported"]
     assert party.logged_in(acr_values=f"unknown {offered[0]}").claims["acr"] == offered[0]
     assert party.complete(party.authorize(acr_values="unknown")).claims.get("acr") in (None, *offered)

@@ -1,4 +1,4 @@
-"""Codes are valid once, and refresh tokens belong to their client."""
+"""Codes are valid once, and refresh tokens are valid only for their client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_oidcc_codereuse_30seconds(party: RelyingParty, provider: Provider) -> N
         clock.shift(timedelta(seconds=30))
         assert party.profile(outcome.tokens["access_token"])["sub"]
         assert error_of(party.exchange(outcome.answer["code"])) == (400, "invalid_grant")
-        # RFC 6749, 4.1.2: the second use of a code revokes all tokens that come from it.
+        # RFC 6749, 4.1.2: the second use of a code revokes all tokens issued for it.
         bearer = {"Authorization": f"Bearer {outcome.tokens['access_token']}"}
         assert provider.ask("GET", provider.metadata["userinfo_endpoint"], headers=bearer).status == 401
 
@@ -46,5 +46,5 @@ def test_oidcc_refresh_token(party: RelyingParty, provider: Provider, variant: V
     assert party.profile(fresh["access_token"])["sub"] == first["sub"]
     other = new_party(provider, variant)
     assert error_of(other.refresh(fresh.get("refresh_token", token))) == (400, "invalid_grant")
-    # The attempt of another client changes nothing.
+    # The attempt of another client has changed nothing.
     assert good_tokens(party.refresh(fresh.get("refresh_token", token)))

@@ -13,7 +13,7 @@ REQUIRED = (
     "issuer", "authorization_endpoint", "token_endpoint", "jwks_uri", "response_types_supported", "subject_types_supported",
     "id_token_signing_alg_values_supported",
 )  # fmt: skip
-# Types that a provider with dynamic registration must support, all three.
+# A provider with dynamic registration must support all three types.
 DYNAMIC_TYPES = ("code", "id_token", "token id_token")
 
 
@@ -30,7 +30,7 @@ def test_oidcc_discovery_endpoint_verification(provider: Provider) -> None:
     assert type(document["claims_parameter_supported"]) is bool
     assert {"authorization_code", "implicit"} <= set(document["grant_types_supported"])
     endpoints = [value for name, value in document.items() if name.endswith(("_endpoint", "_uri"))]
-    # Tests allow plain HTTP (`INSECURE_HTTP`); the host is checked in any case.
+    # Tests allow plain HTTP (`INSECURE_HTTP`). The host is always checked.
     assert all(address.startswith(provider.issuer) for address in endpoints)
     keys = json.loads(provider.ask("GET", document["jwks_uri"]).body)["keys"]
     private = {"d", "p", "q", "dp", "dq", "qi", "k", "oth"}
@@ -47,7 +47,7 @@ def test_fapi2_security_profile_final_discovery_end_point_verification(provider:
     assert "S256" in document["code_challenge_methods_supported"]
     assert document["authorization_response_iss_parameter_supported"] is True
     assert variant.authentication in document["token_endpoint_auth_methods_supported"]
-    # FAPI 2.0, 5.4.1: PS256 is the RSA algorithm of those that it lists.
+    # FAPI 2.0, 5.4.1: PS256 is the only RSA algorithm in its list.
     assert "PS256" in document["token_endpoint_auth_signing_alg_values_supported"]
     if variant.is_signed:
         assert document["request_parameter_supported"] is True

@@ -1,6 +1,6 @@
 """The tests use every value of the discovery document.
 
-A value without a use fails: either the service does not support it, or its test is missing.
+The test fails for a value without a use: the service does not support the value, or its test is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def use_grant(provider: Provider, value: str) -> None:
     (used_tokens.GRANTS_OF_TOKENS | used_further.FURTHER_GRANTS | used_factors.GRANTS_OF_FACTORS)[value](provider)
 
 
-# The tests use each value of a list, and any other member as a whole.
+# The tests use each value of a list separately. They use any other member as a whole.
 USES: dict[str, Use] = {
     "issuer": used_requests.use_issuer,
     "authorization_endpoint": used_requests.use_authorization_endpoint,
@@ -86,7 +86,7 @@ USES: dict[str, Use] = {
     "global_token_revocation_endpoint": used_further.use_global_token_revocation_endpoint,
     "global_token_revocation_endpoint_auth_methods_supported": used_further.use_global_revocation_method,
 }
-# Claims and methods that logins at a provider returned, by its host.
+# Claims and authentication methods that logins at a provider returned, by the host of the provider.
 TOLD: dict[str, frozenset[str]] = {}
 
 
@@ -100,7 +100,7 @@ def everything(provider: Provider) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("member", USES)
-def test_each_value_of_the_document_is_of_use(provider: Provider, everything: dict[str, Any], member: str) -> None:
+def test_each_value_of_the_document_has_a_use(provider: Provider, everything: dict[str, Any], member: str) -> None:
     value = everything[member]
     values = value if isinstance(value, list) else [value]
     assert values

@@ -1,4 +1,4 @@
-"""FAPI 2.0: assertions that authenticate a client are for this issuer, from this client, signed as registered, current, and valid once."""
+"""FAPI 2.0: a client assertion must be for this issuer, from this client, signed as registered, current, and used once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def pushed(bank: Bank, assertion: str) -> Page:
 
 
 def is_refused(bank: Bank, **changes: Any) -> bool:
-    """Report whether a changed assertion is refused at a push and at the token endpoint."""
+    """Report whether a changed assertion is refused both at a push and at the token endpoint."""
     answers = [pushed(bank, bank.assertion(**changes))]
     code = bank.code()
     answers.append(bank.exchange(code, client_assertion=bank.assertion(**changes)))

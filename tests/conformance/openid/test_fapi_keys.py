@@ -1,4 +1,4 @@
-"""FAPI 2.0 with DPoP: the allowed forms of a proof, and that codes and tokens are useless without the key."""
+"""FAPI 2.0 with DPoP: the allowed formats of a proof. Codes and tokens are useless without the key."""
 
 from __future__ import annotations
 
@@ -99,6 +99,6 @@ def test_fapi2_security_profile_final_dpop_negative_tests(bank: Bank) -> None:
         assert asked(proof).status == 401, name
     used = made()
     assert [asked(used).status, asked(used).status] == [200, 401]
-    # No proof at all, then the token as a plain bearer token.
+    # The client sends no proof at all, and then the token as a plain bearer token.
     for scheme in ("DPoP", "Bearer"):
         assert bank.resource(token, scheme=scheme, headers={}).status == 401

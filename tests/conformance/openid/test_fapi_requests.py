@@ -1,4 +1,4 @@
-"""FAPI 2.0: all parameters are pushed, and the address of a pushed request is valid for its client, once and for a short time."""
+"""FAPI 2.0: all parameters are pushed. The request URI is valid once, for its client, and for a short time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_fapi2_security_profile_final_user_rejects_authentication(bank: Bank) ->
 
 
 def test_fapi2_security_profile_final_ensure_authorization_request_without_state_success(bank: Bank) -> None:
-    # `answer` compares the state, which is absent in request and response.
+    # `answer` compares the state, which is absent in the request and in the response.
     assert bank.logged_in(state=None)["access_token"]
 
 
@@ -59,7 +59,7 @@ def test_fapi2_security_profile_final_ensure_authorization_request_with_64_char_
 
 
 def test_fapi2_security_profile_final_ensure_authorization_request_with_long_nonce(bank: Bank) -> None:
-    """384 characters: a provider may refuse them, but must answer with an error then."""
+    """A provider may refuse 384 characters, but must then answer with an error."""
     assert refusal(bank.push(nonce="n" * 384)) == "invalid_request"
     assert bank.logged_in(nonce="n" * 255)["access_token"]
 
@@ -74,7 +74,7 @@ def test_fapi2_security_profile_final_ensure_other_scope_order_succeeds(bank: Ba
 
 def test_fapi2_security_profile_final_ensure_different_nonce_inside_and_outside_request_object(bank: Bank) -> None:
     page = bank.log_in(bank.visit(bank.handle(), nonce="outside"))
-    # `verified` compares the nonce with the pushed one.
+    # `verified` compares the nonce with the pushed nonce.
     assert bank.tokens(bank.exchange(bank.answer(page)["code"]))["id_token"]
 
 
@@ -102,7 +102,7 @@ def test_fapi2_security_profile_final_ensure_registered_redirect_uri(bank: Bank)
 
 
 def test_fapi2_security_profile_final_plain_fapi_tolerate_unregistered_redirect_uri(bank: Bank) -> None:
-    """A provider may accept an unregistered address from an authenticated client (FAPI 2.0, 5.3.2.2). This provider refuses it."""
+    """A provider may accept an unregistered URI from an authenticated client (FAPI 2.0, 5.3.2.2). This provider refuses it."""
     assert refusal(bank.push(redirect_uri="https://unregistered.example.test/callback")) in ("invalid_request", "invalid_redirect_uri")
 
 

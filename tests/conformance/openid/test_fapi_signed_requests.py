@@ -1,4 +1,4 @@
-"""FAPI 2.0 Message Signing: signed requests, and every fault that a signed request can have."""
+"""FAPI 2.0 Message Signing: signed requests, and every defect that a signed request can have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ERRORS = ("invalid_request", "invalid_request_object")
 
 
 def pushed(bank: Bank, **changes: Any) -> Page:
-    """Push a signed request with these claims changed, or left out where the value is None."""
+    """Push a signed request with changed claims. None removes a claim."""
     return bank.push_fields({"request": bank.request_object(**changes)})
 
 

@@ -1,4 +1,4 @@
-"""FAPI 2.0 at the token endpoint: codes and refresh tokens belong to one client, and a client without its key gets no token."""
+"""FAPI 2.0 at the token endpoint. Codes and refresh tokens are valid for one client, and a client without its key gets no token."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_fapi2_security_profile_final_ensure_client_id_in_token_endpoint(bank: B
 
 
 def test_fapi2_security_profile_final_ensure_holder_of_key_required(bank: Bank) -> None:
-    """The plan names these errors for a missing certificate; RFC 9449, 5 defines its own error for a missing proof."""
+    """The plan names these errors for a missing certificate. RFC 9449, 5 defines a different error for a missing proof."""
     errors = ("invalid_request", "invalid_client", "invalid_grant", "invalid_dpop_proof", "use_dpop_nonce")
     code = bank.code()
     assert refusal(bank.exchange(code, headers={})) in errors
@@ -41,7 +41,7 @@ def test_fapi2_security_profile_final_ensure_authorization_code_is_bound_to_clie
     other, code = new_bank(provider, variant, key="second"), bank.code()
     other.verifier = bank.verifier
     assert refusal(other.exchange(code)) == "invalid_grant"
-    # The attempt of another client does not use up the code.
+    # The attempt of another client has not used up the code.
     assert bank.tokens(bank.exchange(code))["access_token"]
 
 
@@ -75,7 +75,7 @@ def test_fapi2_security_profile_final_refresh_token(bank: Bank, provider: Provid
     token = first["refresh_token"]
     other = new_bank(provider, variant, key="second")
     assert refusal(other.refresh(token)) == "invalid_grant"
-    # Without client authentication, then without the proof that binds the tokens.
+    # The first request has no client authentication. The second request has no proof of the key that binds the tokens.
     bare = {"grant_type": "refresh_token", "refresh_token": token, "client_id": bank.client_id}
     assert refusal(provider.post(bank.address("token_endpoint"), bare)) == "invalid_client"
     assert refusal(bank.refresh(token, headers={})) in ("invalid_request", "invalid_dpop_proof", "invalid_client", "invalid_grant")

@@ -1,4 +1,4 @@
-"""Logins that begin outside the client (Core 1.0, 4): the provider redirects to the registered address and names itself as issuer."""
+"""Logins that begin outside the client (Core 1.0, 4). The provider redirects to the registered URI and names itself as issuer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rp(provider: Provider) -> RelyingParty:
 
 
 def link_of(rp: RelyingParty, login_uri: str) -> str:
-    """Register the address at which the client starts logins; return the link on a final page."""
+    """Register the URI at which the client starts logins. Return the link on a final page."""
     changes = {"settings": {"initiate_login_uri": login_uri}}
     update_client(tenant_id=rp.provider.tenant.pk, client_id=rp.client.client_id, changes=changes)
     forget_all()

@@ -34,13 +34,13 @@ def rp(provider: Provider) -> RelyingParty:
 
 @pytest.fixture
 def receiver() -> Iterator[MisbehavingServer]:
-    """The addresses at which a client receives notices of logouts."""
+    """The URIs at which a client receives notices of logouts."""
     with misbehaving_server(sequence(reply(200))) as server:
         yield server
 
 
 def leave(rp: RelyingParty, outcome: Outcome | None = None, **changes: Any) -> Page:
-    """Send the browser to the end session endpoint with all parameters, with these changed, or left out where the value is None."""
+    """Send the browser to the end session endpoint with all parameters and changes. None removes a parameter."""
     good = {"id_token_hint": outcome.id_token if outcome else None, "post_logout_redirect_uri": LOGGED_OUT, "state": STATE}
     sent = {name: value for name, value in (good | changes).items() if value is not None}
     return rp.browser.get(urlsplit(rp.provider.metadata["end_session_endpoint"]).path, sent)
@@ -55,7 +55,7 @@ def is_error_page(page: Page) -> bool:
 
 
 def confirmed(rp: RelyingParty, page: Page) -> Page:
-    """Confirm on the page that asks."""
+    """Confirm the logout on the page that asks for it."""
     assert "Log out?" in page.text
     return rp.browser.submit(page, answer="yes")
 
@@ -104,7 +104,7 @@ def test_oidcc_rp_initiated_logout_bad_id_token_hint(rp: RelyingParty) -> None:
 
 
 def test_oidcc_rp_initiated_logout_no_id_token_hint(rp: RelyingParty) -> None:
-    """No client is verified, so nothing happens before the user confirms, and there is no redirect afterwards."""
+    """No client is verified. So nothing happens before the user confirms, and there is no redirect afterwards."""
     rp.logged_in()
     page = leave(rp)
     assert "location" not in page.headers
@@ -177,7 +177,7 @@ def test_oidcc_frontchannel_rp_initiated_logout(provider: Provider) -> None:
     outcome = rp.logged_in()
     page = rp.browser.follow(leave(rp, outcome))
     (frame,) = re.findall(r'<iframe src="([^"]*)"', page.text)
-    # Front-Channel Logout 1.0, 2: issuer and session id are both present or both absent, and the address keeps its own query.
+    # Front-Channel Logout 1.0, 2: issuer and session id are both present or both absent, and the URI keeps its own query.
     assert parse_qs(urlsplit(frame).query) == {"app": ["1"], "iss": [provider.issuer], "sid": [outcome.claims["sid"]]}
     assert "frame-src https://rp.example.test" in page.headers["content-security-policy"].split("; ")
     following = page.headers["refresh"].partition(";url=")[2]

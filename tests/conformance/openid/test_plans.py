@@ -1,4 +1,4 @@
-"""Every test module of the plans has a test here with its name, or a reason for its absence."""
+"""Every test module of the plans has a test with its name in this folder, or a reason for its absence."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_oidcc_userinfo_post_body(party: RelyingParty, provider: Provider) -> No
 def test_oidcc_scope_profile(party: RelyingParty) -> None:
     told = party.told(party.logged_in(scope="openid profile"))
     assert PROFILE.items() <= told.items()
-    # Core 1.0, 5.1: a number.
+    # Core 1.0, 5.1: the time is a number.
     assert type(told["updated_at"]) is int
     assert "email" not in told
 
@@ -65,18 +65,18 @@ def test_oidcc_scope_all(party: RelyingParty) -> None:
 
 
 def test_oidcc_claims_locales(party: RelyingParty) -> None:
-    # Voluntary (Core 1.0, 5.2): the name exists in one language only.
+    # The parameter is voluntary (Core 1.0, 5.2). The name exists in only one language.
     told = party.told(party.logged_in(scope="openid profile", claims_locales="se"))
     assert told["name"] == "Ada Lovelace"
 
 
 def test_oidcc_claims_essential(party: RelyingParty, variant: Variant) -> None:
-    """Without an access token, the claim is requested for the id token (Core 1.0, 5.5)."""
+    """If there is no access token, the claim is requested for the id token (Core 1.0, 5.5)."""
     place = "userinfo" if variant.types != {"id_token"} else "id_token"
     outcome = party.logged_in(claims=json.dumps({place: {"name": {"essential": True}}}))
     assert party.told(outcome)["name"] == "Ada Lovelace"
 
 
 def test_oidcc_userinfo_rs256(provider: Provider) -> None:
-    """The suite requires signed profiles if the document lists an algorithm for them; the document lists none."""
+    """The suite requires signed profiles if the document lists an algorithm for them. The document lists none."""
     assert "userinfo_signing_alg_values_supported" not in provider.metadata

@@ -1,4 +1,4 @@
-"""Redirect addresses are compared exactly, and an unregistered address is never a redirect target."""
+"""Redirect URIs are compared exactly, and the browser is never redirected to an unregistered URI."""
 
 from __future__ import annotations
 

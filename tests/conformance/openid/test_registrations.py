@@ -42,7 +42,7 @@ def jwk_of(key: str, *, kid: str) -> dict[str, Any]:
 
 
 def ask(provider: Provider, **metadata: Any) -> Page:
-    """Send a registration; None leaves a member out."""
+    """Send a registration. None removes a member."""
     good = {"redirect_uris": [CALLBACK], "grant_types": ["authorization_code", "refresh_token"], "client_name": "Registered"}
     body = json.dumps({name: value for name, value in (good | metadata).items() if value is not None}).encode()
     return provider.ask("POST", provider.metadata["registration_endpoint"], headers={"Content-Type": "application/json"}, body=body)
@@ -50,7 +50,7 @@ def ask(provider: Provider, **metadata: Any) -> Page:
 
 @dataclass
 class Registrant(RelyingParty):
-    """A client that registered itself. Without a secret, it authenticates with assertions of its own key."""
+    """A client that registered itself. If it has no secret, it authenticates with assertions signed with its own key."""
 
     key: str = "first"
     kid: str = "one"
@@ -69,7 +69,7 @@ class Registrant(RelyingParty):
 
 
 def registered(provider: Provider, **metadata: Any) -> tuple[Registrant, dict[str, Any]]:
-    """Register a client with a key; return the client with the registration response."""
+    """Register a client with a key. Return the client with the registration response."""
     if "token_endpoint_auth_method" not in metadata:
         metadata = {"token_endpoint_auth_method": "private_key_jwt", "jwks": {"keys": [jwk_of("first", kid="one")]}, **metadata}
     page = ask(provider, **metadata)
@@ -102,9 +102,9 @@ def test_oidcc_registration_dynamic(provider: Provider) -> None:
 
 
 def test_oidcc_registration_jwks_uri(provider: Provider, key_server: ThreadingHTTPServer) -> None:
-    """Keys at an address verify signed requests only.
+    """Keys at a URI verify only signed requests.
 
-    Assertions need keys in the registration itself; otherwise the registration is refused.
+    Assertions need keys in the registration itself. A registration for assertions without keys is refused.
     """
     address = f"http://127.0.0.1:{key_server.server_port}/keys"
     page = ask(provider, token_endpoint_auth_method="private_key_jwt", jwks_uri=address)
@@ -120,7 +120,7 @@ def test_oidcc_registration_jwks_uri(provider: Provider, key_server: ThreadingHT
 
 @pytest.fixture
 def key_server() -> Iterator[ThreadingHTTPServer]:
-    """The address at which a client publishes its key."""
+    """The URI at which a client publishes its key."""
     content = json.dumps({"keys": [jwk_of("second", kid="published")]}).encode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -149,7 +149,7 @@ def test_oidcc_registration_logo_uri(provider: Provider) -> None:
 
 
 def test_oidcc_registration_policy_uri(provider: Provider) -> None:
-    """The pages show no policy of a client, so the registration response does not contain the address."""
+    """The pages show no policy of a client, so the registration response does not contain the URI."""
     party, told = registered(provider, policy_uri=LINK)
     assert "policy_uri" not in told
     assert "Registered" in consent_page(party).text
@@ -162,7 +162,7 @@ def test_oidcc_registration_tos_uri(provider: Provider) -> None:
 
 
 def test_oidcc_registration_sector_uri(provider: Provider) -> None:
-    """All clients see the same subject, so there are no sectors: a registration that requires them is refused."""
+    """All clients get the same subject of a user, so there are no sectors. A registration that requires sectors is refused."""
     assert provider.metadata["subject_types_supported"] == ["public"]
     page = ask(provider, sector_identifier_uri=f"{LINK}/sector.json", subject_type="pairwise")
     assert error_of(page) == (400, "invalid_client_metadata")
@@ -199,7 +199,7 @@ HANDED_OUT = ("registration_access_token", "registration_client_uri", "client_id
 
 
 def test_oidcc_ensure_client_assertion_with_iss_aud_succeeds(provider: Provider) -> None:
-    """The audience of an assertion is the issuer; the address of the endpoint is not accepted (RFC 7523bis)."""
+    """The audience of an assertion is the issuer. The URL of the endpoint is not accepted (RFC 7523bis)."""
     party, _ = registered(provider)
     code = party.answer(party.log_in(party.authorize()))["code"]
     assert good_tokens(party.exchange(code))["access_token"]

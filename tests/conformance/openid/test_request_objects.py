@@ -1,4 +1,4 @@
-"""Request objects by value and by reference: signed ones are accepted, unsigned ones refused, and addresses never fetched."""
+"""Request objects by value and by reference. Signed objects are accepted, unsigned objects are refused, and URIs are never fetched."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def signed(party: RelyingParty, parameters: dict[str, Any], *, algorithm: str = 
 
 
 def sent_with(party: RelyingParty, **outside: Any) -> Page:
-    """Send the request object with the parameters that Core 1.0, 6.1 requires outside it, and with these."""
+    """Send the request object with the parameters that Core 1.0, 6.1 requires outside it, and with these additional parameters."""
     needed = {name: party.sent[name] for name in ("client_id", "response_type", "scope")}
     return party.browser.get("/authorize", {**needed, **outside})
 
@@ -62,7 +62,7 @@ def test_oidcc_request_uri_unsigned(provider: Provider) -> None:
 
 
 def test_oidcc_request_uri_signed_rs256(provider: Provider) -> None:
-    """Even for a client with a valid signature: the service fetches no request object."""
+    """The service fetches no request object, even if its signature is valid."""
     party = with_key(new_party(provider))
     assert party.error(party.authorize(request_uri=f"{ELSEWHERE}#signed")) == "request_uri_not_supported"
 

@@ -1,4 +1,4 @@
-"""Sessions of the browser: when the user must log in again, when not, and the content of the pages."""
+"""Sessions of the browser: when the user must log in again, and the content of the pages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_oidcc_login_hint(party: RelyingParty) -> None:
 
 
 def test_oidcc_ui_locales(party: RelyingParty) -> None:
-    # A language that is not enabled does not stop the login (Core 1.0, 3.1.2.1).
+    # A language that is not enabled does not prevent the login (Core 1.0, 3.1.2.1).
     page = party.authorize(ui_locales="se")
     assert '<html lang="en"' in party.shown(page).text
     assert party.complete(party.log_in(page)).claims["sub"]

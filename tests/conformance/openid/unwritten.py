@@ -1,4 +1,4 @@
-"""Test modules without a test here, each with its reason."""
+"""Modules of the suite without a test in this folder, each with the reason."""
 
 from __future__ import annotations
 

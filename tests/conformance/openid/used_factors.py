@@ -27,7 +27,7 @@ _NEWS = "new@example.test"
 
 
 class _Waiting:
-    """A login that needs its second factor. The user has an app and an email address."""
+    """A login that requires a second factor. The user has an app and an email address."""
 
     def __init__(self, provider: Provider, grant: str) -> None:
         self.provider = provider
@@ -42,7 +42,7 @@ class _Waiting:
         self.token = json.loads(page.body)["mfa_token"]
 
     def _enrolled(self, **factor: str) -> str:
-        """Enroll a factor; return the recovery code of the response."""
+        """Enroll a factor, and return the recovery code of the response."""
         tenant_id, user_id = self.provider.tenant.pk, self.provider.user.user_id
         begun = begin_enrolment(tenant_id=tenant_id, user_id=user_id, **factor)
         return confirm_enrolment(tenant_id=tenant_id, user_id=user_id, device=begun.device).recovery_code

@@ -1,6 +1,6 @@
 """Uses the members of the discovery document about devices, token exchange, registration, introspection and sessions.
 
-There is one function per member. Each raises for an unknown value.
+There is one function per member. Each function raises an error for an unknown value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TYPE = {
 
 
 def use_device_authorization_endpoint(provider: Provider, value: str) -> None:
-    """A user enters the code of a device in a browser; then the device gets its tokens (RFC 8628)."""
+    """A user enters the code of a device in a browser. Then the device gets its tokens (RFC 8628)."""
     client, _ = create_client(tenant_id=provider.tenant.pk, name="Television", grant_types=(DEVICE,), token_endpoint_auth_method="none")
     provider.enable(client.client_id)
     codes = json.loads(provider.post(value, {"client_id": client.client_id, "scope": "openid"}).body)
@@ -71,7 +71,7 @@ def use_device_grant(provider: Provider) -> None:
 
 
 def use_backchannel_authentication_endpoint(provider: Provider, value: str) -> None:
-    """A client requests an approval; the user opens the link of an email; then the client gets its tokens (CIBA)."""
+    """A client requests an approval, and the user opens the mailed link. Then the client gets its tokens (CIBA)."""
     client, secret = create_client(
         tenant_id=provider.tenant.pk, name="Call center", grant_types=(CIBA,), token_endpoint_auth_method="client_secret_post"
     )
@@ -98,7 +98,7 @@ def use_delivery_mode(provider: Provider, value: str) -> None:
 
 
 def use_user_code_parameter(provider: Provider, value: bool) -> None:
-    """A request without the parameter works, as `use_backchannel_authentication_endpoint` shows."""
+    """A request without the parameter succeeds, as `use_backchannel_authentication_endpoint` shows."""
     assert value is False
 
 
@@ -156,7 +156,7 @@ def _inspect(machine: Machine) -> None:
 
 
 def use_detail_type(provider: Provider, value: str) -> None:
-    """A client requests one payment; the user consents, and the token contains the payment (RFC 9396)."""
+    """A client requests one payment. The user consents, and the token contains the payment (RFC 9396)."""
     assert value == DETAIL["type"]
     party = new_party(provider)
     details = json.dumps([DETAIL])
@@ -194,7 +194,7 @@ def use_frontchannel_session(provider: Provider, value: bool) -> None:
 
 
 def _frames(provider: Provider) -> str:
-    """Return the page that a browser loads after a logout, for a client that wants notices."""
+    """Return the page that a browser loads after a logout, for a client that requests notices."""
     party = new_party(provider, settings={"frontchannel_logout_uri": "https://rp.example.test/out"})
     sent = {"id_token_hint": party.logged_in().id_token, "post_logout_redirect_uri": LOGGED_OUT}
     return party.browser.follow(party.browser.get("/oidc/logout", sent)).text

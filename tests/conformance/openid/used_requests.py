@@ -1,6 +1,6 @@
 """Uses the members of the discovery document about authorization requests and their responses: one function per member.
 
-Each raises for an unknown value.
+Each function raises an error for an unknown value.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def use_pushed_authorization_request_endpoint(provider: Provider, value: str) ->
 
 def use_require_pushed_authorization_requests(provider: Provider, value: bool) -> None:
     page = new_party(provider).authorize()
-    # The client gets the refusal; the browser gets a login page.
+    # The client gets the refusal, and the browser gets a login page.
     assert page.location.startswith(CALLBACK) is value
 
 
@@ -72,7 +72,7 @@ def use_response_type(provider: Provider, value: str) -> None:
 
 def use_response_mode(provider: Provider, value: str) -> None:
     assert value in ("query", "fragment", "form_post")
-    # `answer` looks for the members where the mode puts them.
+    # `answer` searches the parameters in the part of the response that the mode names.
     assert new_party(provider).logged_in(response_mode=value).claims["sub"]
 
 

@@ -1,6 +1,6 @@
 """Uses the members of the discovery document about clients, tokens and logouts: one function per member.
 
-Each raises for an unknown value.
+Each function raises an error for an unknown value.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def use_bound_tokens(provider: Provider, value: bool) -> None:
 
 
 def use_mtls_alias(provider: Provider, value: dict[str, str]) -> None:
-    """An edge forwards requests at these addresses to the same paths of the host, with the certificate."""
+    """An edge forwards requests at these URLs to the same paths of the host, with the certificate."""
     document = provider.metadata
     machine = Machine(provider, "self_signed_tls_client_auth")
     for endpoint, address in value.items():

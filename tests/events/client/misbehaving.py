@@ -1,4 +1,4 @@
-"""Servers that misbehave on command: they cut, delay, compress, refuse and forget."""
+"""Servers with defects that a test selects: they cut connections, delay, compress, refuse, or lose state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Wire:
-    """One connection, as the script of a server uses it."""
+    """One connection, which the script of a server controls."""
 
     socket: socket.socket
     closing: threading.Event
@@ -52,14 +52,14 @@ class Wire:
             self.send(b"%x\r\n%b\r\n" % (len(content), content))
 
     def stream(self, content: bytes, *, end: bool = True, extra: bytes = b"") -> None:
-        """Answer with an event stream; without `end` the connection just closes after the last byte."""
+        """Answer with an event stream. Without `end`, the connection closes after the last byte without an end of the body."""
         self.send(CHUNKED + extra + b"\r\n")
         self.chunk(content)
         if end:
             self.send(b"0\r\n\r\n")
 
     def hold(self) -> None:
-        """Send nothing more until the client leaves or the test ends."""
+        """Send nothing more until the client disconnects or the test ends."""
         self.socket.settimeout(0.05)
         while not self.closing.is_set():
             try:
@@ -80,7 +80,7 @@ Script = Callable[[Request, Wire], None]
 
 @dataclass
 class Misbehaving:
-    """A server on which `script` answers each request; `requests` has the received ones in order."""
+    """A server that answers each request with `script`. `requests` contains the received requests in order."""
 
     script: Script
     tls: ssl.SSLContext | None = None
@@ -101,7 +101,7 @@ class Misbehaving:
 
     def close(self) -> None:
         self._closing.set()
-        # Closing a listener does not wake its accept; a last connection does.
+        # Closing a listener does not interrupt its accept, so open a last connection.
         with socket.create_connection(("127.0.0.1", self.port)):
             self._accepting.join(10)
         self._listener.close()
@@ -162,7 +162,7 @@ def _read(accepted: socket.socket) -> Request | None:
 
 @contextmanager
 def cutting_proxy(origin: tuple[str, int], budget: Callable[[int], int | None]) -> Iterator[Misbehaving]:
-    """Forward connections to a real server, and cut the nth one after `budget(n)` bytes of its response; None never cuts."""
+    """Forward connections to a real server. Cut the nth connection after `budget(n)` bytes of its response, or never if it is None."""
     numbers = iter(range(1_000_000))
 
     def forward(request: Request, wire: Wire) -> None:

@@ -1,4 +1,4 @@
-"""Parsing of service addresses and of times that operators type."""
+"""Parsing of service URLs and of times that operators type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
         ("http://[::1]:8000/x/events", "http://[::1]:8000/x/events", "http://[::1]:8000/x/"),
     ],
 )
-def test_an_address_may_end_at_the_host_the_base_or_the_stream(url: str, events_url: str, audience: str) -> None:
+def test_a_url_may_end_at_the_host_the_base_path_or_the_stream(url: str, events_url: str, audience: str) -> None:
     server = read_server(url)
     assert (server.events_url, server.audience) == (events_url, audience)
 
@@ -34,12 +34,12 @@ def test_an_address_may_end_at_the_host_the_base_or_the_stream(url: str, events_
 @pytest.mark.parametrize(
     "url", ["ftp://a.example", "https://", "https://user:pass@a.example", "https://a.example/?from=x", "https://a.example:x", "http://a b/"]
 )
-def test_an_invalid_address_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidAddress):
         read_server(url)
 
 
-def test_connect_to_does_not_change_the_public_name() -> None:
+def test_the_option_connect_to_does_not_change_the_public_host_name() -> None:
     server = read_server("https://id.example.com", connect_to="10.0.0.7:8000")
     assert (server.address, server.authority) == (("10.0.0.7", 8000), "id.example.com")
     assert read_server("https://id.example.com", connect_to="10.0.0.7").address == ("10.0.0.7", 443)
@@ -48,12 +48,12 @@ def test_connect_to_does_not_change_the_public_name() -> None:
 @pytest.mark.parametrize(
     "url", ["http://localhost:1", "http://127.0.0.9:1", "http://[::1]:1", "http://demo.localhost", "https://a.example"]
 )
-def test_tokens_are_sent_over_tls_and_to_loopback(url: str) -> None:
+def test_tokens_are_sent_over_tls_or_to_loopback(url: str) -> None:
     require_private(read_server(url), allow_http=False)
 
 
 @pytest.mark.parametrize("url", ["http://a.example", "http://10.0.0.7", "http://localhost.a.example"])
-def test_tokens_are_sent_in_plain_text_over_a_network_only_with_allow_http(url: str) -> None:
+def test_tokens_are_sent_unencrypted_over_a_network_only_with_allow_http(url: str) -> None:
     with pytest.raises(Untrusted):
         require_private(read_server(url), allow_http=False)
     require_private(read_server(url), allow_http=True)
@@ -72,7 +72,7 @@ def test_tokens_are_sent_in_plain_text_over_a_network_only_with_allow_http(url: 
         ("2026-05-01T01:30:00.999Z", "2026-05-01T01:30:00Z"),
     ],
 )
-def test_a_start_is_an_age_or_a_time_that_the_service_accepts(text: str, moment: str) -> None:
+def test_a_start_is_read_as_an_age_or_as_a_time(text: str, moment: str) -> None:
     assert wire_moment(text, NOW) == moment
     parse_moment(moment)
 

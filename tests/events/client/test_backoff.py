@@ -1,4 +1,4 @@
-"""How long a client waits, with random numbers and times as arguments."""
+"""The time for which a client waits. Tests pass random numbers and times as arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_pause_may_have_any_length_below_its_ceiling() -> None:
     assert Backoff(lambda: 0.0, retry_seconds=0.0).after_failure() == 0.0
 
 
-def test_progress_resets_the_pause_to_the_retry_of_the_server() -> None:
+def test_the_pause_starts_again_at_the_retry_value_of_the_server_after_progress() -> None:
     backoff = Backoff(lambda: 0.0)
     for _ in range(5):
         backoff.after_failure()
@@ -23,13 +23,13 @@ def test_progress_resets_the_pause_to_the_retry_of_the_server() -> None:
     assert backoff.failures == 0
 
 
-def test_a_server_cannot_make_a_client_wait_for_ever() -> None:
+def test_a_server_cannot_make_a_client_wait_forever() -> None:
     backoff = Backoff(lambda: 0.0)
     backoff.wish(10**12)
     assert backoff.after_progress() == 30.0
 
 
-def test_retry_after_and_retry_are_lower_bounds() -> None:
+def test_the_pause_is_at_least_retry_after_and_retry() -> None:
     backoff = Backoff(lambda: 0.0, retry_seconds=3.0)
     assert backoff.after_failure(retry_after=7.0) == 7.0
     assert backoff.after_failure(retry_after=1.0) == 3.0

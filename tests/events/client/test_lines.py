@@ -22,7 +22,7 @@ def line_of(name: str, data: dict[str, Any], **envelope: Any) -> str:
 
 
 @pytest.mark.parametrize("name", EVENT_TYPES)
-def test_every_type_has_a_line_with_the_identity_of_its_entity(name: str) -> None:
+def test_the_line_of_every_type_contains_the_identity_of_its_entity(name: str) -> None:
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     line = event_line(name, json.dumps({"event": golden}).encode())
     assert name in line
@@ -38,7 +38,7 @@ def test_an_update_line_names_the_changed_fields() -> None:
     assert line.endswith('database|1  name "Ada" -> "Ada L.", user_metadata.phone "1" -> "2", blocked true')
 
 
-def test_many_changes_are_counted() -> None:
+def test_the_line_of_many_changes_shows_their_number() -> None:
     line = line_of("user.updated", {"object": {f"f{n}": 1 for n in range(9)}, "previous_object": {"user_id": "u"}})
     assert line.endswith("f0 1, f1 1, f2 1, and 7 more")
 
@@ -50,20 +50,20 @@ def test_a_test_event_is_marked() -> None:
 
 
 @given(st.text(), st.text())
-def test_text_of_a_user_never_reaches_the_terminal_as_a_command(name: str, email: str) -> None:
+def test_control_characters_in_the_text_of_a_user_never_reach_the_terminal(name: str, email: str) -> None:
     line = line_of("user.updated", {"object": {"user_id": name, "email": email}, "previous_object": {"user_id": name, "email": None}})
     assert line.isprintable()
 
 
 @given(st.binary())
-def test_a_message_that_is_not_an_event_is_shown_too(data: bytes) -> None:
+def test_the_line_shows_a_message_that_is_not_an_event(data: bytes) -> None:
     assert event_line("user.created", data).isprintable()
 
 
 @given(
     st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 )
-def test_any_json_is_shown(content: Any) -> None:
+def test_a_line_is_written_for_any_json(content: Any) -> None:
     for message in (
         content,
         {"event": content},

@@ -1,4 +1,4 @@
-"""When output is colored."""
+"""The choice between colored and plain output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
         (io.StringIO(), {}, True, False, True),
         (Terminal(), {}, False, True, False),
         (Terminal(), {"NO_COLOR": "1"}, False, False, False),
-        # no-color.org: an empty value does not count.
+        # no-color.org: an empty value is treated like no value.
         (Terminal(), {"NO_COLOR": ""}, False, False, True),
         (Terminal(), {"TERM": "dumb"}, False, False, False),
     ],
@@ -34,7 +34,7 @@ def test_color_is_used_for_terminals_and_on_request(
     assert wants_colour(stream, environment, forced=forced, refused=refused) is expected
 
 
-def test_json_of_several_data_lines_stays_one_line() -> None:
+def test_json_from_several_data_lines_is_printed_as_one_line() -> None:
     stream = io.StringIO()
     Output(stream, form="json", is_coloured=True).take(Message("user.created", b'{"a":\n1}', "x", b""))
     assert stream.getvalue() == '{"a": 1}\n'

@@ -76,12 +76,12 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_any_bytes_are_parsed_as_the_standard_says(stream: bytes) -> None:
+def test_any_bytes_are_parsed_as_the_standard_requires(stream: bytes) -> None:
     assert said(parse(stream)) == read_at_once(stream)
 
 
 @given(PIECES)
-def test_splitting_the_bytes_anywhere_changes_nothing(stream: bytes) -> None:
+def test_splitting_the_bytes_anywhere_does_not_change_the_result(stream: bytes) -> None:
     whole = parse(stream)
     assert parse(*(bytes([byte]) for byte in stream)) == whole
     for cut in range(len(stream) + 1):
@@ -89,7 +89,7 @@ def test_splitting_the_bytes_anywhere_changes_nothing(stream: bytes) -> None:
 
 
 @given(PIECES, st.integers(min_value=0, max_value=200))
-def test_the_bytes_of_the_items_are_the_bytes_received(stream: bytes, cut: int) -> None:
+def test_the_bytes_of_all_items_together_are_the_received_bytes(stream: bytes, cut: int) -> None:
     parser = EventStreamParser()
     items = [item for piece in (stream[:cut], stream[cut:]) for item in parser.feed(piece)]
     raw = b"".join(item.raw for item in items) + parser.pending
@@ -97,7 +97,7 @@ def test_the_bytes_of_the_items_are_the_bytes_received(stream: bytes, cut: int) 
     assert raw == stream
 
 
-def test_two_readers_agree_on_what_the_service_writes() -> None:
+def test_the_parser_and_the_test_reader_read_the_same_from_a_stream_of_the_service() -> None:
     event = b'event: user.created\nid: abc\ndata: {"type":"user.created","offset":"abc","event":{}}\n\n'
     stream = frames.opening(2000, "start") + event + frames.heartbeat("later", Lag(7, 0, 0)) + frames.error("timeout", "Too slow.", "later")
     seen: list[Said] = []
@@ -122,18 +122,18 @@ def test_two_readers_agree_on_what_the_service_writes() -> None:
         ),
         (b"data\n\ndata\ndata\n\ndata:", [("message", "message", b"", ""), ("message", "message", b"\n", "")]),
         (b"data:test\n\ndata: test\n\n", [("message", "message", b"test", "")] * 2),
-        # An id without data dispatches nothing but becomes the last event id.
+        # An id without data dispatches no event but becomes the last event id.
         (b"id: 9\n\ndata: x\n\n", [("bookmark", "9"), ("message", "message", b"x", "9")]),
         (b"id: 1\ndata: x\n\nid: 2\0\ndata: y\n\n", [("message", "message", b"x", "1"), ("message", "message", b"y", "1")]),
         (b"retry: 10\nretry: -1\nretry: 1.5\n", [("retry", 10)]),
         (b"retry: " + b"9" * 5000 + b"\n", [("retry", 999_999_999_999)]),
     ],
 )
-def test_the_examples_of_the_standard(stream: bytes, expected: list[Said]) -> None:
+def test_the_examples_of_the_standard_are_parsed_as_documented(stream: bytes, expected: list[Said]) -> None:
     assert said(parse(stream)) == expected
 
 
-def test_an_unfinished_block_does_not_move_the_cursor() -> None:
+def test_an_incomplete_block_does_not_advance_the_cursor() -> None:
     block = b"event: user.created\nid: abc\ndata: {}\n\n"
     for cut in range(len(block)):
         assert parse(block[:cut]) == []
@@ -146,6 +146,6 @@ def test_a_block_above_the_size_limit_is_refused() -> None:
         list(chain.from_iterable(parser.feed(line) for line in lines))
 
 
-def test_a_connection_continues_with_the_id_of_the_previous_one() -> None:
+def test_a_new_connection_starts_with_the_id_of_the_previous_connection() -> None:
     parser = EventStreamParser(last_id="before")
     assert [item.id for item in parser.feed(b"data: x\n\n") if isinstance(item, Message)] == ["before"]

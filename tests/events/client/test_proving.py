@@ -1,4 +1,4 @@
-"""The client's DPoP proofs: as the standard says, with the service's last nonce, and with a key from a file."""
+"""The client's DPoP proofs: valid by the standard, with the service's last nonce, and with a key from a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_proof_is_for_one_request_and_shows_no_private_key() -> None:
     assert read(prover.proof("GET", "https://a.example.test/"))[1]["jti"] != claims["jti"]
 
 
-def test_a_nonce_is_kept_and_a_refusal_that_names_a_new_one_is_repeated() -> None:
+def test_a_nonce_is_stored_and_a_request_refused_with_a_new_nonce_is_repeated() -> None:
     prover = new_prover()
     assert prover.has_learned(401, "first")
     assert not prover.has_learned(401, "first"), "the same nonce again would go round in a circle"

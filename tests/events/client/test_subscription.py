@@ -61,14 +61,14 @@ def test_a_stream_cut_at_every_byte_is_read_exactly_once() -> None:
             assert events(subscription(server), 5) == [b'{"number":%d}' % number for number in range(1, 6)], cut
 
 
-def test_an_event_that_the_caller_did_not_finish_is_read_again() -> None:
+def test_an_event_that_the_caller_did_not_finish_is_yielded_again() -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING + frame(1) + frame(2))) as server:
         reader = subscription(server)
         happenings = reader.happenings()
         for happening in happenings:
             if isinstance(happening, Message) and happening.id == "o1":
                 break
-        # The caller has the event, but may not finish it.
+        # The caller has received the event, but may not have finished it.
         assert reader.offset == "o0"
         next(happenings)
         assert reader.offset == "o1"
@@ -107,7 +107,7 @@ def test_a_temporary_refusal_is_retried(status: int, document: dict[str, str]) -
     assert len(server.requests) == 3
 
 
-def test_retry_after_is_honored() -> None:
+def test_the_client_waits_for_the_time_in_retry_after() -> None:
     def script(_: Request, wire: Wire) -> None:
         wire.answer(429, b"{}", "Retry-After: 17") if len(server.requests) == 1 else wire.stream(OPENING)
 
@@ -121,7 +121,7 @@ def test_retry_after_is_honored() -> None:
 @pytest.mark.parametrize(
     ("status", "code"), [(400, "invalid_cursor"), (403, "insufficient_scope"), (404, ""), (410, "cursor_expired"), (301, "")]
 )
-def test_a_permanent_refusal_ends_the_reading(status: int, code: str) -> None:
+def test_a_permanent_refusal_ends_the_subscription(status: int, code: str) -> None:
     body = json.dumps({"statusCode": status, "message": "No.", "errorCode": code}).encode()
     with misbehaving(lambda _, wire: wire.answer(status, body, "Location: http://elsewhere.example/")) as server:
         with pytest.raises(Refused) as refused:
@@ -157,7 +157,7 @@ def test_an_expired_token_is_replaced_and_the_stream_resumes() -> None:
     }
 
 
-def test_a_new_token_that_is_refused_ends_the_reading() -> None:
+def test_a_refused_new_token_ends_the_subscription() -> None:
     def script(request: Request, wire: Wire) -> None:
         is_token = request.path == "/oauth/token"
         wire.answer(200 if is_token else 401, b'{"access_token":"new"}' if is_token else b"{}")
@@ -176,7 +176,7 @@ def test_wrong_client_credentials_are_not_retried() -> None:
     assert len(server.requests) == 1
 
 
-def test_a_restarting_token_endpoint_is_retried() -> None:
+def test_requests_to_a_restarting_token_endpoint_are_retried() -> None:
     def script(request: Request, wire: Wire) -> None:
         if len(server.requests) <= 2:
             wire.answer(503, b"{}")
@@ -208,7 +208,7 @@ def test_a_token_file_is_read_again_when_its_token_is_refused(tmp_path: Any) -> 
     assert stale.renew() is False
 
 
-def test_a_planned_end_of_a_connection_is_not_a_failure() -> None:
+def test_a_planned_end_of_a_connection_does_not_count_as_a_failure() -> None:
     end = b'event: error\ndata: {"type":"error","error":{"code":"connection_timeout","message":"Planned."}}\n\n'
     with misbehaving(lambda _, wire: wire.stream(OPENING + frame(1) + end)) as server:
         happenings = list(subscription(server, endurance=Endurance(is_once=True)).happenings())
@@ -230,7 +230,7 @@ def test_a_temporary_error_in_the_stream_is_retried(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["cursor_expired", "invalid_cursor", "payload_too_large"])
-def test_a_permanent_error_in_the_stream_ends_the_reading(code: str) -> None:
+def test_a_permanent_error_in_the_stream_ends_the_subscription(code: str) -> None:
     with misbehaving(ending_with(code)) as server:
         with pytest.raises(Ended, match=code):
             events(subscription(server), 1)
@@ -248,13 +248,13 @@ def test_a_read_timeout_ends_a_connection() -> None:
         assert events(subscription(server, deadlines=Deadlines(connect=5.0, read=0.2)), 1) == [b'{"number":1}']
 
 
-def test_a_response_that_is_not_an_event_stream_ends_the_reading() -> None:
+def test_a_response_that_is_not_an_event_stream_ends_the_subscription() -> None:
     with misbehaving(lambda _, wire: wire.answer(200, b"{}")) as server:
         with pytest.raises(NoStream, match="application/json"):
             events(subscription(server), 1)
 
 
-def test_an_absent_server_is_given_up_after_the_configured_time() -> None:
+def test_the_subscription_ends_if_the_server_is_unreachable_for_the_configured_time() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     started = time.monotonic()
@@ -263,7 +263,7 @@ def test_an_absent_server_is_given_up_after_the_configured_time() -> None:
     assert time.monotonic() - started < 5
 
 
-def test_a_token_with_line_ends_is_refused_without_being_shown() -> None:
+def test_a_token_with_line_breaks_is_refused_without_being_shown() -> None:
     with misbehaving(lambda _, wire: wire.answer(200)) as server:
         with pytest.raises(Untrusted) as refused:
             events(subscription(server, FixedToken("secret-part\r\nX-Other: 1")), 1)

@@ -21,7 +21,7 @@ from tests.events.client.test_subscription import DEADLINES, OPENING, events, fr
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Path:
-    """Make an authority and a certificate for localhost; return the authority's file."""
+    """Create an authority and a certificate for localhost. Return the certificate file of the authority."""
     return server_certificate(tmp_path).authority
 
 
@@ -45,7 +45,7 @@ def test_a_stream_is_read_over_verified_tls(authority: Path) -> None:
 
 
 @pytest.mark.parametrize("is_other_name", [True, False])
-def test_a_certificate_that_does_not_verify_gets_no_token(authority: Path, is_other_name: bool) -> None:
+def test_no_token_is_sent_to_a_server_whose_certificate_cannot_be_verified(authority: Path, is_other_name: bool) -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING), tls=serving(authority)) as server:
         address = (
             read_server("https://id.example.com", connect_to=f"127.0.0.1:{server.port}", ca_file=str(authority))
@@ -57,7 +57,7 @@ def test_a_certificate_that_does_not_verify_gets_no_token(authority: Path, is_ot
     assert server.requests == []
 
 
-def test_the_doctor_reports_tls_version_and_warns_before_the_certificate_expires(authority: Path) -> None:
+def test_the_doctor_reports_the_tls_version_and_warns_before_the_certificate_expires(authority: Path) -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING), tls=serving(authority)) as server:
         address = trusted(server.url, authority)
         with exchange(address, address.events_path, {}, deadlines=Deadlines(5.0, 5.0)) as stream:

@@ -1,4 +1,4 @@
-"""A real server for commands that read over HTTP, and the commands as separate processes."""
+"""A real server for commands that read over HTTP. The commands run as separate processes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 @pytest.fixture
 def target(web: WebProcess, tenant: Tenant) -> Target:
-    """A fresh tenant on the server."""
+    """A new tenant on the server."""
     return make_target(tenant, web.address)
 
 
 def reached(target: Target, port: int | None = None) -> list[str]:
-    """Return the arguments that name the target's host and connect to its real address."""
+    """Return the arguments that name the tenant's host and connect to the real address of the server."""
     return [f"http://{target.host}", "--connect-to", f"127.0.0.1:{port or target.address[1]}"]
 
 
@@ -43,7 +43,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """Return the environment of an operator's command: only `variables`, no credentials of this test."""
+    """Return the environment of an operator's command. It contains only `variables`, and no credentials of the test run."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVENTS_") and name != "NO_COLOR"}
     return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings.test", **variables}
 

@@ -1,4 +1,4 @@
-"""`manage.py events doctor`: every way in which a server in between spoils a stream gives a finding, a clean path gives none."""
+"""`manage.py events doctor` reports every defect that a server between client and service can cause, and nothing for a correct path."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refused_well(request: Request, wire: Wire) -> bool:
 
 
 def spoiled(stream: Callable[[Wire], None]) -> Script:
-    """Answer errors correctly, and streams as the test says."""
+    """Answer errors correctly, and answer streams as the test requires."""
 
     def script(request: Request, wire: Wire) -> None:
         if not refused_well(request, wire):
@@ -68,7 +68,7 @@ def bad(findings: dict[str, Finding]) -> dict[str, str]:
     return {name: finding.word for name, finding in findings.items() if finding.word in {"warn", "FAIL"}}
 
 
-def test_a_clean_path_gives_no_finding() -> None:
+def test_a_path_without_defects_causes_no_finding() -> None:
     findings = examined(a_good_service)
     assert bad(findings) == {}
     assert {"compression", "first byte", "opening", "heartbeat", "Last-Event-ID arrives"} < set(findings)
@@ -99,7 +99,7 @@ def head_with(*lines: bytes, without: bytes = b"\0") -> Callable[[Wire], None]:
         (head_with(b"X-Accel-Buffering: yes"), {"X-Accel-Buffering": "FAIL"}, "nginx"),
     ],
 )
-def test_headers_that_spoil_a_stream_are_reported(stream: Callable[[Wire], None], complaints: dict[str, str], words: str) -> None:
+def test_headers_that_break_a_stream_are_reported(stream: Callable[[Wire], None], complaints: dict[str, str], words: str) -> None:
     findings = examined(spoiled(stream))
     assert bad(findings) == complaints
     assert words in findings[next(iter(complaints))].line()
@@ -116,7 +116,7 @@ def headers_alone(wire: Wire) -> None:
 
 def drop_by_drop(wire: Wire) -> None:
     wire.stream(OPENING[:5], end=False)
-    time.sleep(0.7)  # the test is about a slow server
+    time.sleep(0.7)  # This test is about a slow server.
     wire.chunk(OPENING[5:])
     wire.chunk(HEARTBEAT)
     wire.hold()
@@ -134,7 +134,7 @@ def no_heartbeat(wire: Wire) -> None:
 
 def until_the_end(wire: Wire) -> None:
     wire.send(b"HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store, no-transform\r\n\r\n" + OPENING)
-    time.sleep(0.2)  # without chunks, only time separates two writes
+    time.sleep(0.2)  # Without chunks, only time separates two writes.
     wire.send(HEARTBEAT)
     wire.hold()
 
@@ -167,12 +167,12 @@ def test_bytes_that_are_held_back_are_reported(stream: Callable[[Wire], None], c
     assert words in " ".join(findings[name].line() for name in complaints)
 
 
-def test_a_compressor_is_found_by_offering_encodings() -> None:
+def test_a_compressing_proxy_is_detected_by_offering_encodings() -> None:
     def script(request: Request, wire: Wire) -> None:
         if "gzip" not in request.headers["accept-encoding"]:
             a_good_service(request, wire)
         elif not refused_well(request, wire):
-            # The compressor has taken the opening and holds back everything but its own header.
+            # The compressor has read the opening of the stream and sends only its own header.
             wire.stream(gzipped(OPENING)[:10], end=False, extra=b"Content-Encoding: gzip\r\nServer: nginx\r\n")
             wire.hold()
 
@@ -206,7 +206,7 @@ def ending_after(seconds: float, last: bytes) -> Callable[[Wire], None]:
     def stream(wire: Wire) -> None:
         wire.stream(OPENING, end=False)
         wire.chunk(HEARTBEAT)
-        time.sleep(seconds)  # the test is about the lifetime of the connection
+        time.sleep(seconds)  # This test is about the lifetime of the connection.
         wire.chunk(last)
 
     return stream
@@ -234,7 +234,7 @@ def with_canaries(delay_seconds: float) -> Script:
         elif not refused_well(request, wire):
             wire.stream(OPENING, end=False)
             if asked.wait(5):
-                time.sleep(delay_seconds)  # the test is about the delay
+                time.sleep(delay_seconds)  # This test is about the delay.
                 wire.chunk(b'event: user.updated\ndata: {"event":{"id":"evt_canary"}}\n\n')
             wire.chunk(HEARTBEAT)
             wire.hold()
@@ -249,7 +249,7 @@ def test_a_late_canary_is_reported(delay_seconds: float, complaints: dict[str, s
     assert "after the request" in findings["canary"].text
 
 
-def test_a_service_without_canaries_gets_no_failure() -> None:
+def test_a_missing_canary_endpoint_is_not_a_failure() -> None:
     def script(request: Request, wire: Wire) -> None:
         wire.answer(404, b"{}") if request.path.endswith("/canary") else a_good_service(request, wire)
 
@@ -258,7 +258,7 @@ def test_a_service_without_canaries_gets_no_failure() -> None:
     assert findings["canary"].word == "skip"
 
 
-def test_slots_that_are_not_released_are_reported() -> None:
+def test_slots_that_are_not_freed_are_reported() -> None:
     taken: list[int] = []
 
     def stream(wire: Wire) -> None:
@@ -272,17 +272,17 @@ def test_slots_that_are_not_released_are_reported() -> None:
 
     findings = examined(spoiled(stream), replace(PLAN, with_slots=True))
     assert bad(findings) == {"slots": "FAIL"}
-    # Two of the five were used by earlier checks.
+    # Earlier checks have used two of the five slots.
     assert findings["slots"].facts["limit"] == 3
 
 
-def test_a_refused_stream_ends_the_examination() -> None:
+def test_a_refused_stream_ends_the_checks() -> None:
     findings = examined(spoiled(lambda wire: wire.answer(403, b'{"statusCode":403,"errorCode":"insufficient_scope"}')))
     assert bad(findings) == {"stream": "FAIL"}
     assert "read:events" in findings["stream"].advice
 
 
-def test_an_absent_server_is_one_finding() -> None:
+def test_an_unreachable_server_causes_one_finding() -> None:
     with misbehaving(a_good_service) as server:
         pass
     assert bad(findings_about(server, PLAN)) == {"connection": "FAIL"}
@@ -296,7 +296,7 @@ def test_the_service_itself_passes_every_check(target: Target) -> None:
     assert "ok   slots: 8 streams" in done.stdout
 
 
-def test_the_doctor_gives_programs_one_document_and_shells_an_exit_status() -> None:
+def test_the_doctor_prints_one_json_document_for_programs_and_sets_the_exit_status() -> None:
     with misbehaving(spoiled(head_with(b"Cache-Control: no-store", without=b"Cache-Control"))) as server:
         done = run("doctor", server.url, "--json", "--watch", "1", EVENTS_TOKEN="token-of-the-test")
     document: dict[str, Any] = json.loads(done.stdout)

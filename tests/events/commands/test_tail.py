@@ -32,7 +32,7 @@ def ids_in(output: str) -> list[str]:
 
 
 def run_line(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell line as an operator would paste it."""
+    """Run a shell command as an operator would paste it."""
     return subprocess.run(
         ["bash", "-c", line], cwd=ROOT, env=environment(**variables), capture_output=True, text=True, timeout=90, check=False
     )
@@ -53,14 +53,14 @@ def test_json_lines_are_the_received_bytes(target: Target) -> None:
     assert "2  user.created" in done.stderr
 
 
-def test_a_filter_accepts_patterns_and_readable_lines_have_no_color_in_a_pipe(target: Target) -> None:
+def test_type_patterns_are_accepted_and_readable_lines_in_a_pipe_have_no_color(target: Target) -> None:
     target.write("connection.created", "user.created", "group.member.added", "user.deleted")
     done = run("tail", *reached(target), "--since", "1h", "--type", "user.*", "--max", "2", EVENTS_TOKEN=target.token())
     assert [line.split("  ")[1].strip() for line in done.stdout.splitlines()] == ["user.created", "user.deleted"]
     assert "\x1b" not in done.stdout
 
 
-def test_the_raw_form_is_the_received_stream(target: Target) -> None:
+def test_the_raw_format_is_the_received_stream(target: Target) -> None:
     token = target.token()
     with target.subscribe(token=token) as stream:
         start_offset = stream.opened().id
@@ -81,7 +81,7 @@ def test_the_printed_command_resumes_with_the_next_event(target: Target) -> None
     assert ids_in(first.stdout) + ids_in(second.stdout) + ids_in(third.stdout) == ids
 
 
-def test_cut_connections_lose_and_repeat_no_event(target: Target) -> None:
+def test_no_event_is_lost_or_repeated_after_cut_connections(target: Target) -> None:
     ids = target.write(*some(60), padding=200)
     cuts = random.Random(4)
     with cutting_proxy(target.address, lambda number: cuts.randrange(100, 9000) if number < 12 else None) as proxy:
@@ -91,7 +91,7 @@ def test_cut_connections_lose_and_repeat_no_event(target: Target) -> None:
     assert len(proxy.streams()) > 5
 
 
-def test_a_state_file_survives_kill_9(target: Target, tmp_path: Path) -> None:
+def test_a_state_file_is_valid_after_the_command_was_killed(target: Target, tmp_path: Path) -> None:
     token, state = target.token(), tmp_path / "tail.state"
     arguments = ["tail", *reached(target), "--since", "1h", "--json", "--state", str(state)]
     ids = target.write(*some(40))
@@ -105,7 +105,7 @@ def test_a_state_file_survives_kill_9(target: Target, tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir() if not entry.name.startswith(".")] == ["tail.state"]
     ids += target.write(*some(20))
     seen = ids_in(b"".join(first).decode())
-    # The first reader has read all forty or a part; the second one starts at the stored offset, never beyond the output.
+    # The first command has read all forty events or some of them. The second command starts at the stored offset, never after the output.
     second = start(*arguments, EVENTS_TOKEN=token)
     assert second.stdout is not None
     while seen[-1] != ids[-1]:
@@ -125,7 +125,7 @@ def test_a_state_file_of_another_stream_is_refused(target: Target, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_command_with_its_summary(target: Target, number: signal.Signals, status: int) -> None:
+def test_a_signal_ends_the_command_with_a_summary(target: Target, number: signal.Signals, status: int) -> None:
     running = start("tail", *reached(target), "--json", "--verbose", EVENTS_TOKEN=target.token())
     assert running.stderr is not None
     said = b""
@@ -141,7 +141,7 @@ def test_a_signal_ends_the_command_with_its_summary(target: Target, number: sign
     assert "Traceback" not in errors.decode()
 
 
-def test_a_closed_pipe_ends_the_command_quietly(target: Target) -> None:
+def test_a_closed_pipe_ends_the_command_without_an_error(target: Target) -> None:
     target.write(*some(400), padding=2000)
     tail = shlex.join(["manage.py", "events", "tail", *reached(target), "--since", "1h", "--json"])
     script = f'{shlex.quote(sys.executable)} {tail} | head -n 1; echo "${{PIPESTATUS[0]}}"'
@@ -174,7 +174,7 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     with target.subscribe({"from_timestamp": "2020-01-01T00:00:00Z"}) as stream:
         stream.opened()
         blocks = stream.events(4)
-    # As retention does: the floor rises, and the rows below it are deleted.
+    # Prune like the retention: raise the floor, and delete the rows below it.
     Head.objects.filter(pk=target.tenant.pk).update(floor=2)
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lte=2).delete()
     token = target.token()
@@ -189,7 +189,7 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 
-def test_an_absent_server_ends_the_command_after_give_up_after() -> None:
+def test_the_command_ends_after_give_up_after_if_the_server_is_unreachable() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     done = run("tail", server.url, "--give-up-after", "0.5", EVENTS_TOKEN="some-token")
@@ -224,7 +224,7 @@ def test_no_output_contains_a_secret(tmp_path: Path) -> None:
     assert "--client-secret-file" in go_on_with(from_file.stderr)
 
 
-def test_without_an_address_the_command_reads_the_service_of_the_checkout(target: Target, tmp_path: Path) -> None:
+def test_the_command_reads_the_service_of_the_checkout_if_no_url_is_given(target: Target, tmp_path: Path) -> None:
     def script(request: Request, wire: Wire) -> None:
         if request.path == "/oauth/token":
             wire.answer(200, b'{"access_token":"issued-by-the-demo"}')

@@ -30,7 +30,7 @@ def test_a_refusal_prints_no_secret() -> None:
     assert "the-client-secret-0123" not in done.stderr
 
 
-def test_the_output_is_the_token_of_the_client_of_the_checkout(tmp_path: Path) -> None:
+def test_the_command_prints_a_token_of_the_client_of_the_checkout(tmp_path: Path) -> None:
     def script(request: Request, wire: Wire) -> None:
         wire.answer(200, b'{"access_token":"issued-by-the-demo"}')
 

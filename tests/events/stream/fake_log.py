@@ -1,4 +1,4 @@
-"""A log in memory, and one stream of it whose connection the test controls."""
+"""A log in memory, and a stream of this log whose connection the test controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 
 
 class FakeLog:
-    """A log in memory that a test can make slow, stale or broken on purpose."""
+    """A log in memory that a test can make slow, outdated or defective."""
 
     def __init__(self) -> None:
         self.head = 0
@@ -62,7 +62,7 @@ class FakeLog:
 
 
 class Connection:
-    """Takes the writes of a stream, or blocks them."""
+    """Accepts the writes of a stream, or blocks them."""
 
     def __init__(self) -> None:
         self.body = b""
@@ -75,14 +75,14 @@ class Connection:
 
 
 class OpenStream:
-    """A stream of the log from its first position on, with its dependencies."""
+    """A stream of the log from its first position, with its dependencies."""
 
     def __init__(
         self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None, beside: OpenStream | None = None
     ) -> None:
         self.log = log
         self.connection = Connection()
-        # Share the tail of the stream `beside`, if there is one.
+        # Share the tail of the stream `beside`, if it is given.
         self.tails: Tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # FakeLog has what a tail calls
         pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # FakeLog has the method that pages call
         self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
@@ -109,7 +109,7 @@ class OpenStream:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Run the loop until `condition()` is true; the surrounding test has the deadline."""
+    """Run the event loop until `condition()` is true. The surrounding test has the deadline."""
     while not condition():  # noqa: ASYNC110  (the condition may be anything)
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""An ASGI application that sets the socket options and returns those that the kernel reports for its connection."""
+"""An ASGI application that sets the socket options, and returns the options that the kernel reports for its connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
         return
-    # A server without a lifespan starts with its first request.
+    # A server without lifespan events sets the options at its first request.
     watch_over_readers()
     body = json.dumps(_options_of((scope["client"][0], int(scope["client"][1])))).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]})

@@ -1,4 +1,4 @@
-"""The bell of a stream: no ring is lost, whenever it comes."""
+"""The bell of a stream. A ring is never lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_ring_wakes_present_and_later_listeners_until_it_is_cleared() -> None:
     run_story(story)
 
 
-def test_a_cancelled_listener_does_not_block_the_next_one() -> None:
+def test_a_canceled_listener_does_not_block_the_next_listener() -> None:
     async def story() -> None:
         bell = Bell(asyncio.get_running_loop())
         gone = bell.heard()

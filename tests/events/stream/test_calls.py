@@ -51,7 +51,7 @@ def _run(story: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _answers(count: int) -> list[Any]:
-    """Call until every process has subscribed: the server confirms a subscription after the call returns."""
+    """Call until every process has subscribed, because Redis confirms a subscription only later."""
     while True:
         answers = await asyncio.to_thread(ask, "describe", "acme")
         if len(answers.given) + answers.silent_processes == count:
@@ -93,7 +93,7 @@ def test_a_call_received_directly_and_through_the_channel_is_handled_once() -> N
     _run(story)
 
 
-def test_a_silent_process_is_counted_and_waited_for_one_second() -> None:
+def test_a_call_waits_one_second_for_a_silent_process_and_counts_it() -> None:
     async def story() -> None:
         process, silent = Process("one"), Process("silent")
         silent.callee._handlers = {}
@@ -112,7 +112,7 @@ def test_a_silent_process_is_counted_and_waited_for_one_second() -> None:
     _run(story)
 
 
-def test_an_ended_event_loop_is_not_waited_for() -> None:
+def test_a_call_does_not_wait_for_a_process_whose_event_loop_has_ended() -> None:
     async def leave() -> None:
         attach(Callee(settings.REDIS_URL, {"describe": lambda _call: ["gone"]}))
 
@@ -122,7 +122,7 @@ def test_an_ended_event_loop_is_not_waited_for() -> None:
     assert asking.seconds < 0.5
 
 
-def test_without_redis_only_this_process_answers_at_once(settings: Settings) -> None:
+def test_only_this_process_answers_at_once_without_redis(settings: Settings) -> None:
     async def story() -> None:
         process = Process("one")
         attach(process.callee)

@@ -1,4 +1,4 @@
-"""The opening of a stream: an earliest cursor that works, and an early warning."""
+"""The opening of a stream: the earliest valid cursor, and a warning before a cursor expires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _frame(age: timedelta) -> Frame:
     return Frame(1, NOW - age, "user.created", b"")
 
 
-def test_the_floor_is_a_cursor_without_a_time_before_anything_was_pruned() -> None:
+def test_the_floor_is_a_cursor_without_a_time_before_the_first_pruning() -> None:
     assert floor_headers(Bounds(3, 90, 40, None, "est_x"), SEALER) == [(b"x-events-floor", SEALER.seal(Cursor(3, 40)).encode())]
 
 
@@ -30,7 +30,7 @@ def test_the_floor_time_is_the_first_whole_second_after_the_last_pruned_event(mi
     assert floor_headers(Bounds(3, 90, 40, dropped_at, "est_x"), SEALER)[1] == (b"x-events-floor-time", b"2026-02-01T10:01:00Z")
 
 
-def test_a_warning_comes_in_the_last_tenth_of_the_next_event_s_retention() -> None:
+def test_a_warning_is_sent_in_the_last_tenth_of_the_retention_of_the_next_event() -> None:
     assert expiry_notice(_frame(timedelta(days=27) - timedelta(seconds=1)), RETENTION, now=NOW) == b""
     assert expiry_notice(_frame(timedelta(days=27)), RETENTION, now=NOW) == (
         b":warning=cursor_expiring next_event_at=2026-03-04T12:00:00Z dropped_from=2026-04-03T12:00:00Z\n\n"

@@ -1,4 +1,4 @@
-"""A process that gets the call to forget drops its cached entries of one log, and its streams continue."""
+"""A process that receives the call `forget` drops its cached entries of one log, and its streams continue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories.models.identity import ConnectionFactory
 
 
 class Reader:
-    """Follows a tail without doing anything."""
+    """Follows a tail and ignores its frames."""
 
     def push(self, batch: Batch) -> None:
         pass
@@ -33,11 +33,11 @@ def _record(tenant: Tenant, name: str) -> None:
         ConnectionFactory.create(tenant_id=tenant.pk, name=name, strategy="email")
         number_tenant(tenant.pk)
     finally:
-        # The connection of this thread.
+        # Close the connection of this thread.
         connections.close_all()
 
 
-def test_every_process_drops_its_frames_and_later_frames_still_arrive(tenant: Tenant, settings: Settings) -> None:
+def test_every_process_drops_its_cached_frames_and_later_frames_still_arrive(tenant: Tenant, settings: Settings) -> None:
     settings.REDIS_PREFIX = f"{settings.REDIS_PREFIX}:{time.monotonic_ns()}"
 
     async def until_read(runtime: StreamRuntime, tail: Tail, position: int) -> None:

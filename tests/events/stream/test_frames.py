@@ -13,7 +13,7 @@ SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_an_event_is_three_lines_around_its_stored_bytes() -> None:
+def test_an_event_frame_has_three_lines_with_the_stored_bytes() -> None:
     body = b'{"specversion":"1.0","data":{"text":"line\\nbreak"}}'
     [frame] = frames.encode_frames([LoggedEvent(7, MOMENT, "user.created", body)], epoch=1, sealer=SEALER)
     offset = SEALER.seal(Cursor(1, 7)).encode()
@@ -23,19 +23,19 @@ def test_an_event_is_three_lines_around_its_stored_bytes() -> None:
     assert (frame.position, frame.recorded_at, frame.type) == (7, MOMENT, "user.created")
 
 
-def test_the_opening_is_connected_retry_and_the_first_offset() -> None:
+def test_the_opening_frame_is_connected_retry_and_the_first_offset() -> None:
     assert frames.opening(2000, "abc") == (
         b':connected\n\nretry: 2000\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
     )
 
 
-def test_a_heartbeat_is_two_comments_and_the_offset() -> None:
+def test_a_heartbeat_frame_is_two_comments_and_the_offset() -> None:
     assert frames.heartbeat("abc", Lag(12, 3, 450)) == (
         b': heartbeat\n:head=12 lag_events=3 lag_ms=450\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
     )
 
 
-def test_an_error_has_no_id_and_an_offset_only_when_it_is_known() -> None:
+def test_an_error_frame_has_no_id_and_has_an_offset_only_if_it_is_known() -> None:
     assert frames.error("timeout", "Slow.", "abc") == (
         b'event: error\ndata: {"type":"error","error":{"code":"timeout","message":"Slow.","offset":"abc"}}\n\n'
     )

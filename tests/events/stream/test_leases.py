@@ -1,4 +1,4 @@
-"""Slots with a real Redis, and without Redis."""
+"""Slots of streams with a real Redis, and without Redis."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_tenant_gets_its_maximum_of_slots() -> None:
     _run(story)
 
 
-def test_thousands_of_slots_released_together_are_free_at_once() -> None:
+def test_thousands_of_slots_that_are_freed_together_are_available_at_once() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
         leases, other = _leases(prefix=prefix, process_limit=3000), _leases(prefix=prefix)
@@ -71,7 +71,7 @@ def test_concurrent_connections_do_not_exceed_the_limit() -> None:
     _run(story)
 
 
-def test_slots_are_counted_over_processes() -> None:
+def test_slots_of_all_processes_are_counted_together() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
         one, two = _leases(prefix=prefix), _leases(prefix=prefix)
@@ -86,7 +86,7 @@ def test_slots_are_counted_over_processes() -> None:
 def test_the_slots_of_a_dead_process_expire() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
-        # A dead process renews and releases nothing.
+        # A dead process does not renew or free slots.
         dead, alive = _leases(prefix=prefix, seconds=0.3), _leases(prefix=prefix, seconds=0.3)
         await dead.acquire("acme", limit=1)
         started = asyncio.get_running_loop().time()
@@ -101,7 +101,7 @@ def test_the_slots_of_a_dead_process_expire() -> None:
     _run(story)
 
 
-def test_a_renewed_slot_survives_its_lease_and_a_flush() -> None:
+def test_a_renewed_slot_is_valid_after_its_first_lease_and_after_a_flush_of_redis() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
         one, two = _leases(prefix=prefix, seconds=1.5), _leases(prefix=prefix, seconds=1.5)
@@ -123,7 +123,7 @@ def test_a_renewed_slot_survives_its_lease_and_a_flush() -> None:
     _run(story)
 
 
-def test_a_full_process_refuses_and_keeps_no_slot() -> None:
+def test_a_full_process_refuses_a_stream_and_keeps_no_slot() -> None:
     async def story() -> None:
         leases = _leases(process_limit=1)
         held = await leases.acquire("acme", limit=9)
@@ -135,7 +135,7 @@ def test_a_full_process_refuses_and_keeps_no_slot() -> None:
     _run(story)
 
 
-def test_without_redis_each_process_counts_its_own_slots_without_waiting() -> None:
+def test_each_process_counts_its_own_slots_at_once_without_redis() -> None:
     async def story() -> None:
         leases = _leases(url=NOWHERE)
         started = asyncio.get_running_loop().time()

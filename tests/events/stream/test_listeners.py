@@ -16,7 +16,7 @@ from tests.deadlines import eventually
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_the_kernel_probes_every_client_of_a_server(server: str) -> None:
+def test_the_kernel_sends_keepalive_probes_to_every_client_of_a_server(server: str) -> None:
     port = _free_port()
     arguments = [sys.executable, "-m", *_command(server, port)[:-1], "tests.events.stream.socket_options:application"]
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -1,4 +1,4 @@
-"""A process that has read beyond the present end of the log proves that the database was restored to an earlier state."""
+"""A process that has read beyond the current end of the log knows that the database was restored to an earlier state."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.events.long_logs import fill_log
 
 
 class Follower:
-    """Records why it was closed."""
+    """Records the reason for which it was closed."""
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
         self.is_closed = asyncio.Event()
 
     def push(self, batch: Batch) -> None:
-        """Do nothing."""
+        """Ignore the frames."""
 
     def close(self, reason: Reason) -> None:
         self.reason = reason
@@ -36,14 +36,14 @@ class Follower:
 
 
 def _set_back(tenant: Tenant, position: int) -> None:
-    # An earlier test may have closed this thread's connection.
+    # An earlier test may have closed the connection of this thread.
     connection.close()
     LogEntry.objects.filter(tenant_id=tenant.pk, position__gt=position).delete()
     Head.objects.filter(pk=tenant.pk).update(position=position)
 
 
 async def _watch_while(tenant: Tenant, position: int | None) -> Reason | None:
-    """Follow the tenant's log, optionally move it back, and return why the stream was closed within two seconds."""
+    """Follow the tenant's log, optionally reset it to an earlier state, and return why the stream was closed within two seconds."""
     pool = read_pool()
     await pool.open()
     log = LogReader(pool)
@@ -64,7 +64,7 @@ async def _watch_while(tenant: Tenant, position: int | None) -> Reason | None:
     return follower.reason
 
 
-def test_a_log_that_ends_before_a_read_position_gets_a_new_epoch_and_closes_streams(tenant: Tenant) -> None:
+def test_a_log_that_ends_before_a_read_position_gets_a_new_epoch_and_its_streams_end(tenant: Tenant) -> None:
     fill_log(tenant.pk, 5, recorded_at=datetime.now(UTC))
     assert asyncio.run(_watch_while(tenant, 3)) == CURSOR_EXPIRED
     assert Head.objects.get(pk=tenant.pk).epoch > 1

@@ -1,4 +1,4 @@
-"""Direct writes of new frames without waking tasks: which streams get them at once, and that the order is kept."""
+"""New frames are written directly without waking tasks: which streams get them at once, and in which order."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_streams_at_one_position_with_one_filter_share_one_message() -> None:
     assert (filtered.body, filtered.events, batch.end) == (b"2;xxxxxxxx", 1, 3)
 
 
-def test_a_filter_that_excludes_every_event_advances_without_a_message() -> None:
+def test_a_stream_whose_filter_excludes_every_event_advances_without_a_message() -> None:
     share = Batch(ring_of(frame(1)), now=1.0).share(0, frozenset({"user.deleted"}))
     assert share is not None
     assert (share.events, share.body, share.read_to) == (0, b"", MOMENT)
 
 
-def test_nothing_is_shared_above_one_write_or_below_the_ring() -> None:
+def test_messages_larger_than_one_write_or_older_than_the_ring_are_not_shared() -> None:
     assert Batch(ring_of(frame(1, size=WRITE_BYTES), frame(2)), now=1.0).share(0, None) is None
     emptied = ring_of(frame(1))
     emptied.clear()
@@ -85,7 +85,7 @@ def _has(pieces: list[bytes], count: int) -> bool:
     return len(pieces) == count
 
 
-def test_a_taken_over_transport_is_written_directly_until_its_buffer_is_full() -> None:
+def test_the_tail_writes_directly_to_a_transport_until_its_buffer_is_full() -> None:
     async def story() -> None:
         passed: list[bytes] = []
 
@@ -111,7 +111,7 @@ def test_a_taken_over_transport_is_written_directly_until_its_buffer_is_full() -
     run_story(story)
 
 
-def test_the_stream_finishes_a_blocked_write_in_order() -> None:
+def test_a_stream_finishes_a_blocked_write_in_order() -> None:
     async def story() -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()
@@ -150,7 +150,7 @@ def test_an_ending_stream_ends_after_its_blocked_write() -> None:
     run_story(story)
 
 
-def test_a_stuck_write_is_aborted() -> None:
+def test_the_connection_of_a_stuck_write_is_aborted() -> None:
     async def story(rounds: int) -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()

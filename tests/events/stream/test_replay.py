@@ -1,4 +1,4 @@
-"""Streams behind the ring: waiting for a page blocks nothing else, a few pages are read at once, in order."""
+"""Streams behind the ring. Waiting for a page blocks no other stream. A few pages are read at once, in the order of requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story,
 
 
 class SlowLog(FakeLog):
-    """Answers only on command, and counts the waiting calls."""
+    """Answers when the test requests it, and counts the waiting calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ def test_a_stream_that_waits_for_its_page_ends_at_once_on_request() -> None:
         stream.close(DRAINING)
         await opened.task
         assert b'"code":"connection_timeout"' in opened.connection.body
-        # No stream is left to get the page, and no error is logged.
+        # No stream waits for the page any more, and no error is logged.
         log.failures = [OSError("gone")]
         log.may_answer.set()
         await until(lambda: log.waiting == 0)
@@ -66,7 +66,7 @@ def test_a_stream_that_waits_for_its_page_ends_at_once_on_request() -> None:
     run_story(story)
 
 
-def test_a_client_that_disconnects_during_a_read_is_released_at_once() -> None:
+def test_the_stream_of_a_client_that_disconnects_during_a_read_ends_at_once() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -159,7 +159,7 @@ def _frames_in_memory() -> int:
     return sum(type(one) is Frame for one in gc.get_objects())
 
 
-def test_a_stream_that_ends_during_a_replay_releases_its_frames_before_garbage_collection() -> None:
+def test_the_frames_of_a_stream_that_ends_during_a_replay_are_freed_without_garbage_collection() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head = 300

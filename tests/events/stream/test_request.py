@@ -1,4 +1,4 @@
-"""Parsing of a subscription's parameters; the conformance tests cover the refusals."""
+"""Parsing of a subscription's parameters. The conformance tests cover the refusals."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def _read(query: bytes, *headers: bytes) -> Wanted:
     return read_wanted(query, headers, known_types=KNOWN)
 
 
-def test_without_parameters_the_stream_starts_now_with_every_type() -> None:
+def test_a_stream_without_parameters_starts_now_with_every_type() -> None:
     assert _read(b"") == Wanted(None, None, None)
     assert _read(b"from=&from_timestamp=&event_type=", b"  ") == Wanted(None, None, None)
 
 
-def test_types_repeat_and_are_a_set() -> None:
+def test_the_type_parameter_can_be_repeated_and_gives_a_set() -> None:
     assert _read(b"event_type=user.created&event_type=user.deleted&event_type=user.created").types == KNOWN
 
 
-def test_header_takes_precedence_over_cursor_and_cursor_over_time() -> None:
+def test_the_header_has_precedence_over_the_cursor_and_the_cursor_over_the_time() -> None:
     assert _read(b"from=a&from_timestamp=2026-01-01T00:00:00Z", b"h").cursor == "h"
     assert _read(b"from_timestamp=2026-01-01T00:00:00Z", b"h") == Wanted("h", None, None)
     assert _read(b"from=a").cursor == "a"
@@ -50,13 +50,13 @@ def test_a_repeated_header_is_refused() -> None:
 
 
 @given(st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9998, 1, 1)))  # noqa: DTZ001  (hypothesis wants naive bounds)
-def test_every_second_is_parsed(moment: datetime) -> None:
+def test_every_second_of_a_minute_is_parsed(moment: datetime) -> None:
     moment = moment.replace(microsecond=0, tzinfo=UTC)
     text = f"{moment.year:04d}" + moment.strftime("-%m-%dT%H:%M:%SZ")
     assert parse_moment(text) == parse_moment(text.lower()) == moment
 
 
-def test_a_leap_second_is_the_second_after() -> None:
+def test_a_leap_second_is_read_as_the_following_second() -> None:
     assert parse_moment("2016-12-31T23:59:60Z") == datetime(2017, 1, 1, tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""The ring of frames: its range, what it drops, and the budget of all rings."""
+"""The ring of frames: its range, the frames that it drops, and the memory budget of all rings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_full_ring_drops_the_oldest_frames_and_stays_dense() -> None:
     assert _positions(ring, ring.after) == list(range(ring.after + 1, 101))
 
 
-def test_a_frame_larger_than_the_ring_leaves_it_empty_behind_that_frame() -> None:
+def test_a_frame_larger_than_the_ring_empties_the_ring() -> None:
     ring = Ring(0)
     ring.append([*_frames(1, 2), *_frames(3, 1, size=RING_BYTES + 1)])
     assert (ring.after, ring.end, ring.size) == (3, 3, 0)
@@ -44,7 +44,7 @@ def test_a_frame_larger_than_the_ring_leaves_it_empty_behind_that_frame() -> Non
     assert _positions(ring, 3) == [4]
 
 
-def test_above_the_budget_the_least_recently_filled_ring_is_emptied() -> None:
+def test_the_least_recently_filled_ring_is_emptied_above_the_budget() -> None:
     budget = RingBudget(2500)
     rings = [Ring(0) for _ in range(3)]
     for ring in rings:
@@ -60,7 +60,7 @@ def test_above_the_budget_the_least_recently_filled_ring_is_emptied() -> None:
     assert budget.total == 2100
 
 
-def test_a_forgotten_ring_frees_its_share() -> None:
+def test_dropping_a_ring_frees_its_share_of_the_budget() -> None:
     budget = RingBudget(10_000)
     ring = Ring(0)
     ring.append(_frames(1, 10))

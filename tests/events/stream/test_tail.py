@@ -1,4 +1,4 @@
-"""Tails: for any order of hints, reads and failures, a stream is woken until it has every event."""
+"""Tails: for any order of hints, reads and failures, the tail wakes a stream until the stream has every event."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_hint_during_a_read_that_finds_nothing_is_not_lost() -> None:
     _run(story)
 
 
-def test_a_hint_of_a_position_that_never_appears_stops_reading() -> None:
+def test_a_hint_of_a_position_that_never_appears_does_not_cause_endless_reads() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -131,7 +131,7 @@ def test_a_database_outage_delays_events_and_loses_none() -> None:
     _run(story)
 
 
-def test_a_distant_head_is_read_in_pages() -> None:
+def test_events_up_to_a_distant_head_are_read_in_pages() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         log.page_size = 10
         stream = Stream()
@@ -144,7 +144,7 @@ def test_a_distant_head_is_read_in_pages() -> None:
     _run(story)
 
 
-def test_the_poll_finds_events_without_a_hint() -> None:
+def test_polling_finds_events_without_a_hint() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -191,7 +191,7 @@ def test_a_stream_of_the_new_epoch_gets_a_new_tail() -> None:
     _run(story)
 
 
-def test_a_hole_or_an_expired_cursor_ends_the_streams_with_a_reason() -> None:
+def test_a_missing_position_or_an_expired_cursor_ends_the_streams_with_a_reason() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         for failure, reason in ((LogHasHole(7), LOG_BROKEN), (CursorExpired(), CURSOR_EXPIRED)):
             stream = Stream()
@@ -206,7 +206,7 @@ def test_a_hole_or_an_expired_cursor_ends_the_streams_with_a_reason() -> None:
     _run(story)
 
 
-def test_the_last_stream_removes_its_tail() -> None:
+def test_a_tail_is_removed_with_its_last_stream() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         one, two = Stream(), Stream()
         tail = tails.follow(one, "acme", log.bounds(), SEALER)
@@ -222,7 +222,7 @@ def test_the_last_stream_removes_its_tail() -> None:
     _run(story)
 
 
-def test_a_page_read_for_departed_streams_is_dropped() -> None:
+def test_a_page_is_dropped_if_its_streams_have_ended_during_the_read() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -236,7 +236,7 @@ def test_a_page_read_for_departed_streams_is_dropped() -> None:
     _run(story)
 
 
-def test_a_tail_without_its_old_frames_continues_with_new_ones() -> None:
+def test_a_tail_that_dropped_its_frames_continues_with_new_frames() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)

@@ -1,4 +1,4 @@
-"""Streams that took over their transport: after every failure the slot is released and the connection ends."""
+"""Streams that write to the transport themselves. After every failure, the slot is freed and the connection ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TENANT = "taken-over"
 
 
 class BrokenWire:
-    """Accepts and reports nothing."""
+    """Accepts every call and does nothing."""
 
     def __init__(self) -> None:
         self.is_aborted = False
@@ -48,7 +48,7 @@ async def _admitted(shared: StreamRuntime) -> Admitted:
 
 
 async def _slot_comes_back(shared: StreamRuntime) -> None:
-    # There is only one slot: it is granted again after the first was released.
+    # There is only one slot. It is assigned again after the first stream has freed it.
     while True:
         try:
             shared.leases.release(await shared.leases.acquire(TENANT, limit=1))
@@ -76,7 +76,7 @@ def with_a_runtime(story: Callable[[StreamRuntime], Awaitable[None]]) -> None:
     run_story(told)
 
 
-def test_a_transport_that_is_not_handed_out_occupies_no_slot() -> None:
+def test_a_stream_without_access_to_its_transport_occupies_no_slot() -> None:
     def refused(_: object) -> None:
         raise RuntimeError("no transport")
 
@@ -99,7 +99,7 @@ def test_a_stream_that_cannot_start_ends_its_connection() -> None:
     with_a_runtime(story)
 
 
-def test_a_process_stops_after_its_last_stream_has_released_everything() -> None:
+def test_a_process_stops_after_its_last_stream_has_freed_everything() -> None:
     given_back = False
 
     async def last_words() -> None:

@@ -1,4 +1,4 @@
-"""The timer wheel, turned by hand."""
+"""The timer wheel, which the tests turn step by step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from events.stream.timers import Wheel, tick_for
 
 
 class Member:
-    """Asks for the next look after a fixed time, and records each look."""
+    """A member of the wheel that requests its next call after a fixed time, and records each call."""
 
     def __init__(self, every: float) -> None:
         self.slot = 0
@@ -25,7 +25,7 @@ def _turned(wheel: Wheel, until: float, step: float = 1.0) -> None:
         now += step
 
 
-def test_a_member_is_looked_at_on_time_or_at_most_two_ticks_later() -> None:
+def test_a_member_is_called_on_time_or_at_most_two_ticks_later() -> None:
     wheel = Wheel(1.0)
     member = Member(5.0)
     wheel.put(member, 5.0)
@@ -35,7 +35,7 @@ def test_a_member_is_looked_at_on_time_or_at_most_two_ticks_later() -> None:
     assert all(5.0 <= gap <= 7.0 for gap in gaps), gaps
 
 
-def test_a_removed_member_is_not_looked_at() -> None:
+def test_a_removed_member_is_not_called() -> None:
     wheel = Wheel(1.0)
     member = Member(1.0)
     wheel.put(member, 3.0)
@@ -45,7 +45,7 @@ def test_a_removed_member_is_not_looked_at() -> None:
     assert member.seen == []
 
 
-def test_an_overdue_member_is_looked_at_in_the_next_turn() -> None:
+def test_an_overdue_member_is_called_in_the_next_turn() -> None:
     wheel = Wheel(1.0)
     wheel.turn(100.0)
     member = Member(1000.0)
@@ -54,7 +54,7 @@ def test_an_overdue_member_is_looked_at_in_the_next_turn() -> None:
     assert member.seen == [101.0]
 
 
-def test_a_long_pause_skips_no_member() -> None:
+def test_no_member_is_skipped_after_a_long_pause() -> None:
     wheel = Wheel(1.0)
     members = [Member(1e9) for _ in range(50)]
     for number, member in enumerate(members):
@@ -63,7 +63,7 @@ def test_a_long_pause_skips_no_member() -> None:
     assert all(member.seen == [1_000_000.0] for member in members)
 
 
-def test_ticks_follow_the_heartbeat_within_limits() -> None:
+def test_the_length_of_a_tick_follows_the_heartbeat_within_limits() -> None:
     assert tick_for(15.0) == 1.0
     assert tick_for(60.0) == 1.0
     assert tick_for(0.6) == 0.04

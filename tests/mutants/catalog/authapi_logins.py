@@ -57,7 +57,7 @@ MUTANTS = (
         old="not browser or row.browser_digest != digest_of(browser)",
         new="False",
         rule="A login continues only in the browser that began it.",
-        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_login_that_another_browser_started_cannot_be_finished_here",),
+        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_login_started_by_another_browser_cannot_be_finished",),
     ),
     Mutant(
         name="authapi-login-expiry",
@@ -65,7 +65,7 @@ MUTANTS = (
         old=", expires_at__gt=timezone.now()",
         new="",
         rule="A login that was not finished in time is refused.",
-        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_request_expires",),
+        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_login_request_expires",),
     ),
     Mutant(
         name="authapi-form-token",

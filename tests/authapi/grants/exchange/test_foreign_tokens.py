@@ -123,7 +123,7 @@ def test_a_token_logs_its_user_in(world: World) -> None:
     assert (line.user_id, line.connection, line.details["profile"]) == (world.user.user_id, "acme", world.profile.pk)
 
 
-def test_a_token_is_accepted_once_with_and_without_a_jti(world: World) -> None:
+def test_a_token_with_or_without_a_jti_is_accepted_once(world: World) -> None:
     for token in (world.token(), world.token(jti=None)):
         assert world.ask(token).status == 200
         assert refused(world.ask(token)) == INVALID
@@ -132,7 +132,7 @@ def test_a_token_is_accepted_once_with_and_without_a_jti(world: World) -> None:
     assert [world.ask(token).status for _ in range(2)] == [200, 200]
 
 
-def test_a_reused_older_token_does_not_restore_an_older_profile(world: World) -> None:
+def test_reusing_an_older_token_does_not_restore_an_older_profile(world: World) -> None:
     world.change(creates_users=True)
     old = world.token(name="Ada Old")
     assert [world.ask(token).status for token in (old, world.token(name="Ada New"))] == [200, 200]
@@ -189,7 +189,7 @@ _NOW = int(time.time())
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_token_with_any_single_defect_is_refused_with_the_same_answer(world: World, changes: dict[str, Any]) -> None:
+def test_a_token_with_any_single_defect_gets_the_same_refusal(world: World, changes: dict[str, Any]) -> None:
     assert refused(world.ask(world.token(**changes))) == INVALID
     assert len(reasons(world)) == 1
     assert not SignIn.objects.of(world.tenant.pk).filter(type="secte").exists()
@@ -250,7 +250,7 @@ def test_an_email_address_identifies_a_user_only_when_both_sides_have_verified_i
     assert world.ask(world.token(**claims)).status == status
 
 
-def test_an_address_that_is_unverified_in_our_account_identifies_no_user(world: World) -> None:
+def test_an_email_address_that_is_unverified_in_our_account_identifies_no_user(world: World) -> None:
     world.change(user_claim="email")
     create_user(
         tenant_id=world.tenant.pk, connection=world.connection, identifier="eve", email="eve@acme.example.test", email_verified=False
@@ -273,7 +273,7 @@ def test_users_are_created_where_the_profile_allows_it(world: World) -> None:
     assert (made.name, made.connection_id, made.email_verified) == ("Grace", world.connection.pk, False)
 
 
-def test_the_answer_says_that_a_user_is_blocked(world: World) -> None:
+def test_the_refusal_says_that_a_user_is_blocked(world: World) -> None:
     block_user(tenant_id=world.tenant.pk, user_id=world.user.user_id)
     assert refused(world.ask(world.token())) == (403, "unauthorized", "user is blocked")
 

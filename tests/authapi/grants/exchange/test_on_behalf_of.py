@@ -1,4 +1,4 @@
-"""An API exchanges a token that it received for a token to the next API (RFC 8693): which clients, users, scopes and lifetimes."""
+"""An API exchanges a token that it received for a token to the next API (RFC 8693): allowed clients, users, scopes and lifetimes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INVALID = (400, "invalid_request", "Unknown or invalid subject token.")
 
 @dataclass
 class World:
-    """An application, the API that it calls, and the API that this one calls next."""
+    """An application, the API that it calls, and the API that the first API calls next."""
 
     tenant: Tenant
     user: User
@@ -132,7 +132,7 @@ def test_the_next_api_determines_how_its_tokens_are_signed(world: World, algorit
     for_users(world.tenant, world.orders, ledger)
     token = world.ask(world.subject(), audience=THIRD).json()["access_token"]
     assert decoded(token)[0]["alg"] == algorithm
-    # A token signed with the tenant's key can be exchanged again. A token with a shared secret cannot, because the API could have made it.
+    # A token signed with the tenant's key can be exchanged again. A token signed with a shared secret cannot: the API could have forged it.
     third = api_client(world.tenant, THIRD)
     for_users(world.tenant, third, world.stock, "read")
     assert world.ask(token, by=third).status == (400 if algorithm == "HS256" else 200)
@@ -150,7 +150,7 @@ def test_the_next_api_can_be_named_as_a_resource(world: World) -> None:
     assert {line.details["audience"] for line in lines} == {SECOND, THIRD}
 
 
-def test_a_chain_names_every_actor_and_ends_after_five_exchanges(world: World) -> None:
+def test_the_token_after_a_chain_names_every_actor_and_a_chain_ends_after_five_exchanges(world: World) -> None:
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     stock = api_client(world.tenant, SECOND)
     for_users(world.tenant, stock, ledger, "read")
@@ -216,7 +216,7 @@ def test_a_new_token_gets_only_scopes_of_the_grant(world: World, scope: str | No
     assert not {"id_token", "refresh_token"} & answer.json().keys()
 
 
-def test_a_new_token_gets_only_scopes_and_permissions_that_both_grant_and_user_have(world: World) -> None:
+def test_a_new_token_gets_only_scopes_and_permissions_of_both_the_grant_and_the_user(world: World) -> None:
     changes = {"settings": {"enforce_policies": True}, "token_dialect": "access_token_authz"}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=world.stock.pk, changes=changes)
     add_user_permissions(
@@ -236,7 +236,7 @@ def test_a_new_token_gets_only_scopes_and_permissions_that_both_grant_and_user_h
         (False, "access_token", "read write", None),
     ],
 )
-def test_scopes_and_permissions_follow_the_enforcement_and_the_token_dialect_of_the_api(
+def test_scopes_and_permissions_follow_the_enforcement_and_token_dialect_of_the_api(
     world: World, enforces: bool, dialect: str, scope: str, permissions: list[str] | None
 ) -> None:
     changes = {"settings": {"enforce_policies": enforces}, "token_dialect": dialect}
@@ -253,13 +253,13 @@ def test_an_exchange_for_the_same_api_cannot_add_scopes(world: World) -> None:
     assert world.ask(world.subject(scope="read delete"), audience=FIRST).json()["scope"] == "read delete"
 
 
-def test_an_api_that_is_open_to_all_clients_still_needs_a_grant(world: World) -> None:
+def test_an_exchange_for_an_api_that_is_open_to_all_clients_requires_a_grant(world: World) -> None:
     create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     answer = world.ask(world.subject(), audience=THIRD)
     assert (answer.status, answer.json()["error"]) == (403, "access_denied")
 
 
-def test_an_api_that_denies_users_gets_no_token(world: World) -> None:
+def test_no_token_is_issued_for_an_api_that_denies_users(world: World) -> None:
     changes = {"settings": {"subject_type_authorization": {"user": {"policy": "deny_all"}}}}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=world.stock.pk, changes=changes)
     forget_all()
@@ -272,7 +272,7 @@ def test_the_management_interface_cannot_be_the_target(world: World) -> None:
     assert answer.json()["error"] == "access_denied"
 
 
-def test_a_grant_for_the_client_itself_cannot_set_the_exchange_of_tokens(world: World) -> None:
+def test_a_grant_for_the_client_itself_cannot_allow_token_exchange(world: World) -> None:
     with pytest.raises(Invalid, match="token_exchange"):
         create_client_grant(
             tenant_id=world.tenant.pk,
@@ -285,7 +285,7 @@ def test_a_grant_for_the_client_itself_cannot_set_the_exchange_of_tokens(world: 
 # --- Subject tokens --------------------------------------------------------------------------------------------------------------
 
 
-def test_every_token_that_is_not_a_valid_token_for_this_api_gets_the_same_refusal(world: World) -> None:
+def test_every_token_that_is_invalid_for_this_api_gets_the_same_refusal(world: World) -> None:
     machine = {
         "grant_type": "client_credentials",
         "audience": FIRST,
@@ -351,7 +351,7 @@ def test_other_types_of_tokens_are_refused(world: World, kind: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["subject_token", "subject_token_type", "audience"])
-def test_a_missing_parameter_is_named(world: World, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(world: World, missing: str) -> None:
     answer = world.ask(world.subject(), **{missing: None})
     assert refused(answer) == (400, "invalid_request", f"Missing required parameter: {missing}")
 
@@ -368,7 +368,7 @@ def test_only_access_tokens_are_issued(world: World) -> None:
 # --- Organizations ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_new_token_keeps_the_organization_and_another_one_is_refused(world: World) -> None:
+def test_the_new_token_keeps_the_organization_and_a_request_for_another_organization_is_refused(world: World) -> None:
     acme, other = (create_organization(tenant_id=world.tenant.pk, name=name) for name in ("acme", "globex"))
     for one in (acme, other):
         add_members(tenant_id=world.tenant.pk, organization_id=one.pk, user_ids=[world.user.user_id])
@@ -445,13 +445,13 @@ def own_token(world: World) -> str:
     return str(ask_token(world.tenant, form).json()["access_token"])
 
 
-def test_a_client_may_prove_that_it_is_the_actor(world: World) -> None:
+def test_a_client_may_prove_with_its_own_token_that_it_is_the_actor(world: World) -> None:
     actor = own_token(world)
     claims = world.claims(world.subject(), actor_token=actor, actor_token_type=ACCESS_TOKEN)
     assert claims["act"] == {"sub": world.orders.client_id}
 
 
-def test_a_user_acts_for_another_user_and_the_token_ends_with_the_earlier_of_both_tokens(world: World) -> None:
+def test_the_token_of_a_user_who_acts_for_another_user_ends_with_the_first_of_both_tokens(world: World) -> None:
     agent = some_user(world.tenant)
     code = code_of(login_of(world.tenant, world.application, agent, scope="read", audience=FIRST))
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
@@ -481,7 +481,7 @@ def test_actor_tokens_that_are_not_for_the_api_are_refused(world: World) -> None
     assert refused(world.ask(subject, actor_token=wrong[0], actor_token_type=kind))[2] == f"Unsupported actor_token_type: {kind}"
 
 
-def test_a_token_with_an_actor_is_refused_as_an_actor_token(world: World) -> None:
+def test_an_actor_token_that_itself_names_an_actor_is_refused(world: World) -> None:
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
     for_users(world.tenant, world.orders, first, "read")
     delegated = world.ask(world.subject(), audience=FIRST).json()["access_token"]
@@ -504,13 +504,13 @@ def test_a_bound_token_requires_the_proof_of_its_key_and_the_new_token_is_bound(
     assert decoded(answer.json()["access_token"])[1]["cnf"] == {"jkt": owner.thumbprint}
 
 
-def test_the_proof_of_the_caller_binds_the_new_token_of_an_unbound_one(world: World) -> None:
+def test_the_proof_in_the_request_binds_the_new_token_when_the_subject_token_is_unbound(world: World) -> None:
     prover = Prover()
     headers = {"DPoP": prover.proof("POST", f"{host_of(world.tenant).issuer}oauth/token")}
     assert decoded(world.ask(world.subject(), headers=headers).json()["access_token"])[1]["cnf"] == {"jkt": prover.thumbprint}
 
 
-def test_the_server_supports_the_grant() -> None:
+def test_the_discovery_document_lists_the_grant() -> None:
     assert GRANT in server().grant_types
 
 

@@ -31,7 +31,7 @@ class Account:
         return self.browser.get(f"/account/{section}".rstrip("/"), asked)
 
     def log_in(self, page: Page | None = None, *, identifier: str = "ada@example.test", password: str = PASSWORD) -> Page:
-        """Submit the login to which a page leads; return the page after it."""
+        """Submit the login to which a page leads, and return the next page."""
         form = self.browser.follow(page or self.open())
         answer = self.browser.submit(form, username=identifier, password=password)
         assert answer.status == 303, answer.text
@@ -50,11 +50,11 @@ class Account:
 
     @property
     def browser_session(self) -> Session:
-        """Return the session of this browser, also when the user has several."""
+        """Return the session of this browser, also if the user has several sessions."""
         return Session.objects.of(self.tenant.pk).get(digest=digest_of(self.browser.cookies["session"]))
 
     def grow_old(self, **by: int) -> None:
-        """Make the proof of every session older."""
+        """Make the last proof of every session older."""
         moment = timezone.now() - timedelta(**(by or {"minutes": 6}))
         Session.objects.of(self.tenant.pk).update(authenticated_at=moment)
 

@@ -64,20 +64,20 @@ def open_account(account: Account) -> Iterator[Account]:
 
 
 def elsewhere(account: Account, user: User | None = None) -> Browser:
-    """Return another browser with a new session, of this user or of another one."""
+    """Return another browser with a new session of this user or of another user."""
     browser = Browser(account.tenant, address="192.0.2.99")
     browser.cookies["session"] = session_of(user or account.user)[1]
     return browser
 
 
 def sent(browser: Browser, place: str, **fields: str) -> Page:
-    """Submit the form of a page; return the answer."""
+    """Submit the form of a page, and return the answer."""
     token = form_token(browser.cookies["session"])
     return browser.post(f"/account/{place}", {"form_token": token, **fields}, Origin=f"http://{browser.host}")
 
 
 def begun(browser: Browser, kind: str, **fields: str) -> Page:
-    """Choose a kind; return its page."""
+    """Choose a kind of factor, and return its page."""
     chosen = sent(browser, ADD, kind=kind)
     assert chosen.location == f"/account/{ADD}/{kind}"
     page = browser.follow(chosen)
@@ -122,7 +122,7 @@ def test_a_setup_cannot_be_confirmed_in_another_session_of_the_user(open_account
     assert kinds_in(open_account) == ["phone", "recovery-code"]
 
 
-def test_an_old_session_or_one_without_the_existing_factor_cannot_add_a_factor(open_account: Account) -> None:
+def test_an_old_session_or_a_session_without_the_existing_factor_cannot_add_a_factor(open_account: Account) -> None:
     mine = open_account.browser
     secret, token = secret_on(begun(mine, "totp")), token_of(mine.get("/account/profile"))
     pages = (ADD, f"{ADD}/totp", f"{ADD}/webauthn-roaming", "passkeys/add")
@@ -139,7 +139,7 @@ def test_an_old_session_or_one_without_the_existing_factor_cannot_add_a_factor(o
     assert FactorChallenge.objects.of(open_account.tenant.pk).filter(challenge__gt=b"").count() == 0
 
 
-def test_adding_a_factor_fails_when_another_one_is_enrolled_at_the_same_moment(open_account: Account) -> None:
+def test_adding_a_factor_fails_when_another_factor_is_enrolled_at_the_same_time(open_account: Account) -> None:
     mine, found = open_account.browser, []
     code, token = app_code(secret_on(begun(mine, "totp"))), token_of(mine.get("/account/profile"))
 
@@ -149,7 +149,7 @@ def test_adding_a_factor_fails_when_another_one_is_enrolled_at_the_same_moment(o
 
     late = threading.Thread(target=confirm)
     with transaction.atomic():
-        # The page has seen a user without a factor, and waits for the lock on the user.
+        # The page has read that the user has no factor, and waits for the lock on the user.
         give_address(open_account.user, "phone", NUMBER)
         late.start()
         eventually(waits_for_lock)
@@ -159,13 +159,13 @@ def test_adding_a_factor_fails_when_another_one_is_enrolled_at_the_same_moment(o
 
 def waits_for_lock() -> bool:
     with connection.cursor() as cursor:
-        # Without this, a transaction keeps the statistics that it read first.
+        # Without this statement, the transaction keeps the statistics that it read first.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])
 
 
-def test_a_key_is_accepted_once_for_its_page_and_domain_and_for_one_account(open_account: Account) -> None:
+def test_a_key_is_accepted_once_for_its_page_its_domain_and_one_account(open_account: Account) -> None:
     mine, place = open_account.browser, f"{ADD}/webauthn-roaming"
     taken = give_key(person(open_account.connection, email="bob@example.test"), mine.host)
     key, evil = key_for(mine, verifies=False), key_for(mine, origin="http://evil.example")
@@ -175,7 +175,7 @@ def test_a_key_is_accepted_once_for_its_page_and_domain_and_for_one_account(open
     assert sent(mine, place, credential=key.made(options_on(page))).status == 400
     again = sent(mine, place, credential=taken.made(options_on(mine.get(f"/account/{place}"))))
     assert (again.status, "set up for an account already" in again.text) == (409, True)
-    # For a passkey, the browser has to verify the user. Its challenge is not valid on another page.
+    # The browser has to verify the user for a passkey. The challenge of a passkey is not valid on another page.
     unverified = key.made(options_on(mine.get("/account/passkeys/add")))
     assert sent(mine, "passkeys/add", credential=unverified).status == 400
     passkey = key_for(mine).made(options_on(mine.get("/account/passkeys/add")))
@@ -200,7 +200,7 @@ def test_a_user_can_rename_only_their_own_passkeys(open_account: Account) -> Non
     assert set(EnrolledFactor.objects.of(bob.tenant_id).values_list("name", flat=True)) == {"Old"}
 
 
-def test_disabled_unsendable_and_redundant_kinds_cannot_be_added(open_account: Account) -> None:
+def test_disabled_unsendable_and_redundant_kinds_of_factors_cannot_be_added(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     token = token_of(open_account.open("profile"))
     set_factors(open_account.tenant, "otp", "sms", "email", policy="on-request")
@@ -220,7 +220,7 @@ def test_disabled_unsendable_and_redundant_kinds_cannot_be_added(open_account: A
     assert (kinds_in(open_account), messages_of(open_account.tenant)) == ([], [])
 
 
-def test_a_kind_that_was_disabled_after_the_page_was_loaded_cannot_be_set_up(open_account: Account) -> None:
+def test_a_kind_of_factor_disabled_after_the_page_was_loaded_cannot_be_set_up(open_account: Account) -> None:
     host, session = resolve_host(open_account.browser.host), open_account.browser_session
     assert host is not None
     own = OwnAct(host, account_client(open_account.tenant.pk), session, "192.0.2.1", "Test")
@@ -247,7 +247,7 @@ def test_an_account_has_a_limited_number_of_factors(open_account: Account) -> No
     assert (len(kinds_in(open_account)), messages_of(open_account.tenant)) == (MOST_FACTORS, [])
 
 
-def test_guesses_are_limited_and_a_second_code_requires_a_pause(open_account: Account) -> None:
+def test_guesses_are_limited_and_a_second_code_can_be_sent_only_after_a_pause(open_account: Account) -> None:
     mine = open_account.browser
     begun(mine, "phone", phone_number=NUMBER)
     code = sent_code(open_account.tenant)
@@ -263,7 +263,7 @@ def test_guesses_are_limited_and_a_second_code_requires_a_pause(open_account: Ac
     assert kinds_in(open_account) == []
 
 
-def test_an_app_is_added_with_a_recovery_code_that_is_shown_once_and_completes_the_session(open_account: Account) -> None:
+def test_adding_an_app_shows_a_recovery_code_once_and_completes_the_session(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     page = begun(mine, "totp")
     secret, cookie = secret_on(page), mine.cookies["session"]
@@ -273,7 +273,7 @@ def test_an_app_is_added_with_a_recovery_code_that_is_shown_once_and_completes_t
     assert (shown.status, code is not None, shown.headers["cache-control"]) == (200, True, "no-store")
     assert mine.cookies["session"] != cookie
     assert [method["name"] for method in open_account.browser_session.methods] == ["pwd", "mfa", "otp"]
-    # The second app brings no recovery code, and does not change the profile.
+    # The second app causes no recovery code and no change of the profile.
     second = sent(mine, f"{ADD}/totp", code=app_code(secret_on(begun(mine, "totp"))))
     assert second.location == "/account/two-step?done=added"
     listed = mine.follow(second)
@@ -305,7 +305,7 @@ def test_a_phone_and_the_verified_address_of_the_profile_are_added_by_codes(open
     assert "Code by email" not in mine.get(f"/account/{ADD}").text
 
 
-def test_a_key_and_a_passkey_with_a_name_are_added(open_account: Account) -> None:
+def test_a_key_and_a_named_passkey_are_added(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     made = key_for(mine).made(options_on(mine.get("/account/passkeys/add")))
     added = sent(mine, "passkeys/add", credential=made)
@@ -330,7 +330,7 @@ def test_a_key_and_a_passkey_with_a_name_are_added(open_account: Account) -> Non
     assert mine.get(f"/account/{ADD}").status == 200
 
 
-def test_a_passkey_that_could_not_log_in_anywhere_is_not_offered(open_account: Account) -> None:
+def test_a_passkey_that_no_connection_accepts_is_not_offered(open_account: Account) -> None:
     mine, connection = open_account.browser, open_account.connection
     assert mine.get("/account/passkeys/add").status == 200
     connection.options = {**connection.options, "authentication_methods": {"passkey": {"enabled": False}}}

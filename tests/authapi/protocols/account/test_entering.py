@@ -28,7 +28,7 @@ from tests.factories.models.identity import TenantFactory
 from tests.factories.sign_in import PASSWORD, people, person, session_of, web_client
 
 
-def test_the_page_does_not_exist_where_the_tenant_has_not_switched_it_on(account: Account) -> None:
+def test_the_page_does_not_exist_if_the_tenant_has_not_switched_it_on(account: Account) -> None:
     switch(account.tenant, enabled=False)
     assert [account.open(name).status for name in ("", "profile", "password", "data")] == [404] * 4
     assert account.send("profile", token="x", name="Eve").status == 404
@@ -63,7 +63,7 @@ def test_a_session_of_another_tenant_does_not_open_the_page(account: Account) ->
     assert elsewhere.get("/account").location.startswith("/u/login?")
 
 
-def test_a_blocked_and_a_deleted_user_are_logged_out_and_cannot_change_anything(account: Account) -> None:
+def test_blocked_and_deleted_users_are_logged_out_and_cannot_change_anything(account: Account) -> None:
     token = token_of(account.open("profile"))
     block_user(tenant_id=account.tenant.pk, user_id=account.user.user_id)
     assert account.send("profile", token=token, name="Eve").location.startswith("/u/login?")
@@ -89,7 +89,7 @@ def test_a_form_of_another_site_or_another_user_changes_nothing(account: Account
     assert {page.status for page in refused} == {400}
     assert all("open for too long" in page.text for page in refused)
     assert account.told().name == "Ada Lovelace"
-    # A GET request changes nothing either.
+    # A GET request also changes nothing.
     assert account.open("profile", form_token=token, **form).status == 200
     assert account.told().name == "Ada Lovelace"
 
@@ -105,12 +105,12 @@ def test_sensitive_sections_require_a_recent_login(account: Account) -> None:
         assert account.send(section, token=token, identity="auth0|x").location.startswith("/u/login?"), section
     page = account.log_in(account.open("password"))
     assert "Current password" in page.text
-    # The same session with a new proof: there is no redirect loop, and applications stay logged in.
+    # The same session continues with a new proof. There is no redirect loop, and applications stay logged in.
     assert account.session.pk == session.pk
     assert account.open("password").status == 200
 
 
-def test_after_a_required_login_a_form_shows_its_former_input_without_passwords(account: Account) -> None:
+def test_a_form_shows_its_former_input_without_passwords_after_a_required_login(account: Account) -> None:
     token = token_of(account.open("email"))
     account.grow_old()
     page = account.log_in(account.send("email", token=token, email="new@example.test"))
@@ -133,7 +133,7 @@ def test_the_former_input_is_shown_only_to_its_user(account: Account) -> None:
     assert urlsplit(back.location).query == ""
     assert "new@example.test" not in account.browser.follow(back).text
     assert bob.user_id == Session.objects.of(account.tenant.pk).get().user.user_id
-    # The sealed input does not reveal anything either, in the address of another user or altered.
+    # The sealed input also reveals nothing when it is altered or sent by another user.
     mine, _ = session_of(account.user)
     kept = parse_qs(urlsplit(redirect_with(mine, {"email": "new@example.test"})).query)["kept"][0]
     assert kept_fields(mine, kept) == {"email": "new@example.test"}
@@ -142,7 +142,7 @@ def test_the_former_input_is_shown_only_to_its_user(account: Account) -> None:
 
 
 def redirect_with(session: Session, kept: dict[str, str]) -> str:
-    """Return the address after a login of the user, which carries the former input."""
+    """Return the URL after a login of the user, which contains the sealed former input."""
     client = account_client(session.tenant_id)
     host = resolve_host(f"{session.tenant_id}.example.test")
     assert host is not None
@@ -150,7 +150,7 @@ def redirect_with(session: Session, kept: dict[str, str]) -> str:
     return str(answer(RequestFactory().get("/"), ProtocolRequest(host, client, state), CompleteLogin(session, None, Terms()))["Location"])
 
 
-def test_an_act_of_an_ended_session_changes_nothing(account: Account) -> None:
+def test_an_ended_session_cannot_change_anything(account: Account) -> None:
     host = resolve_host(account.browser.host)
     assert host is not None
     own = OwnAct(host, account_client(account.tenant.pk), account.session, ip="192.0.2.1", user_agent="Test")
@@ -161,7 +161,7 @@ def test_an_act_of_an_ended_session_changes_nothing(account: Account) -> None:
     assert account.told().name == "Ada Lovelace"
 
 
-def test_codes_in_the_address_select_a_message_and_are_never_shown(account: Account) -> None:
+def test_codes_in_the_url_select_a_message_and_are_never_shown(account: Account) -> None:
     page = account.open("profile", done="<b>evil</b>", failed="evil")
     assert (page.status, "evil" in page.text) == (200, False)
     assert "Your changes are saved." in account.open("profile", done="saved").text
@@ -177,7 +177,7 @@ def test_pages_are_not_cached_and_cannot_be_framed(account: Account) -> None:
         assert page.headers["x-frame-options"] == "DENY"
 
 
-def test_the_client_of_the_page_is_created_once_and_hidden_and_no_protocol_accepts_it(account: Account) -> None:
+def test_the_client_of_the_page_is_created_once_and_is_hidden_and_unusable_for_protocols(account: Account) -> None:
     client = account_client(account.tenant.pk)
     assert account_client(account.tenant.pk) == client
     assert list(Client.objects.of(account.tenant.pk).filter(is_account_page=True)) == [client]

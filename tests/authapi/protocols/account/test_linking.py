@@ -1,4 +1,4 @@
-"""Linking a login of a provider at the account page: only after a new proof, only by the user, and back to the list."""
+"""Linking a login of a provider at the account page: only after a new proof, only by the user, and with a return to the list."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hidden(page: Any, name: str) -> str:
 
 
 def begin(login: Login) -> Any:
-    """Press the button of the provider; return the confirmation page."""
+    """Press the button of the provider, and return the confirmation page."""
     page = login.browser.get("/account/identities")
     asked = login.browser.post("/account/identities", {"form_token": hidden(page, "form_token"), "link": login.connection.name})
     return login.browser.get(asked["Location"]) if asked.status_code == 303 else asked
@@ -51,7 +51,7 @@ def answer(login: Login, page: Any, said: str) -> Any:
 
 
 def go(login: Login, page: Any) -> dict[str, str]:
-    """Follow the login to the provider; return the parameters that were sent there."""
+    """Follow the login to the provider, and return the parameters that the provider receives."""
     while page["Location"].startswith("/"):
         page = login.browser.get(page["Location"])
     sent = dict(parse_qsl(urlsplit(page["Location"]).query))
@@ -85,13 +85,13 @@ def test_a_user_who_cancels_or_names_another_connection_links_nothing(elsewhere:
     assert not LinkedIdentity.objects.of(elsewhere.tenant.pk).exists()
 
 
-def test_an_old_session_and_a_user_with_linked_logins_cannot_link(elsewhere: Login) -> None:
+def test_a_user_with_an_old_session_or_with_linked_logins_cannot_link_another(elsewhere: Login) -> None:
     tenant_id = elsewhere.tenant.pk
     Session.objects.of(tenant_id).update(authenticated_at=timezone.now() - timedelta(minutes=6))
     assert "/u/login" in begin(elsewhere).request["PATH_INFO"]
     Session.objects.of(tenant_id).update(authenticated_at=timezone.now())
     sent = go(elsewhere, answer(elsewhere, begin(elsewhere), "link"))
-    # Meanwhile, another user of the browser has replaced the session.
+    # Meanwhile, another user has logged in with the same browser and replaced the session.
     staff = people(elsewhere.tenant, elsewhere.client, name="staff")
     _, elsewhere.browser.cookies["session"] = session_of(person(staff, email="b@example.test"))
     assert elsewhere.come_back(sent).status_code == 403

@@ -47,7 +47,7 @@ def test_a_user_sees_and_ends_their_own_sessions(account: Account) -> None:
     assert (entry.actor_kind, entry.facts["session"]) == ("user", there.pk)
 
 
-def test_a_user_cannot_end_the_current_session_or_sessions_of_other_users_or_tenants_here(account: Account) -> None:
+def test_a_user_cannot_end_the_current_session_or_sessions_of_other_users_and_tenants(account: Account) -> None:
     foreign, _ = session_of(other_person(account))
     token = token_of(account.open("profile"))
     pages = [
@@ -101,7 +101,7 @@ def linked(account: Account, user: User, email: str) -> LinkedIdentity:
     return LinkedIdentity.objects.of(account.tenant.pk).get(identifier=secondary.identifier)
 
 
-def test_a_user_can_unlink_only_their_own_linked_logins_and_never_the_main_one(account: Account) -> None:
+def test_a_user_can_unlink_only_their_own_linked_logins_and_never_the_main_login(account: Account) -> None:
     mine, foreign = linked(account, account.user, "second@example.test"), linked(account, other_person(account), "third@example.test")
     page = account.open("identities")
     assert ("second@example.test" in page.text, "third@example.test" in page.text) == (True, False)
@@ -111,14 +111,14 @@ def test_a_user_can_unlink_only_their_own_linked_logins_and_never_the_main_one(a
     assert account.send("identities", identity=str(mine)).location == "/account/identities?done=unlinked"
     assert [row.pk for row in LinkedIdentity.objects.of(account.tenant.pk)] == [foreign.pk]
     assert User.objects.of(account.tenant.pk).filter(user_id=str(mine)).exists()
-    # The session began through the connection of the unlinked login, so it ends with it.
+    # The session began through the connection of the unlinked login, so the session ends.
     assert account.open().status == 302
 
 
 # --- Activity, data, deletion -------------------------------------------------------------------------------------------------
 
 
-def test_activity_shows_only_events_of_this_user(account: Account) -> None:
+def test_the_activity_section_shows_only_events_of_this_user(account: Account) -> None:
     bob = other_person(account)
     account.send("password", present="wrong", password="Another-Horse-8", repeated="Another-Horse-8")
     _, cookie = session_of(bob)

@@ -39,13 +39,13 @@ def pass_second_step(account: Account) -> None:
 
 @pytest.fixture
 def strong(account: Account) -> Account:
-    """The account of a user with an authenticator app, at a tenant that requires it only on request."""
+    """The account of a user with an authenticator app. The tenant requires the app only on request."""
     set_factors(account)
     factor(account.user)
     return account
 
 
-def test_the_first_proof_alone_does_not_open_the_page_where_the_tenant_requires_a_second_one(strong: Account) -> None:
+def test_the_first_proof_alone_does_not_open_the_page_if_the_tenant_requires_a_second_factor(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.ALWAYS)
     assert [strong.open(name).location.partition("?")[0] for name in ("", "sessions", "password")] == ["/u/mfa"] * 3
     pass_second_step(strong)
@@ -68,7 +68,7 @@ def test_sensitive_sections_require_the_second_factor_even_in_a_remembered_brows
     assert strong.open("password").status == 200
 
 
-def test_a_tenant_without_factors_requires_none(strong: Account) -> None:
+def test_sections_of_a_tenant_without_factors_require_no_second_factor(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.NEVER)
     assert strong.open("password").status == 200
 

@@ -1,4 +1,4 @@
-"""Profile, address and password: what a user can change, what stays, and what a stolen session cannot do."""
+"""Profile, address and password: what a user can change, what stays unchanged, and how a stolen session is limited."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORM: dict[str, Any] = {
 # --- Profile ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_profile_is_saved_on_behalf_of_the_user_with_event_audit_and_log(account: Account) -> None:
+def test_a_saved_profile_is_recorded_in_event_audit_log_and_sign_in_log_with_its_user(account: Account) -> None:
     picture = "https://example.test/ada.png"
     page = account.send("profile", **{**FORM, "picture": picture, "user_id": "auth0|x", "email": "evil@example.test"})
     assert (page.status, page.location) == (303, "/account/profile?done=saved")
@@ -136,7 +136,7 @@ def test_a_new_password_ends_every_other_session_and_mailed_link(account: Accoun
     page = change(account)
     assert (page.status, page.location) == (303, "/account?done=password")
     assert "logged out everywhere else" in account.browser.follow(page).text
-    # The session continues with another cookie, and the old cookie is invalid.
+    # The session continues with a new cookie, and the old cookie is invalid.
     assert account.browser.cookies["session"] != session
     assert Browser(account.tenant, cookies=cookie).get("/account").status == 302
     assert not Session.objects.of(account.tenant.pk).filter(pk=other.pk).exists()
@@ -175,7 +175,7 @@ def test_a_new_address_takes_effect_after_its_link_is_confirmed_and_ends_session
     assert SignIn.objects.of(account.tenant.pk).filter(type="sce", user_id=user.user_id).count() == 1
 
 
-def test_an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_it(account: Account) -> None:
+def test_an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_the_user(account: Account) -> None:
     person(account.connection, email="bob@example.test")
     jobs = Job.objects.of(account.tenant.pk).count()
     page = account.send("email", email="BOB@example.test")
@@ -183,14 +183,14 @@ def test_an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_
     assert (Job.objects.of(account.tenant.pk).count(), EmailTicket.objects.of(account.tenant.pk).count()) == (jobs, 0)
 
 
-def test_an_address_that_another_user_has_by_now_cannot_be_confirmed(account: Account) -> None:
+def test_an_address_that_another_user_has_taken_meanwhile_cannot_be_confirmed(account: Account) -> None:
     ticket = ask(account)
     person(account.connection, email="new@example.test")
     assert confirm(account, ticket).status == 410
     assert account.told().email == "ada@example.test"
 
 
-def test_a_link_becomes_invalid_after_a_newer_one_and_after_any_change_of_the_address(account: Account) -> None:
+def test_a_link_becomes_invalid_after_a_newer_link_and_after_any_change_of_the_address(account: Account) -> None:
     first, second = ask(account), ask(account, "newer@example.test")
     assert confirm(account, first).status == 410
     update_user(tenant_id=account.tenant.pk, user_id=account.user.user_id, changes={"email": "admin@example.test"})
@@ -206,7 +206,7 @@ def test_invalid_addresses_and_too_many_mails_are_refused(account: Account) -> N
     assert account.send("email", email="new9@example.test").status == 429
 
 
-def test_a_new_address_gets_one_mail(account: Account) -> None:
+def test_changing_the_address_sends_one_mail_to_the_new_address(account: Account) -> None:
     ticket = ask(account)
     assert ticket.job is not None
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The pages on which a user adds a factor or a passkey, in their states, for tests that check the structure of pages."""
+"""The pages on which a user adds a factor or a passkey, for tests that check the structure of pages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.factories.models.identity import EnrolledFactorFactory
 
 
 def adding_pages(visit: Login) -> list[Page]:
-    """Return the pages for: kinds, a phone without and with a number, a mail, keys, an app and its recovery
-    code, a passkey and its name.
+    """Return the pages for the list of factors, a phone without and with a number, a mailed code, keys, an app and its
+    recovery code, a passkey and its name.
     """
     update_tenant_settings(tenant_id=visit.tenant.pk, changes={"account_page": {"enabled": True}})
     set_factors(visit.tenant, *ALL, policy="on-request", passkeys=True)
@@ -49,6 +49,6 @@ def _pages(visit: Login) -> list[Page]:
     lists = [browser.get(f"/account/{place}") for place in (ADD, "two-step", "passkeys")]
     pages = [*keys, *phone, app, mailed, shown, *named, *lists]
     assert [page.status for page in pages] == [200, 200, 400, 200, 200, 400, 200, 400, 429, 200, 200, 200, 200, 400, 200, 200, 200]
-    # Files that users have to wait for on a slow connection.
+    # Files that users wait for on a slow connection.
     assert max(len(page.body) for page in pages) < 30_000
     return pages

@@ -30,7 +30,7 @@ SERVER = "198.51.100.7"
 
 @dataclass
 class CallCenter:
-    """A confidential client on a server, and the user whose approval it requests."""
+    """A confidential client on a server, and the user whose approval the client requests."""
 
     tenant: Tenant
     client: Client
@@ -61,7 +61,7 @@ class CallCenter:
         return answer.status, answer.json()["error"]
 
     def begin(self, **changes: Any) -> str:
-        """Request an approval; return the path of the mailed link."""
+        """Request an approval, and return the path of the mailed link."""
         answer = self.start(**changes)
         assert answer.status == 200, answer.body
         self.begun = answer.json()
@@ -100,7 +100,7 @@ class CallCenter:
         CibaRequest.objects.of(self.tenant.pk).filter(pk=self.row.pk).update(**columns)
 
     def open(self, link: str, browser: Browser | None = None, *, email: str = "ada@example.test") -> Page:
-        """Open the link and log in where required; return the approval page, or the page that the service shows instead."""
+        """Open the link and log in if required. Return the approval page, or the page that the service shows instead."""
         browser = browser or self.browser
         page = browser.get(link)
         if page.headers.get("location", "").startswith("/u/login"):
@@ -131,7 +131,7 @@ def call_center(tenant: Tenant, **changes: Any) -> CallCenter:
 
 @pytest.fixture(autouse=True)
 def no_messages_left(tenant: Tenant) -> Iterator[None]:
-    """Leave no waiting message, because sweeps of other tests would find it."""
+    """Delete waiting messages, because sweeps of other tests would find them."""
     yield
     Job.objects.of(tenant.pk).delete()
 

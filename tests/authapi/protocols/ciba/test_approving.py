@@ -1,4 +1,4 @@
-"""The link and its page: which users see and answer a request. Opening the link alone does nothing."""
+"""The link and its page: which users see and answer a request. Opening the link alone does not approve a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.authapi.protocols.ciba.conftest import CallCenter
 from tests.factories.sign_in import person, session_of
 
 
-def test_opening_the_link_approves_nothing_and_shows_nothing_to_a_stranger(center: CallCenter) -> None:
+def test_opening_the_link_approves_nothing_and_shows_the_request_only_to_its_user(center: CallCenter) -> None:
     link = center.begin()
     for headers in ({}, {"Sec-Purpose": "prefetch"}):
         for method in ("GET", "HEAD"):
@@ -22,7 +22,7 @@ def test_opening_the_link_approves_nothing_and_shows_nothing_to_a_stranger(cente
     page = scanner.follow(scanner.get(link))
     assert "21-49-38" not in page.text
     assert "ada@" not in page.text
-    # In the browser of the user, too, only a submitted form answers the request.
+    # The request is also answered only by a submitted form in the browser of its user.
     asking = center.open(link)
     assert "21-49-38" in asking.text
     assert center.browser.get(asking.form_action()).status in (302, 400)
@@ -31,7 +31,7 @@ def test_opening_the_link_approves_nothing_and_shows_nothing_to_a_stranger(cente
     assert center.row.status == CibaRequest.Status.PENDING
 
 
-def test_the_page_shows_the_request_the_application_the_time_and_the_place(center: CallCenter) -> None:
+def test_the_page_shows_the_request_with_its_application_time_and_location(center: CallCenter) -> None:
     page = center.open(center.begin())
     for text in ("Call center", "21-49-38", "198.51.100.7", "UTC", "See your profile", "Allow this only if you expect the request"):
         assert text in page.text
@@ -39,13 +39,13 @@ def test_the_page_shows_the_request_the_application_the_time_and_the_place(cente
     assert page.headers["cache-control"] == "no-store"
 
 
-def test_another_user_can_neither_see_nor_answer_the_request(center: CallCenter) -> None:
+def test_another_user_cannot_see_or_answer_the_request(center: CallCenter) -> None:
     other = person(center.connection, email="eve@example.test")
     link, eve = center.begin(), Browser(center.tenant)
     refused = center.open(link, eve, email="eve@example.test")
     assert (refused.status, "This request is for another account" in refused.text) == (403, True)
     assert "21-49-38" not in refused.text
-    # With a session of her own, Eve is asked to log in as another user, and the approval page refuses her.
+    # Eve has her own session. She is asked to log in as another user, and the approval page refuses her.
     eve.cookies[cookie_name(SESSION)] = session_of(other)[1]
     begun = eve.get(link)
     assert begun.location.startswith("/u/login")
@@ -58,7 +58,7 @@ def test_another_user_can_neither_see_nor_answer_the_request(center: CallCenter)
     assert center.error() == (400, "authorization_pending")
 
 
-def test_a_form_of_another_browser_and_a_forged_one_are_refused(center: CallCenter) -> None:
+def test_forms_of_another_browser_and_forged_forms_are_refused(center: CallCenter) -> None:
     page = center.open(center.begin())
     fields = {**page.fields(), "answer": "allow"}
     assert Browser(center.tenant).post("/u/consent", fields).status == 400
@@ -67,7 +67,7 @@ def test_a_form_of_another_browser_and_a_forged_one_are_refused(center: CallCent
     assert center.error() == (400, "authorization_pending")
 
 
-def test_the_application_is_told_about_a_denial_and_the_user_is_not_asked_again(center: CallCenter) -> None:
+def test_the_application_learns_of_a_denial_and_the_user_is_not_asked_again(center: CallCenter) -> None:
     link = center.begin()
     denied = center.answer(link, "deny")
     assert denied.location.endswith("/approve/denied")
@@ -76,7 +76,7 @@ def test_the_application_is_told_about_a_denial_and_the_user_is_not_asked_again(
     assert "ciba_denied" in center.lines()
 
 
-def test_an_answered_or_expired_request_shows_an_error_that_says_so(center: CallCenter) -> None:
+def test_the_page_says_that_a_request_is_already_answered_or_expired(center: CallCenter) -> None:
     link = center.begin()
     page = center.open(link)
     assert "Request approved" in center.browser.follow(center.browser.submit(page, answer="allow")).text
@@ -100,7 +100,7 @@ def test_an_earlier_consent_does_not_answer_a_request(center: CallCenter) -> Non
     assert "Allow access?" in center.open(center.begin()).text
 
 
-def test_links_without_a_request_and_links_of_a_client_that_lost_the_grant_get_the_same_refusal(center: CallCenter) -> None:
+def test_links_without_a_request_or_of_a_client_without_the_grant_get_the_same_refusal(center: CallCenter) -> None:
     link = center.begin()
     page = center.open(link)
     for wrong in ("/approve", "/approve?ticket=guess", link[:-1]):

@@ -67,7 +67,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[int, str]]] = [
 ]
 
 
-def test_a_request_that_could_not_be_granted_is_refused_before_the_user_is_notified(center: CallCenter) -> None:
+def test_a_request_that_cannot_be_granted_is_refused_before_the_user_is_notified(center: CallCenter) -> None:
     assert [(changes, center.refusal(**changes)) for changes, _ in REFUSED] == REFUSED
     assert not CibaRequest.objects.of(center.tenant.pk).exists()
     assert not Job.objects.of(center.tenant.pk).exists()
@@ -89,7 +89,7 @@ def test_public_clients_and_clients_without_the_grant_are_refused(tenant: Tenant
     assert center.refusal(client_id=public.client_id, client_secret=None) == (401, "invalid_client")
     update_client(tenant_id=tenant.pk, client_id=center.client.client_id, changes={"grant_types": ["authorization_code"]})
     forget_all()
-    # The answer is the same for an existing and for an unknown user.
+    # The answer is the same for an existing user and for an unknown user.
     unknown = center.hint(sub="auth0|nobody")
     assert center.refusal() == center.refusal(login_hint=unknown) == (403, "unauthorized_client")
     changes = {"grant_types": ["urn:openid:params:grant-type:ciba"], "settings": {"compliance_level": "fapi2_sp_mtls_mtls"}}
@@ -116,7 +116,7 @@ def test_an_application_can_try_only_a_limited_number_of_user_names(center: Call
     monkeypatch.setattr(limits, "UNKNOWN_USERS_OF_CLIENT", Bucket("approval_unknown_few", 2, 3600.0))
     unknown = center.hint(sub="auth0|nobody")
     assert [center.refusal(login_hint=unknown)[0] for _ in range(3)] == [400, 400, 429]
-    # A right name now gets the same answer as a wrong one.
+    # The right name now gets the same answer as a wrong name.
     assert center.refusal() == (429, "too_many_requests")
 
 
@@ -133,7 +133,7 @@ def test_one_application_cannot_flood_a_mailbox_and_another_application_is_still
     assert int(center.start().headers["retry-after"]) > 0
     assert center.start(client_id=other.client_id, client_secret=secret).status == 200
     assert Job.objects.of(center.tenant.pk).count() == limits.MOST_OF_CLIENT_AND_USER + 1
-    # Expired requests free their places, and the rate stays limited.
+    # Expired requests no longer count as waiting, and the rate stays limited.
     for _ in range(2):
         CibaRequest.objects.of(center.tenant.pk).update(status=CibaRequest.Status.DENIED)
         assert center.start().status == 200
@@ -149,7 +149,7 @@ def test_the_waiting_requests_of_a_user_and_of_an_application_are_limited(center
     assert center.start(login_hint=center.hint(sub=eve.user_id)).status == 429
 
 
-def test_the_answer_names_what_is_missing_to_notify_the_user(center: CallCenter, settings: Any) -> None:
+def test_the_refusal_names_what_is_missing_to_notify_the_user(center: CallCenter, settings: Any) -> None:
     update_user(tenant_id=center.tenant.pk, user_id=center.user.user_id, changes={"email_verified": False})
     assert "no verified e-mail address" in center.start().json()["error_description"]
     client_settings = {"async_approval_notification_channels": ["guardian-push"]}

@@ -1,4 +1,4 @@
-"""The grant at the token endpoint: pending and ended requests, a single exchange of each, and the tokens (CIBA 10.1 and 11)."""
+"""The grant at the token endpoint: pending and ended requests, one exchange of each request, and the tokens (CIBA 10.1 and 11)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_application_waits_until_the_user_approves_and_gets_tokens_once(cente
     assert center.lines()[-1] == "ciba_exchange_succeeded"
 
 
-def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first(center: CallCenter) -> None:
+def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first_exchange(center: CallCenter) -> None:
     create_api_resource(tenant_id=center.tenant.pk, identifier=BANK, settings={"allow_offline_access": True})
     asked = {"scope": "openid offline_access online_access", "audience": BANK}
     link = center.begin(**asked)
@@ -66,7 +66,7 @@ def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first(center: C
     assert center.lines()[-1] == "ciba_exchange_failed"
 
 
-def test_two_simultaneous_polls_return_tokens_once(center: CallCenter) -> None:
+def test_only_one_of_two_simultaneous_polls_returns_tokens(center: CallCenter) -> None:
     center.approve()
 
     def exchange(_: int) -> int:
@@ -79,7 +79,7 @@ def test_two_simultaneous_polls_return_tokens_once(center: CallCenter) -> None:
         assert sorted(pool.map(exchange, range(2))) == [200, 400]
 
 
-def test_an_application_that_polls_too_fast_is_slowed_down(center: CallCenter) -> None:
+def test_an_application_that_polls_too_fast_gets_slow_down(center: CallCenter) -> None:
     center.begin()
     assert center.error() == (400, "authorization_pending")
     center.wait(1)
@@ -151,7 +151,7 @@ def test_an_approved_request_ends_if_the_user_is_blocked_or_changes_the_password
     assert center.error() == (400, "access_denied")
 
 
-def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(center: CallCenter) -> None:
+def test_a_user_who_is_blocked_during_an_exchange_gets_no_tokens(center: CallCenter) -> None:
     center.approve()
     # Set only the column: `update_user` would also end the request.
     QuerySet.update(User.objects.of(center.tenant.pk).filter(pk=center.user.pk), blocked=True)
@@ -159,7 +159,7 @@ def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(center: CallCen
     assert center.row.used_at is None
 
 
-def test_only_the_requested_user_with_a_valid_session_can_answer_and_only_once(center: CallCenter) -> None:
+def test_a_request_can_be_answered_once_by_its_user_with_a_valid_session(center: CallCenter) -> None:
     center.begin()
     tenant_id, key = center.tenant.pk, center.row.pk
     eve = person(center.connection, email="eve@example.test")
@@ -178,7 +178,7 @@ def test_only_the_requested_user_with_a_valid_session_can_answer_and_only_once(c
     assert center.row.status == CibaRequest.Status.DENIED
 
 
-def test_details_that_the_user_approved_are_in_the_tokens(center: CallCenter) -> None:
+def test_the_tokens_contain_the_details_that_the_user_approved(center: CallCenter) -> None:
     types = [{"type": "payment"}]
     create_api_resource(tenant_id=center.tenant.pk, identifier=BANK, settings={"authorization_details": types})
     wanted = '[{"type":"payment","instructedAmount":{"amount":"12.50","currency":"EUR"}}]'

@@ -1,4 +1,4 @@
-"""Settings for notifying users of approvals, over the management interface and in the admin: secrets are stored but never shown."""
+"""Settings for notifying users of approvals, over the management interface and in the admin. Secrets are stored and never shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTING = "backchannel_authentication"
 WEBHOOK = {"channel": "webhook", "webhook_url": "https://hooks.example.test/ciba", "webhook_secret": SECRET}
 
 
-def test_a_webhook_requires_an_address_and_a_secret_and_its_address_cannot_change_without_the_secret(tenant: Tenant) -> None:
+def test_a_webhook_requires_a_url_and_a_secret_and_a_new_url_requires_the_secret_again(tenant: Tenant) -> None:
     for change in (
         {"channel": "webhook"},
         {"channel": "pigeon"},
@@ -37,7 +37,7 @@ def test_a_webhook_requires_an_address_and_a_secret_and_its_address_cannot_chang
     assert row.secret("webhook_secret") == SECRET
     with pytest.raises(Invalid, match="needs the secret again"):
         update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"webhook_url": "https://evil.example.test/"}})
-    # Setting only the channel leaves the other settings unchanged.
+    # A request that sets only the channel leaves the other settings unchanged.
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"channel": "email"}})
     assert (row.values[SETTING]["channel"], row.secret("webhook_secret")) == ("email", SECRET)
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: None})

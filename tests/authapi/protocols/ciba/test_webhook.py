@@ -1,4 +1,4 @@
-"""The webhook of a tenant that notifies its users of approvals, over real sockets: signed, sent once, and never into a private network."""
+"""The webhook that notifies users of a tenant about approvals, over real sockets: signed, sent once, and never to a private network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reachable(settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_the_server_gets_one_signed_request_and_its_link_leads_to_the_approval(center: CallCenter) -> None:
+def test_the_server_gets_one_signed_request_and_its_link_opens_the_approval(center: CallCenter) -> None:
     gateway = Gateway()
     with http_gateway(gateway) as url:
         told_by(center, f"{url}/ciba")
@@ -66,7 +66,7 @@ def test_the_server_gets_one_signed_request_and_its_link_leads_to_the_approval(c
     assert center.poll().status == 200
 
 
-def test_a_private_address_gets_no_request_and_a_removed_webhook_gets_none_either(center: CallCenter) -> None:
+def test_a_private_address_and_a_removed_webhook_get_no_request(center: CallCenter) -> None:
     told_by(center, "https://10.1.2.3/ciba")
     center.begun = center.start().json()
     run_job(job_of(center).pk)

@@ -52,7 +52,7 @@ class Television:
         return post(DEVICE, self.tenant, sent, headers=named, as_json=as_json, address=address)
 
     def begin(self, **changes: Any) -> str:
-        """Request codes; return the user code."""
+        """Request codes, and return the user code."""
         answer = self.start(**changes)
         assert answer.status == 200, answer.body
         self.codes = answer.json()
@@ -64,7 +64,7 @@ class Television:
         return ask_token(self.tenant, sent, headers=headers, address="198.51.100.7")
 
     def wait(self, seconds: float) -> None:
-        """Make the last poll of the device older."""
+        """Make the time of the device's last poll older."""
         self._move("last_checked", -timedelta(seconds=seconds))
 
     def expire(self) -> None:
@@ -81,7 +81,7 @@ class Television:
         return browser.submit(browser.get("/activate"), user_code=code)
 
     def ask(self, code: str | None = None) -> Page:
-        """Enter the code and log in; return the confirmation page."""
+        """Enter the code and log in. Return the confirmation page."""
         page = self.enter(code or self.codes["user_code"])
         if page.location.startswith("/u/login"):
             page = self.browser.submit(self.browser.follow(page), username="ada@example.test", password=PASSWORD)

@@ -27,7 +27,7 @@ def value_of(page: Any) -> str:
     return next(one.attributes["value"] for one in Document(page.body.decode()).elements if one.attributes.get("name") == "user_code")
 
 
-def test_an_address_with_a_code_only_fills_in_the_field(tv: Television) -> None:
+def test_a_url_with_a_code_only_fills_in_the_field(tv: Television) -> None:
     code = tv.begin()
     page = tv.browser.get("/activate", {"user_code": code.lower()})
     assert (page.status, value_of(page)) == (200, code)
@@ -37,11 +37,11 @@ def test_an_address_with_a_code_only_fills_in_the_field(tv: Television) -> None:
 
 
 @pytest.mark.parametrize("typed", ["<script>", "call 0800 now", "A" * 200])
-def test_an_address_cannot_put_other_text_into_the_field(tv: Television, typed: str) -> None:
+def test_a_url_cannot_put_other_text_into_the_field(tv: Television, typed: str) -> None:
     assert value_of(tv.browser.get("/activate", {"user_code": typed})) == ""
 
 
-def test_the_question_names_the_application_and_the_device_and_its_location(tv: Television, settings: Any) -> None:
+def test_the_question_names_the_application_the_device_and_the_location_of_the_device(tv: Television, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     code = tv.begin(headers={"CF-IPCountry": "AT"})
     page = tv.ask()
@@ -109,7 +109,7 @@ def test_another_user_cannot_answer_the_question_of_a_user(tv: Television) -> No
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_first_browser_to_answer_decides_and_the_second_gets_an_error(tv: Television) -> None:
+def test_only_the_first_of_two_browsers_can_answer_the_question(tv: Television) -> None:
     tv.begin()
     first = tv.ask()
     elsewhere = Television(tv.tenant, tv.client, tv.secret, tv.connection, tv.user, Browser(tv.tenant), tv.codes)
@@ -174,7 +174,7 @@ def test_wrong_codes_are_limited_per_ip_address_per_browser_and_in_total(tv: Tel
     monkeypatch.setattr(f"authapi.protocols.device.guesses.{few}", Bucket(f"few_{few}_{tv.tenant.pk}", 2, 3600.0))
     code = tv.begin()
     assert [tv.enter("BBBB-BBBB").status for _ in range(3)] == [400, 400, 429]
-    # The right code comes too late.
+    # The right code is refused after too many wrong codes.
     refused = tv.enter(code)
     assert (refused.status, refused.headers["x-ratelimit-remaining"]) == (429, "0")
     other = Browser(tv.tenant, address="192.0.2.77")
@@ -182,7 +182,7 @@ def test_wrong_codes_are_limited_per_ip_address_per_browser_and_in_total(tv: Tel
     assert tv.lines() == ["fdeac", "fdeac"]
 
 
-def test_strangers_cannot_lock_out_a_browser_in_which_a_user_has_logged_in(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_codes_of_other_browsers_cannot_block_a_browser_of_an_earlier_login(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
     tv.begin()
     tv.allow()
     code = tv.begin()
@@ -212,7 +212,7 @@ def test_a_blocked_user_cannot_allow_a_device(tv: Television) -> None:
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_pages_of_a_login_cannot_be_framed_and_post_only_to_this_host(tv: Television) -> None:
+def test_the_pages_cannot_be_framed_and_their_forms_are_sent_only_to_this_host(tv: Television) -> None:
     tv.begin()
     for page in (tv.browser.get("/activate"), tv.ask()):
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -229,17 +229,17 @@ def test_a_device_that_shows_pages_can_show_its_code_as_a_picture(tv: Television
     assert tv.browser.get("/activate/code", {"user_code": "BBBB-BBBB"}).status == 200
 
 
-def test_codes_of_digits_use_a_numeric_keyboard(tv: Television) -> None:
+def test_the_field_for_codes_of_digits_uses_a_numeric_keyboard(tv: Television) -> None:
     set_form(tv.tenant, charset="digits")
     assert 'inputmode="numeric"' in tv.browser.get("/activate").body.decode()
 
 
-def test_the_page_asks_for_an_organization_where_the_client_requires_one(tenant: Tenant) -> None:
+def test_the_page_asks_for_an_organization_if_the_client_requires_one(tenant: Tenant) -> None:
     tv = television(tenant, settings={"organization_usage": "require", "organization_require_behavior": "pre_login_prompt"})
     assert tv.enter(tv.begin()).location.startswith("/u/organization")
 
 
-def test_details_are_shown_on_the_confirmation_page_and_reach_the_device(tv: Television) -> None:
+def test_details_are_shown_on_the_confirmation_page_and_are_in_the_tokens_of_the_device(tv: Television) -> None:
     types = [{"type": "purchase", "sentence": "Buy {film}.", "schema": {"required": ["film"]}}]
     create_api_resource(
         tenant_id=tv.tenant.pk, identifier="urn:shop", settings={"authorization_details": types, "allow_offline_access": True}

@@ -19,7 +19,7 @@ from tests.authapi.protocols.device.conftest import Television, set_form, televi
 from tests.authapi.token_forms import basic
 
 
-def test_a_device_gets_a_code_for_itself_and_a_code_for_its_user(tv: Television) -> None:
+def test_a_device_gets_a_device_code_and_a_user_code(tv: Television) -> None:
     answer = tv.start()
     codes = answer.json()
     issuer = f"http://{tv.tenant.pk}.example.test/"
@@ -34,7 +34,7 @@ def test_a_device_gets_a_code_for_itself_and_a_code_for_its_user(tv: Television)
     }
 
 
-def test_codes_are_not_stored_in_clear(tv: Television) -> None:
+def test_codes_are_not_stored_in_plain_text(tv: Television) -> None:
     code = tv.begin()
     stored = str(DeviceGrant.objects.of(tv.tenant.pk).values().get())
     for secret in (code, plain(code), tv.codes["device_code"]):
@@ -50,7 +50,7 @@ def test_a_confidential_client_must_authenticate_first(tenant: Tenant, as_json: 
     assert tv.start(client_secret=None, as_json=as_json).status == 401
 
 
-def test_basic_authentication_is_accepted_where_it_is_registered(tenant: Tenant) -> None:
+def test_basic_authentication_is_accepted_if_the_client_registered_it(tenant: Tenant) -> None:
     tv = television(tenant, token_endpoint_auth_method="client_secret_basic")
     assert tv.start(client_id=None, client_secret=None, headers=basic(tv.client.client_id, tv.secret)).status == 200
 
@@ -66,7 +66,7 @@ def test_basic_authentication_is_accepted_where_it_is_registered(tenant: Tenant)
     ],
     ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL character"],
 )
-def test_a_request_that_could_not_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
+def test_a_request_that_cannot_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
     answer = tv.start(**changes)
     assert (answer.status, answer.json()["error"]) == (status, error)
     assert not DeviceGrant.objects.of(tv.tenant.pk).exists()
@@ -88,7 +88,9 @@ def test_a_client_without_access_to_the_api_gets_no_code(tv: Television) -> None
     assert tv.start(audience="https://films.example.test").json()["error"] == "access_denied"
 
 
-def test_the_codes_of_one_address_are_limited_and_another_address_gets_its_own(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_codes_of_one_address_are_limited_and_another_address_has_its_own_limit(
+    tv: Television, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("authapi.protocols.device.starting.DEVICE_CODES_OF_PLACE", type(DEVICE_CODES_OF_PLACE)("device_few", 2, 3600.0))
     assert [tv.start().status for _ in range(3)] == [200, 200, 429]
     assert tv.start(address="198.51.100.8").status == 200
@@ -124,7 +126,7 @@ def test_a_tenant_can_choose_digits_or_another_format(tv: Television) -> None:
     ],
     ids=["too few letters", "too few digits", "unsupported separator", "too long", "unknown character set"],
 )
-def test_a_format_that_is_too_easy_to_guess_is_refused(tenant: Tenant, device_flow: dict[str, str]) -> None:
+def test_a_code_format_that_is_too_easy_to_guess_is_refused(tenant: Tenant, device_flow: dict[str, str]) -> None:
     with pytest.raises(Invalid):
         update_tenant_settings(tenant_id=tenant.pk, changes={"device_flow": device_flow})
 

@@ -55,7 +55,7 @@ def test_a_device_waits_until_a_user_allows_it_and_gets_tokens_once(tv: Televisi
     assert tv.lines()[-1] == "sede"
 
 
-def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first(tv: Television) -> None:
+def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first_exchange(tv: Television) -> None:
     create_api_resource(tenant_id=tv.tenant.pk, identifier=FILMS, settings={"allow_offline_access": True})
     tokens = allowed(tv, scopes=("openid", "offline_access"), audience=FILMS).poll().json()
     assert tv.error() == (403, "invalid_grant")
@@ -65,7 +65,7 @@ def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first(tv: Telev
     assert tv.lines()[-1] == "fede"
 
 
-def test_two_simultaneous_exchanges_return_tokens_once(tv: Television) -> None:
+def test_only_one_of_two_simultaneous_exchanges_returns_tokens(tv: Television) -> None:
     allowed(tv)
 
     def exchange(_: int) -> int:
@@ -78,7 +78,7 @@ def test_two_simultaneous_exchanges_return_tokens_once(tv: Television) -> None:
         assert sorted(pool.map(exchange, range(2))) == [200, 403]
 
 
-def test_a_device_that_polls_too_fast_is_slowed_down_by_five_seconds_each_time(tv: Television) -> None:
+def test_the_interval_of_a_device_that_polls_too_fast_grows_by_five_seconds_each_time(tv: Television) -> None:
     tv.begin()
     assert tv.error() == (403, "authorization_pending")
     tv.wait(3.9)
@@ -91,7 +91,7 @@ def test_a_device_that_polls_too_fast_is_slowed_down_by_five_seconds_each_time(t
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_interval_has_a_maximum_so_that_a_client_that_lost_an_answer_recovers(tv: Television) -> None:
+def test_the_interval_has_a_maximum_so_that_a_client_recovers_from_a_lost_answer(tv: Television) -> None:
     tv.begin()
     for _ in range(14):
         tv.poll()
@@ -107,13 +107,13 @@ def test_a_waiting_device_does_not_use_up_the_error_budget_of_its_address(tv: Te
     assert [tv.error(device_code="guess")[1] for _ in range(3)] == ["invalid_grant", "invalid_grant", "too_many_requests"]
 
 
-def test_the_end_is_reported_once(tv: Television) -> None:
+def test_the_end_of_a_code_is_reported_once(tv: Television) -> None:
     tv.begin()
     tv.expire()
     assert [tv.error() for _ in range(2)] == [(403, "expired_token"), (403, "invalid_grant")]
 
 
-def test_a_device_that_was_allowed_but_polled_too_late_gets_no_tokens(tv: Television) -> None:
+def test_a_device_that_polls_after_the_expiry_of_an_allowed_code_gets_no_tokens(tv: Television) -> None:
     allowed(tv).expire()
     assert tv.error() == (403, "expired_token")
 
@@ -161,7 +161,7 @@ def test_an_allowed_code_becomes_invalid_if_the_user_is_blocked_or_changes_the_p
     assert tv.error() == (403, "access_denied")
 
 
-def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(tv: Television) -> None:
+def test_a_user_who_is_blocked_during_an_exchange_gets_no_tokens(tv: Television) -> None:
     allowed(tv)
     # Set only the column: `update_user` would also end the request.
     QuerySet.update(User.objects.of(tv.tenant.pk).filter(pk=tv.user.pk), blocked=True)
@@ -178,7 +178,7 @@ def test_an_ended_session_cannot_allow_a_device(tv: Television) -> None:
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_tokens_outlive_the_session_of_the_browser(tv: Television) -> None:
+def test_tokens_stay_valid_after_the_session_of_the_browser_has_ended(tv: Television) -> None:
     tv.begin()
     tv.allow()
     tv.browser.post("/u/logout", {})
@@ -192,7 +192,7 @@ def test_a_scope_that_ends_with_a_session_is_not_granted_to_a_device(tv: Televis
     assert tv.poll().json()["scope"] == "openid"
 
 
-def test_a_device_gets_refresh_tokens_where_the_api_allows_them(tv: Television) -> None:
+def test_a_device_gets_refresh_tokens_if_the_api_allows_them(tv: Television) -> None:
     create_api_resource(tenant_id=tv.tenant.pk, identifier=FILMS, scopes=[{"value": "watch"}], settings={"allow_offline_access": True})
     tv.begin(audience=FILMS, scope="openid watch admin offline_access")
     tv.allow()
@@ -212,7 +212,7 @@ def test_a_proof_binds_the_tokens_of_a_device(tv: Television) -> None:
     assert answer.json()["token_type"] == "DPoP"
 
 
-def test_a_code_that_was_requested_with_a_proof_is_refused_without_the_key(tv: Television) -> None:
+def test_a_code_requested_with_a_proof_is_refused_without_the_key(tv: Television) -> None:
     settle_memory()
     prover, thief = Prover(), Prover()
     issuer = host_of(tv.tenant).issuer
@@ -247,7 +247,7 @@ def test_a_client_whose_tokens_must_be_bound_keeps_its_code_until_it_sends_a_pro
     assert tv.row.used_at is None
 
 
-def test_a_second_answer_is_refused(tv: Television) -> None:
+def test_a_second_answer_of_a_user_is_refused(tv: Television) -> None:
     allowed(tv)
     session, _ = session_of(person(tv.connection, email="eve@example.test"))
     late = Approval(session, "", ("openid",), None, "")

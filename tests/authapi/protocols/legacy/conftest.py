@@ -69,7 +69,7 @@ class OldClient:
         query: str = "",
         **headers: str,
     ) -> Received:
-        """Send JSON to an old endpoint; None removes a member. The cookies of the browser are sent only in an explicit header."""
+        """Send JSON to an old endpoint, without members that are None. The cookies of the browser are sent only in an explicit header."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         chunks: tuple[bytes, ...] = (b"",)
         if method == "POST":
@@ -79,7 +79,7 @@ class OldClient:
         return send(LEGACY_ENDPOINTS[path], method, host=self.host, headers=named, chunks=chunks, address=address, query=query)
 
     def set(self, **changes: Any) -> None:
-        """Change the client like an administrator; the change is visible at once."""
+        """Change the client like an administrator. The change is visible at once."""
         change(self.client, **changes)
 
     def log_in(self, **changes: Any) -> Received:
@@ -98,7 +98,7 @@ REALM = "http://auth0.com/oauth/grant-type/password-realm"
 
 
 def change(client: Client, **changes: Any) -> None:
-    """Change columns and merge settings of a client; the change is visible at once."""
+    """Change columns and merge settings of a client. The change is visible at once."""
     settings = changes.pop("settings", {})
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(**changes, settings={**client.settings, **settings})
     client.refresh_from_db()
@@ -112,7 +112,7 @@ def refusal(answer: Received) -> tuple[int, str, str]:
 
 
 def old_client(tenant: Tenant) -> OldClient:
-    """Return an old client with every feature switched on, and a user who can log in at it."""
+    """Return an old client with every feature switched on, and a user who can log in to the client."""
     settings = {"cross_origin_authentication": True, "web_origins": [ORIGIN]}
     client, _ = web_client(tenant, grant_types=list(GRANTS), redirect_uris=CALLBACK, settings=settings)
     connection = people(tenant, client)
@@ -122,7 +122,7 @@ def old_client(tenant: Tenant) -> OldClient:
 
 @pytest.fixture
 def second(committed_db: None) -> OldClient:
-    """Return the same in another tenant."""
+    """Return an old client and a user of another tenant."""
     name = f"t-{secrets.token_hex(6)}"
     return old_client(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"))
 

@@ -55,7 +55,7 @@ def bob(old: OldClient) -> User:
     return make_user(connection=old.connection, email=BOB, password=PASSWORD)
 
 
-def test_an_account_is_linked_after_the_user_has_confirmed_and_logged_in_to_both_accounts(old: OldClient, bob: User) -> None:
+def test_an_account_is_linked_after_the_user_confirmed_and_logged_in_to_both_accounts(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert page.location.startswith("/u/link-account?")
@@ -71,22 +71,22 @@ def test_no_account_is_linked_before_the_user_agrees(old: OldClient, bob: User) 
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert told(agree(browser, page, "cancel")) == ("access_denied", "The user did not agree to link the accounts.")
-    # During this login, the login page cannot be reached without answering the question.
+    # The user cannot reach the login page of this login without answering the question.
     question = browser.follow(begin(old, browser, token_of(old)))
     form = browser.get("/u/login", {"state": question.fields()["state"]})
     assert told(browser.submit(form, username=BOB, password=PASSWORD))[0] == "access_denied"
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
 
 
-def test_a_link_that_an_attacker_prepared_links_nothing(old: OldClient, bob: User) -> None:
-    # The token belongs to the attacker and the browser to the victim: with and without a session of the victim.
+def test_a_link_request_prepared_by_an_attacker_links_nothing(old: OldClient, bob: User) -> None:
+    # The token belongs to the attacker and the browser to the victim, with and without a session of the victim.
     for victim in (logged_in(old, bob), Browser(old.tenant)):
         page = begin(old, victim, token_of(old))
         assert told(page)[1] == "Log in as the user of the access token in this browser before you link an account."
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
 
 
-def test_the_user_of_the_browser_may_not_change_between_the_question_and_the_login(old: OldClient, bob: User) -> None:
+def test_nothing_is_linked_if_the_user_of_the_browser_changes_between_question_and_login(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     form = browser.follow(agree(browser, begin(old, browser, token_of(old))))
     _, browser.cookies[cookie_name(SESSION)] = session_of(make_user(connection=old.connection, email="eve@example.test"))
@@ -121,7 +121,7 @@ def test_a_silent_request_cannot_link_an_account(old: OldClient) -> None:
     assert told(begin(old, logged_in(old), token_of(old), prompt="none"))[0] == "interaction_required"
 
 
-def test_the_token_is_not_stored_in_clear(old: OldClient) -> None:
+def test_the_token_is_not_stored_in_plain_text(old: OldClient) -> None:
     browser, token = logged_in(old), token_of(old)
     page = begin(old, browser, token)
     assert token not in page.location
@@ -150,7 +150,7 @@ def test_a_user_can_unlink_their_own_linked_account(old: OldClient, bob: User) -
     assert refusal(unlink(old, access_token=token, user_id=bob.user_id)) == NOT_LINKED
 
 
-def test_an_account_of_another_user_gets_the_same_answer_as_an_unknown_one(old: OldClient, bob: User) -> None:
+def test_an_account_of_another_user_gets_the_same_answer_as_an_unknown_account(old: OldClient, bob: User) -> None:
     token = token_of(old)
     carol = make_user(connection=old.connection, email="carol@example.test")
     link_users(tenant_id=old.tenant.pk, primary_id=carol.user_id, secondary_id=bob.user_id)
@@ -165,7 +165,7 @@ def test_the_primary_account_cannot_be_unlinked(old: OldClient) -> None:
 
 
 @pytest.mark.parametrize("missing", ["access_token", "user_id"])
-def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(old: OldClient, missing: str) -> None:
     form = {"access_token": "x", "user_id": "y"}
     assert refusal(unlink(old, **{**form, missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
@@ -188,7 +188,7 @@ def test_impersonation_is_refused_and_the_answer_names_an_alternative(old: OldCl
     assert refusal(impersonate(old, authorization=f"Bearer {token}")) == (403, "access_denied", words)
 
 
-def test_callers_without_a_token_get_no_further_information(old: OldClient) -> None:
+def test_callers_without_a_token_get_a_refusal_without_details(old: OldClient) -> None:
     for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Basic x"}):
         assert refusal(impersonate(old, **headers)) == (401, "invalid_token", "Unauthorized")
 

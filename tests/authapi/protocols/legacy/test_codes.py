@@ -47,7 +47,7 @@ class Coded:
     sms: Connection
 
     def code(self, kind: str = "email", **changes: Any) -> str:
-        """Send a code to the user, and return it."""
+        """Send a code to the user, and return the code."""
         connection = self.email if kind == "email" else self.sms
         address = read_address(Channel(kind), ADDRESSES[kind])
         with tenant_bound(self.old.tenant.pk):
@@ -103,7 +103,7 @@ def test_a_wrong_code_and_an_unknown_address_get_the_same_refusal(coded: Coded, 
     assert coded.users() == []
 
 
-def test_a_code_is_accepted_once_and_the_token_names_the_method(coded: Coded, kind: str) -> None:
+def test_a_code_is_accepted_once_and_its_token_names_the_method(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     members = coded.exchange(code, kind).json()
     [user] = coded.users()
@@ -164,7 +164,7 @@ def test_a_blocked_user_is_reported_only_with_the_right_code(coded: Coded) -> No
     assert refusal(coded.exchange(code)) == (401, "unauthorized", "user is blocked")
 
 
-def test_no_account_is_created_where_the_connection_forbids_it(coded: Coded) -> None:
+def test_no_account_is_created_if_the_connection_forbids_it(coded: Coded) -> None:
     code = coded.code()
     set_options(coded.email, disable_signup=True)
     assert refusal(coded.exchange(code)) == WRONG
@@ -187,7 +187,7 @@ def test_a_client_that_requires_an_organization_does_not_use_up_a_code(coded: Co
     assert coded.exchange(code).status == 200
 
 
-def test_the_kind_of_a_connection_can_be_sent_in_place_of_its_name(coded: Coded) -> None:
+def test_a_request_can_name_the_kind_of_a_connection_instead_of_its_name(coded: Coded) -> None:
     update: dict[str, Any] = {"enabled_clients": []}
     update_connection(tenant_id=coded.old.tenant.pk, connection_id=coded.email.pk, changes=update)
     enabled = [coded.old.client.client_id]
@@ -203,7 +203,7 @@ def test_a_password_of_a_directory_is_not_accepted_as_a_code(coded: Coded) -> No
     assert coded.exchange(code).status == 200
 
 
-def test_the_refresh_token_of_a_code_has_the_name_of_the_device(coded: Coded) -> None:
+def test_the_refresh_token_of_a_code_stores_the_name_of_the_device(coded: Coded) -> None:
     members = coded.exchange(coded.code(), scope="openid offline_access", device="Ada's phone").json()
     assert members["refresh_token"]
     assert RefreshToken.objects.of(coded.old.tenant.pk).get().initial_user_agent == "Ada's phone"
@@ -225,7 +225,7 @@ def test_a_code_is_exchanged_for_a_ticket_that_logs_its_browser_in(coded: Coded,
     assert refusal(coded.authenticate(code, kind)) == WRONG_OF_FORM[kind]
 
 
-def test_a_wrong_or_expired_code_gets_no_ticket_and_the_script_can_read_why(coded: Coded, kind: str) -> None:
+def test_a_wrong_or_expired_code_gets_no_ticket_and_the_script_can_read_the_reason(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     answer = coded.authenticate(wrong(code), kind)
     assert refusal(answer) == WRONG_OF_FORM[kind]
@@ -242,7 +242,7 @@ def test_a_page_of_another_origin_does_not_use_up_a_code(coded: Coded) -> None:
 
 
 @pytest.mark.parametrize("missing", ["otp", "realm", "username"])
-def test_a_missing_parameter_is_named(coded: Coded, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(coded: Coded, missing: str) -> None:
     left_out: dict[str, Any] = {missing: None}
     assert refusal(coded.authenticate("123456", **left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 

@@ -1,4 +1,4 @@
-"""`/co/authenticate` and its ticket: which requests get one, and for which browser, client and page it is valid."""
+"""`/co/authenticate` and its ticket: which requests get a ticket, and for which browser, client and page the ticket is valid."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def arrive(old: OldClient, ticket: str, *, browser: Browser | None = None, heade
 
 
 def ticket_in(old: OldClient, browser: Browser | None = None) -> str:
-    """Log in with the script of a page; the browser keeps the cookie."""
+    """Log in with the script of a page. The browser keeps the cookie."""
     answer = old.authenticate()
     assert answer.status == 200, answer.body
     (browser or old.browser).cookies[cookie_name(BROWSER)] = cookie_from(answer)
@@ -72,13 +72,13 @@ def test_a_script_of_the_application_gets_a_ticket_and_can_read_it(old: OldClien
     assert (answer.headers["cache-control"], "HttpOnly" in answer.headers["set-cookie"]) == ("no-store", True)
 
 
-def test_the_preflight_allows_cookies(old: OldClient) -> None:
+def test_the_preflight_response_allows_cookies(old: OldClient) -> None:
     answer = send(LEGACY_ENDPOINTS["/co/authenticate"], "OPTIONS", host=old.host, headers={"Origin": ORIGIN})
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, ORIGIN)
     assert answer.headers["access-control-allow-credentials"] == "true"
 
 
-def test_only_digests_are_stored(old: OldClient) -> None:
+def test_tickets_and_cookies_are_stored_only_as_digests(old: OldClient) -> None:
     answer = old.authenticate()
     row = LoginTicket.objects.of(old.tenant.pk).values().get()
     secrets = (answer.json()["login_ticket"], answer.json()["co_verifier"], cookie_from(answer))
@@ -105,12 +105,12 @@ def test_a_page_of_another_origin_gets_no_ticket_and_no_cookie(old: OldClient, o
     assert not SignIn.objects.of(old.tenant.pk).exists()
 
 
-def test_a_form_that_any_page_could_post_is_refused(old: OldClient) -> None:
+def test_a_request_that_a_form_of_any_page_could_send_is_refused(old: OldClient) -> None:
     answer = old.ask("/co/authenticate", {}, origin=ORIGIN, Content_Type="application/x-www-form-urlencoded")
     assert refusal(answer) == (400, "invalid_request", "The content type must be application/json.")
 
 
-def test_a_client_without_the_setting_is_refused_and_the_script_can_read_why(old: OldClient) -> None:
+def test_a_client_without_the_setting_is_refused_and_the_script_can_read_the_reason(old: OldClient) -> None:
     old.set(settings={"cross_origin_authentication": False})
     answer = old.authenticate()
     assert refusal(answer) == (403, "unauthorized_client", "Cross-origin login is off for this client.")
@@ -129,7 +129,7 @@ def test_a_blocked_user_gets_no_ticket(old: OldClient) -> None:
     assert refusal(old.authenticate()) == (401, "unauthorized", "user is blocked")
 
 
-def test_failures_block_the_account_here_too(old: OldClient) -> None:
+def test_failures_at_this_endpoint_block_the_account(old: OldClient) -> None:
     for _ in range(10):
         old.authenticate(password="wrong")
     answer = old.authenticate()
@@ -138,7 +138,7 @@ def test_failures_block_the_account_here_too(old: OldClient) -> None:
 
 
 @pytest.mark.parametrize("missing", ["client_id", "credential_type", "username", "password", "realm"])
-def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(old: OldClient, missing: str) -> None:
     left_out: dict[str, Any] = {missing: None}
     assert refusal(old.authenticate(**left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
@@ -148,7 +148,7 @@ def test_an_unknown_realm_and_an_unknown_credential_type_are_refused(old: OldCli
     assert refusal(old.authenticate(credential_type="magic")) == (400, "invalid_request", "Unsupported credential_type: magic")
 
 
-def test_without_a_realm_the_default_directory_is_used(old: OldClient) -> None:
+def test_a_request_without_a_realm_uses_the_default_directory(old: OldClient) -> None:
     assert refusal(old.authenticate(credential_type="password"))[:2] == (403, "access_denied")
     update_tenant_settings(tenant_id=old.tenant.pk, changes={"default_directory": old.connection.name})
     forget_all()
@@ -180,7 +180,7 @@ def test_a_ticket_is_accepted_once(old: OldClient) -> None:
     assert told(arrive(old, ticket, browser=again)) == INVALID
 
 
-def test_of_two_simultaneous_uses_one_succeeds(old: OldClient) -> None:
+def test_only_one_of_two_simultaneous_uses_of_a_ticket_succeeds(old: OldClient) -> None:
     # Both requests have read the row before either uses it up.
     with tenant_bound(old.tenant.pk):
         row = waiting_ticket(old.client, ticket_in(old))
@@ -190,7 +190,7 @@ def test_of_two_simultaneous_uses_one_succeeds(old: OldClient) -> None:
 
 
 def test_a_ticket_of_another_browser_is_refused(old: OldClient) -> None:
-    # Login CSRF: the attacker logs in with their own account, and redirects the victim's browser.
+    # Login CSRF: the attacker logs in with the attacker's account, and redirects the victim's browser.
     ticket = ticket_in(old)
     victim = Browser(old.tenant)
     assert told(arrive(old, ticket, browser=victim)) == INVALID
@@ -233,19 +233,19 @@ def test_a_ticket_expires_after_two_minutes(old: OldClient) -> None:
     assert told(arrive(old, ticket)) == INVALID
 
 
-def test_a_user_who_is_blocked_after_the_ticket_is_refused(old: OldClient) -> None:
+def test_a_ticket_is_refused_after_its_user_was_blocked(old: OldClient) -> None:
     ticket = ticket_in(old)
     update_user(tenant_id=old.tenant.pk, user_id=old.user.user_id, changes={"blocked": True})
     assert told(arrive(old, ticket)) == INVALID
 
 
-def test_a_client_that_switched_the_setting_off_after_the_ticket_is_refused(old: OldClient) -> None:
+def test_a_ticket_is_refused_after_the_client_switched_the_setting_off(old: OldClient) -> None:
     ticket = ticket_in(old)
     old.set(settings={"cross_origin_authentication": False})
     assert told(arrive(old, ticket))["error"] == "unauthorized_client"
 
 
-def test_a_ticket_does_not_change_the_target_of_the_answer(old: OldClient) -> None:
+def test_a_ticket_does_not_change_the_redirect_uri_of_the_answer(old: OldClient) -> None:
     page = arrive(old, ticket_in(old), redirect_uri="https://evil.example/callback")
     assert (page.status, "location" in page.headers) == (400, False)
 
@@ -261,7 +261,7 @@ def test_the_ticket_is_not_stored_with_the_request(old: OldClient) -> None:
 
 
 def verification(old: OldClient) -> tuple[Page, str]:
-    """Arrive without the cookie; return the page that frames the application's page, and the verifier that the application keeps."""
+    """Arrive without the cookie. Return the page in a frame of the application's page, and the verifier that the application keeps."""
     old.set(settings={"cross_origin_loc": f"{ORIGIN}/verify"})
     answer = old.authenticate()
     page = arrive(old, answer.json()["login_ticket"])
@@ -298,6 +298,6 @@ def test_silent_requests_show_no_page(old: OldClient) -> None:
     assert told(page) == INVALID
 
 
-def test_a_verification_page_of_another_origin_is_not_framed(old: OldClient) -> None:
+def test_a_verification_page_cannot_be_framed_by_another_origin(old: OldClient) -> None:
     old.set(settings={"cross_origin_loc": "https://evil.example/verify"})
     assert told(arrive(old, old.authenticate().json()["login_ticket"])) == INVALID

@@ -1,4 +1,4 @@
-"""`/delegation` and `/tokeninfo`: which tokens are accepted, and for which clients new ones are issued."""
+"""`/delegation` and `/tokeninfo`: the accepted tokens, and the clients for which new tokens are issued."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def delegate(old: OldClient, **changes: Any) -> Received:
 
 
 @pytest.mark.parametrize("missing", ["client_id", "grant_type"])
-def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(old: OldClient, missing: str) -> None:
     answer = delegate(old, id_token="x", **{missing: None})
     assert refusal(answer) == (400, "invalid_request", f"missing {missing} parameter")
 
@@ -79,17 +79,17 @@ def test_a_token_is_exchanged_for_an_id_token_for_the_target(old: OldClient) -> 
     assert SignIn.objects.of(old.tenant.pk).filter(type="sd", details__target=target.client_id).exists()
 
 
-def test_without_a_target_the_token_is_for_the_client_itself(old: OldClient) -> None:
+def test_a_token_is_for_the_client_itself_if_the_request_names_no_target(old: OldClient) -> None:
     assert decoded(delegate(old, id_token=token_of(old)).json()["id_token"])[1]["aud"] == old.client.client_id
 
 
-def test_a_target_that_does_not_allow_delegation_gets_the_same_refusal_as_an_unknown_one(old: OldClient, second: OldClient) -> None:
+def test_a_target_that_does_not_allow_delegation_gets_the_same_refusal_as_an_unknown_target(old: OldClient, second: OldClient) -> None:
     token, silent = token_of(old), target_of(old, allows=False)
     for target in (silent.client_id, "nobody", second.client.client_id):
         assert refusal(delegate(old, id_token=token, target=target)) == NOT_ALLOWED
 
 
-def test_a_target_at_which_the_user_could_not_log_in_gets_no_token(old: OldClient) -> None:
+def test_no_token_is_issued_for_a_target_at_which_the_user_cannot_log_in(old: OldClient) -> None:
     token, target = token_of(old), target_of(old)
     change(target, settings={"organization_usage": "require"})
     assert refusal(delegate(old, id_token=token, target=target.client_id))[:2] == (403, "access_denied")
@@ -187,7 +187,7 @@ def test_tokeninfo_returns_the_profile_of_a_token(old: OldClient) -> None:
     assert not profile.keys() & {"app_metadata", "user_metadata"}
 
 
-def test_tokeninfo_names_a_missing_parameter_and_refuses_foreign_tokens(old: OldClient, second: OldClient) -> None:
+def test_tokeninfo_names_a_missing_parameter_and_refuses_tokens_of_other_tenants(old: OldClient, second: OldClient) -> None:
     assert refusal(old.ask("/tokeninfo", {})) == (400, "invalid_request", "missing id_token parameter")
     assert refusal(old.ask("/tokeninfo", {"id_token": token_of(second)})) == INVALID
 

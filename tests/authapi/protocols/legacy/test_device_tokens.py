@@ -24,7 +24,7 @@ from tests.authapi.protocols.legacy.conftest import GRANTS, OldClient, change, r
 from tests.factories.identity import make_user
 
 KEY, OTHER = RSAKey.generate_key(2048), RSAKey.generate_key(2048)
-# Refused because of its length.
+# Refused because it is too long.
 SHORT = generate_private_key(65537, 1024).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()  # noqa: S505
 INVALID = (400, "invalid_grant", "The id_token is not signed by a key of this device, is too old, or was used before.")
 PHONE, PHONE_ID = "Ada's phone", "device-1"
@@ -54,7 +54,7 @@ def log_in(old: OldClient, token: str | None, **changes: Any) -> Received:
 
 
 @pytest.mark.parametrize("missing", ["id_token", "device"])
-def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(old: OldClient, missing: str) -> None:
     assert refusal(log_in(old, "x", **{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
@@ -121,13 +121,13 @@ def test_a_deleted_key_is_refused(old: OldClient) -> None:
     assert refusal(log_in(old, signed(old))) == INVALID
 
 
-def test_the_answer_says_that_a_user_is_blocked(old: OldClient) -> None:
+def test_the_refusal_says_that_a_user_is_blocked(old: OldClient) -> None:
     register(old)
     update_user(tenant_id=old.tenant.pk, user_id=old.user.user_id, changes={"blocked": True})
     assert refusal(log_in(old, signed(old))) == (401, "unauthorized", "user is blocked")
 
 
-def test_a_device_that_registers_again_replaces_its_key(old: OldClient) -> None:
+def test_a_second_registration_of_a_device_replaces_its_key(old: OldClient) -> None:
     register(old)
     register(old, public_key=OTHER.as_pem(private=False).decode())
     assert refusal(log_in(old, signed(old))) == INVALID

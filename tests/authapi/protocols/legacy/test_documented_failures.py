@@ -1,7 +1,7 @@
 """Every failure that the contract lists for codes, old clients and database connections (2.5, 2.9, 2.10), as sent on the wire.
 
-A row is a request that fails, with the status, the error and the text of the answer. The text is None where the contract leaves it to the
-service. `Row.before` prepares the state that a row needs.
+A row is a request that fails, with the status, the error and the text of the answer. The text is None if the contract does not define
+it. `Row.before` prepares the state that a row needs.
 """
 
 from __future__ import annotations
@@ -211,13 +211,13 @@ def test_a_documented_failure_has_the_documented_answer(coded: OldClient, name: 
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_text_message_without_a_sender_is_a_documented_failure(coded: OldClient, settings: Any) -> None:
+def test_a_text_message_without_a_sender_gets_the_documented_failure(coded: OldClient, settings: Any) -> None:
     settings.SMS_SENDER = {}
     answer = start(connection="sms", email=None, phone_number=NUMBER)(coded)
     assert (answer.status, answer.json()["error"]) == (400, "sms_provider_error")
 
 
-def test_a_change_of_password_is_answered_in_plain_text_even_for_an_unknown_user(coded: OldClient) -> None:
+def test_a_password_change_request_is_answered_in_plain_text_even_for_an_unknown_user(coded: OldClient) -> None:
     for email in (EMAIL, "gone@example.test"):
         answer = hot("/dbconnections/change_password", connection="people", email=email)(coded)
         assert (answer.status, answer.body.decode()) == (200, "We've just sent you an email to reset your password.")

@@ -1,4 +1,4 @@
-"""Tokens that an attacker has changed, created, or stolen without their key: every old endpoint refuses them."""
+"""Tokens that an attacker has changed, created, or stolen without their key. Every old endpoint refuses them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ API = "https://bank.example.test"
 
 
 def asked(old: OldClient, token: str) -> tuple[Received, Received]:
-    """Send an id token to both endpoints that accept one."""
+    """Send an id token to both endpoints that accept id tokens."""
     return old.ask("/tokeninfo", {"id_token": token}), delegate(old, id_token=token)
 
 
@@ -36,7 +36,7 @@ def test_a_token_with_a_changed_user_is_refused(old: OldClient, second: OldClien
         assert [refusal(answer) for answer in asked(old, forged)] == [INVALID, INVALID]
 
 
-def test_a_token_that_another_tenant_signed_for_this_one_is_refused(old: OldClient, second: OldClient) -> None:
+def test_a_token_for_this_tenant_that_another_tenant_signed_is_refused(old: OldClient, second: OldClient) -> None:
     # The other tenant names this issuer, client and user. It uses its own key under the id of this tenant's key.
     token = token_of(old)
     own_kid = decoded(token)[0]["kid"]
@@ -51,7 +51,7 @@ def test_a_token_of_another_issuer_is_refused_even_with_our_key(old: OldClient, 
     assert [answer.status for answer in asked(old, signed(old.tenant, token_of(old)))] == [200, 200]
 
 
-def test_a_token_for_an_organization_is_not_delegated(old: OldClient) -> None:
+def test_a_token_for_an_organization_cannot_be_delegated(old: OldClient) -> None:
     login = login_of(old.tenant, Registered(old.client, ""), old.user, scope="openid")
     forged = signed(old.tenant, id_token(login), claims={"org_id": "org_x"})
     assert refusal(delegate(old, id_token=forged)) == INVALID
@@ -61,7 +61,7 @@ def test_a_token_for_an_organization_is_not_delegated(old: OldClient) -> None:
 
 
 def bound_token(old: OldClient, *, audience: str | None = None) -> str:
-    """Return an access token of the user that is bound to a key, as if it were stolen."""
+    """Return an access token of the user that is bound to a key, without the key."""
     settle_memory()
     client, secret = rotate_client_secret(tenant_id=old.tenant.pk, client_id=old.client.client_id)
     registered, prover = Registered(client, secret), Prover()
@@ -74,13 +74,13 @@ def bound_token(old: OldClient, *, audience: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_bound_access_token_cannot_link_or_unlink(old: OldClient, audience: str | None) -> None:
+def test_a_bound_access_token_cannot_link_or_unlink_accounts(old: OldClient, audience: str | None) -> None:
     create_api_resource(tenant_id=old.tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}])
     token = bound_token(old, audience=audience)
     assert (token.count(".") == 2) is (audience is not None)
     assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == INVALID_ACCESS_TOKEN
     assert told(begin(old, logged_in(old), token)) == INVALID_ACCESS_TOKEN[1:]
     if audience is None:
-        # The binding is the reason of the refusal.
+        # The refusal names the binding as its reason.
         AccessToken.objects.of(old.tenant.pk).update(confirmation=None)
         assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == NOT_LINKED

@@ -66,7 +66,7 @@ def test_the_form_escapes_the_parameters_of_the_page(old: OldClient) -> None:
 
 
 def test_a_form_of_another_browser_is_refused(old: OldClient) -> None:
-    # Login CSRF: the attacker posts their own form from a page that the victim visits.
+    # Login CSRF: a page of the attacker, which the victim visits, posts the attacker's form.
     answer = post(old)
     assert told(submit(old, answer, Browser(old.tenant))) == INVALID
     assert not Session.objects.of(old.tenant.pk).exists()
@@ -79,20 +79,20 @@ def test_the_form_is_accepted_once(old: OldClient) -> None:
     assert told(submit(old, answer, old.browser)) == INVALID
 
 
-def test_the_target_of_the_form_cannot_be_changed(old: OldClient) -> None:
+def test_the_redirect_uri_of_the_form_cannot_be_changed(old: OldClient) -> None:
     answer = post(old)
     old.browser.cookies[cookie_name(BROWSER)] = cookie_from(answer)
     context = json.dumps({"client_id": old.client.client_id, "response_type": "code", "redirect_uri": "https://evil.example/"})
     assert submit(old, answer, old.browser, wctx=context).status == 400
 
 
-def test_a_page_of_another_origin_is_told_to_use_the_other_endpoint(old: OldClient) -> None:
+def test_the_refusal_of_a_page_of_another_origin_names_the_other_endpoint(old: OldClient) -> None:
     status, error, words = refusal(post(old, origin=ORIGIN))
     assert (status, error, "/co/authenticate" in words) == (403, "access_denied", True)
 
 
 @pytest.mark.parametrize("missing", ["client_id", "username", "password", "connection"])
-def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(old: OldClient, missing: str) -> None:
     assert refusal(post(old, **{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
@@ -125,30 +125,30 @@ def test_a_page_of_this_host_can_read_which_user_is_logged_in(old: OldClient) ->
     assert old.ask("/user/ssodata", method="GET").json() == {"sso": False}
 
 
-def test_a_page_of_the_client_can_read_it_too(old: OldClient) -> None:
+def test_a_page_of_the_client_can_read_which_user_is_logged_in(old: OldClient) -> None:
     answer = known(old, origin=ORIGIN)
     assert answer.json()["sso"] is True
     assert (answer.headers["access-control-allow-origin"], answer.headers["access-control-allow-credentials"]) == (ORIGIN, "true")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "https://app.example.test.evil.example"])
-def test_a_page_of_another_origin_cannot_read_it(old: OldClient, origin: str) -> None:
+def test_a_page_of_another_origin_cannot_read_which_user_is_logged_in(old: OldClient, origin: str) -> None:
     answer = known(old, origin=origin)
     assert answer.json() == {"sso": False}
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_a_request_without_an_origin_from_another_site_cannot_read_it(old: OldClient) -> None:
+def test_a_request_without_an_origin_from_another_site_cannot_read_which_user_is_logged_in(old: OldClient) -> None:
     assert known(old, sec_fetch_site="cross-site").json() == {"sso": False}
 
 
 @pytest.mark.parametrize("changes", [{"settings": {"cross_origin_authentication": False}}, {"is_first_party": False}])
-def test_a_client_without_the_setting_cannot_read_it(old: OldClient, changes: dict[str, Any]) -> None:
+def test_a_client_without_the_setting_cannot_read_which_user_is_logged_in(old: OldClient, changes: dict[str, Any]) -> None:
     change(old.client, **changes)
     assert known(old, origin=ORIGIN).json() == {"sso": False}
 
 
-def test_the_country_comes_from_the_edge(old: OldClient, settings: Any) -> None:
+def test_the_country_is_read_from_the_header_of_the_edge(old: OldClient, settings: Any) -> None:
     def ask(**headers: Any) -> Any:
         return old.ask("/user/geoloc/country", method="GET", **headers).json()
 

@@ -1,4 +1,4 @@
-"""Clients that require proof of possession or have a compliance level: no old endpoint issues them a token without that protection."""
+"""Clients that require proof of possession or have a compliance level. No old endpoint issues them a token without that protection."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_token_of_a_provider_gets_no_token(old: OldClient, protection: dict[st
     assert refusal(old.ask("/oauth/access_token", form)) == REFUSED
 
 
-def test_a_protected_client_can_neither_start_a_delegation_nor_be_its_target(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_protected_client_cannot_start_a_delegation_or_be_its_target(old: OldClient, protection: dict[str, Any]) -> None:
     token, target = token_of(old), target_of(old)
     assert delegate(old, id_token=token, target=target.client_id).status == 200
     change(target, settings=protection)
@@ -97,7 +97,7 @@ def test_a_login_form_of_the_client_is_refused(old: OldClient, protection: dict[
     assert refusal(old.authenticate()) == REFUSED
     assert refusal(post(old)) == REFUSED
     assert LoginTicket.objects.of(old.tenant.pk).count() == 1
-    # An earlier ticket is refused, too. A compliance level also refuses this request because it was not pushed.
+    # An earlier ticket is also refused. A compliance level refuses this request for another reason, too: it was not pushed.
     failure = OAuthCase.LEVEL_BREAKS_REQUEST.failure if "compliance_level" in protection else FAILURE
     answer = told(arrive(old, ticket))
     assert (answer["error"], set(answer)) == (failure.error, {"error", "error_description"})
@@ -111,7 +111,7 @@ def test_a_page_of_the_client_cannot_read_which_user_is_logged_in(old: OldClient
     assert known(old, origin=origin).json() == {"sso": False}
 
 
-def test_settings_that_require_nothing_refuse_nothing(old: OldClient) -> None:
+def test_settings_without_a_requirement_refuse_nothing(old: OldClient) -> None:
     old.set(settings={"require_proof_of_possession": False, "compliance_level": "none"})
     forget_all()
     assert old.log_in().status == 200

@@ -22,7 +22,7 @@ WRONG = (401, "invalid_user_password", "Wrong email or password.")
 
 
 @pytest.mark.parametrize("missing", ["client_id", "grant_type", "username", "password", "connection"])
-def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(old: OldClient, missing: str) -> None:
     assert refusal(old.log_in(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
@@ -47,7 +47,7 @@ def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(old: OldClien
     assert "www-authenticate" not in answer.headers
 
 
-def test_an_unknown_user_costs_one_hash_like_a_known_one(old: OldClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_user_costs_one_hash_like_a_known_user(old: OldClient, monkeypatch: pytest.MonkeyPatch) -> None:
     from authapi.accounts import password_login
 
     checked: list[str] = []
@@ -62,7 +62,7 @@ def test_an_unknown_user_costs_one_hash_like_a_known_one(old: OldClient, monkeyp
     assert len(checked) == 1
 
 
-def test_only_the_right_password_reveals_at_either_old_endpoint_that_it_is_breached(old: OldClient, tmp_path: Path, settings: Any) -> None:
+def test_both_old_endpoints_report_a_breached_password_only_if_it_is_right(old: OldClient, tmp_path: Path, settings: Any) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
     detect(old.tenant.pk, "block")
     leaked = (401, "password_leaked", "This password was found in a data breach. Choose a new one.")
@@ -102,7 +102,7 @@ def test_too_many_logins_of_one_user_are_refused(old: OldClient) -> None:
         ("oidc", "specified strategy does not support requested operation"),
     ],
 )
-def test_an_unusable_connection_is_named(old: OldClient, strategy: str, words: str) -> None:
+def test_the_refusal_names_an_unusable_connection(old: OldClient, strategy: str, words: str) -> None:
     if strategy:
         enabled = [] if strategy == "database" else [old.client.client_id]
         options = {"client_id": "x", "issuer": "https://id.example.test"} if strategy == "oidc" else {}
@@ -139,7 +139,7 @@ def test_the_right_password_gets_a_token_for_the_profile_and_an_id_token(old: Ol
         assert [(line.type, line.client_id) for line in SignIn.objects.all()] == [("s", old.client.client_id)]
 
 
-def test_there_is_no_id_token_without_openid(old: OldClient) -> None:
+def test_no_id_token_is_issued_without_the_scope_openid(old: OldClient) -> None:
     assert "id_token" not in old.log_in(scope="profile").json()
 
 
@@ -153,7 +153,7 @@ def test_the_default_audience_of_the_tenant_does_not_apply_to_an_old_login(old: 
     assert "." not in members["access_token"]
 
 
-def test_the_refresh_token_has_the_name_of_the_device(old: OldClient) -> None:
+def test_the_refresh_token_stores_the_name_of_the_device(old: OldClient) -> None:
     members = old.log_in(scope="openid offline_access", device="Ada's phone").json()
     assert members["refresh_token"]
     row = RefreshToken.objects.of(old.tenant.pk).get()

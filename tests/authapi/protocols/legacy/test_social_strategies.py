@@ -1,4 +1,4 @@
-"""`/oauth/access_token` at social providers: each provider has its own way to report for which application a token was issued."""
+"""`/oauth/access_token` at social providers. Each provider reports in its own format to which application a token was issued."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.factories.scim import reply
 from tests.factories.social_provider import ACCESS_TOKEN, OPTIONS, SocialProvider, social_provider
 
 INVALID = (401, "invalid_request", "invalid access_token: invalid_token")
-# By strategy: the endpoint that the service asks, and its answer for a token that was issued to our client.
+# Per strategy: the endpoint to which the service sends the token, and the answer for a token that was issued to our client.
 SAID: dict[str, tuple[str, dict[str, Any]]] = {
     "google-oauth2": ("tokeninfo_endpoint", {"aud": CLIENT_ID, "azp": CLIENT_ID, "sub": "1122"}),
     "github": ("token_check_endpoint", {"app": {"client_id": CLIENT_ID}, "user": {"id": 583231}}),
@@ -97,7 +97,7 @@ def at(old: OldClient, settings: Settings) -> Iterator[Callable[..., Social]]:
 
 
 @pytest.mark.parametrize("strategy", SAID)
-def test_a_token_that_was_issued_to_our_client_logs_its_user_in(at: Callable[..., Social], strategy: str) -> None:
+def test_a_token_issued_to_our_client_logs_its_user_in(at: Callable[..., Social], strategy: str) -> None:
     social = at(strategy)
     assert social.ask().status == 200
     assert social.provider.refused == []
@@ -121,7 +121,7 @@ def test_a_token_that_is_unknown_to_the_provider_is_refused(at: Callable[..., So
 
 
 @pytest.mark.parametrize("strategy", sorted(KNOWN.keys() - SAID.keys()))
-def test_a_provider_that_does_not_name_the_application_of_a_token_is_refused(at: Callable[..., Social], strategy: str) -> None:
+def test_a_token_is_refused_if_the_provider_does_not_name_its_application(at: Callable[..., Social], strategy: str) -> None:
     social = at(strategy)
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
@@ -130,7 +130,7 @@ def test_a_provider_that_does_not_name_the_application_of_a_token_is_refused(at:
 
 
 @pytest.mark.parametrize("said", [{"aud": CLIENT_ID, "azp": "our-phone-app", "sub": "1122"}, {"aud": CLIENT_ID, "sub": "1122"}])
-def test_google_tokens_of_our_other_apps_are_accepted_where_a_connection_lists_them(
+def test_google_tokens_of_our_other_apps_are_accepted_if_a_connection_lists_the_apps(
     at: Callable[..., Social], said: dict[str, Any]
 ) -> None:
     social = at("google-oauth2", allowed_audiences=["our-phone-app"])
@@ -138,7 +138,7 @@ def test_google_tokens_of_our_other_apps_are_accepted_where_a_connection_lists_t
     assert social.ask().status == 200
 
 
-def test_google_accounts_of_other_organizations_are_refused_here_too(at: Callable[..., Social]) -> None:
+def test_google_accounts_of_other_organizations_are_refused(at: Callable[..., Social]) -> None:
     social = at("google-oauth2", hosted_domains=["corp.example.test"])
     assert refusal(social.ask()) == INVALID
     assert "hosted_domains" in SignIn.objects.of(social.old.tenant.pk).get().description
@@ -150,7 +150,7 @@ def test_a_connection_without_a_secret_sends_no_request(at: Callable[..., Social
     assert social.provider.paths == []
 
 
-def test_the_token_is_in_no_log(at: Callable[..., Social], caplog: pytest.LogCaptureFixture) -> None:
+def test_the_token_is_not_logged(at: Callable[..., Social], caplog: pytest.LogCaptureFixture) -> None:
     social = at("facebook")
     with caplog.at_level("DEBUG"):
         social.ask()

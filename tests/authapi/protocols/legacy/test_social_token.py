@@ -58,7 +58,7 @@ def social(old: OldClient) -> Iterator[Social]:
 
 
 @pytest.mark.parametrize("missing", ["client_id", "access_token", "connection"])
-def test_a_missing_parameter_is_named(social: Social, missing: str) -> None:
+def test_the_refusal_names_a_missing_parameter(social: Social, missing: str) -> None:
     assert refusal(social.ask(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
@@ -69,13 +69,13 @@ def test_a_client_without_the_grant_is_refused(social: Social) -> None:
     assert refusal(social.ask(client_id="nobody")) == (403, "unauthorized_client", "invalid client")
 
 
-def test_unusable_connections_are_named(social: Social) -> None:
+def test_the_refusal_names_an_unusable_connection(social: Social) -> None:
     assert refusal(social.ask(connection="nowhere")) == (400, "invalid_request", "the connection was not found")
     words = "specified strategy does not support requested operation"
     assert refusal(social.ask(connection=social.old.connection.name)) == (400, "invalid_request", words)
 
 
-def test_a_token_that_was_issued_to_our_client_logs_its_user_in(social: Social) -> None:
+def test_a_token_issued_to_our_client_logs_its_user_in(social: Social) -> None:
     answer = social.ask()
     assert answer.status == 200, answer.body
     members = answer.json()
@@ -102,19 +102,19 @@ def test_a_token_that_the_provider_does_not_report_as_active_is_refused(social: 
     assert refusal(social.ask()) == INVALID
 
 
-def test_a_userinfo_about_another_user_is_refused(social: Social) -> None:
+def test_a_userinfo_response_about_another_user_is_refused(social: Social) -> None:
     social.says("/userinfo", **{**PERSON, "sub": "another"})
     assert refusal(social.ask()) == INVALID
 
 
-def test_a_provider_that_does_not_name_the_application_of_a_token_is_refused(social: Social) -> None:
+def test_a_token_is_refused_if_the_provider_does_not_name_its_application(social: Social) -> None:
     del social.provider.discovery["introspection_endpoint"]
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
     assert "does not tell for which application" in words
 
 
-def test_an_unavailable_provider_is_named(social: Social) -> None:
+def test_the_refusal_names_an_unavailable_provider(social: Social) -> None:
     social.says("/introspect", 500)
     assert refusal(social.ask())[:2] == (503, "temporarily_unavailable")
 
@@ -125,14 +125,14 @@ def test_a_malformed_token_is_not_sent_to_the_provider(social: Social, token: st
     assert social.provider.paths == []
 
 
-def test_the_answer_says_that_a_user_is_blocked(social: Social) -> None:
+def test_the_refusal_says_that_a_user_is_blocked(social: Social) -> None:
     social.ask()
     user = User.objects.of(social.old.tenant.pk).get(connection=social.connection)
     update_user(tenant_id=social.old.tenant.pk, user_id=user.user_id, changes={"blocked": True})
     assert refusal(social.ask()) == (401, "unauthorized", "user is blocked")
 
 
-def test_the_token_is_in_no_log(social: Social, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_token_is_not_logged(social: Social, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("DEBUG"):
         social.ask(access_token="canary-token-of-the-provider")
         social.says("/introspect", active=False)

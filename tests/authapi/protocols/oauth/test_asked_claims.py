@@ -99,7 +99,7 @@ def test_each_claim_is_returned_only_where_it_was_requested(login: Asking) -> No
     assert (AccessToken.objects.of(login.tenant.pk).get().asked or {})["userinfo"] == ["name"]
 
 
-def test_a_token_for_an_api_returns_the_claims_too_and_refreshes_keep_them(login: Asking) -> None:
+def test_a_token_for_an_api_contains_the_claims_and_refreshes_keep_them(login: Asking) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders", settings={"allow_offline_access": True})
     asked = {"userinfo": {"email": None}, "id_token": {"name": None}, "audience": "urn:orders", "scope": "openid offline_access"}
     first = login.tokens(login.log_in(login.claims(**asked))).json()
@@ -109,7 +109,7 @@ def test_a_token_for_an_api_returns_the_claims_too_and_refreshes_keep_them(login
         assert decoded(members["id_token"])[1]["name"] == "Ada Lovelace"
 
 
-def test_a_request_without_claims_stores_nothing_and_its_tokens_have_no_new_member(login: Asking) -> None:
+def test_a_request_without_claims_stores_no_claims_and_its_tokens_contain_none(login: Asking) -> None:
     page = login.log_in(login.ask())
     assert AuthorizationCode.objects.of(login.tenant.pk).get().asked is None
     id_token = login.id_token(page)
@@ -141,18 +141,18 @@ def test_a_user_of_a_third_party_client_consents_to_each_claim_once(login: Askin
 # --- One user -------------------------------------------------------------------------------------------------------------
 
 
-def test_another_user_than_the_requested_one_is_refused(login: Asking) -> None:
+def test_a_user_other_than_the_requested_user_is_refused(login: Asking) -> None:
     assert login.claims(id_token={"sub": {"value": login.user.user_id}}, prompt="none").answer["error"] == "login_required"
     login.begin_session()
     assert "code" in login.claims(id_token={"sub": {"value": login.user.user_id}}, prompt="none").answer
     other = {"sub": {"value": "database|other"}}
     assert login.claims(id_token=other, prompt="none").answer["error"] == "login_required"
     assert login.claims(userinfo=other, prompt="none").answer["error"] == "login_required"
-    # After a new login, the same user is still refused.
+    # The same user is still refused after a new login.
     assert login.log_in(login.claims(id_token=other)).answer["error"] == "login_required"
 
 
-def test_the_time_of_the_login_is_in_the_token_also_when_it_is_essential(login: Asking) -> None:
+def test_an_essential_auth_time_is_in_the_token(login: Asking) -> None:
     answer = login.log_in(login.claims(id_token={"auth_time": {"essential": True}}))
     assert isinstance(login.id_token(answer)["auth_time"], int)
 
@@ -171,11 +171,11 @@ def test_the_time_of_the_login_is_in_the_token_also_when_it_is_essential(login: 
         ({"claims": '{"id_token": {"acr": null}}'}, PASSWORD),
         ({"claims": json.dumps({"id_token": {"acr": {"values": [MFA]}}})}, None),
         ({"claims": json.dumps({"id_token": {"acr": {"essential": True, "values": [MFA, PASSWORD]}}})}, PASSWORD),
-        # Essential without values accepts any context (5.5.1).
+        # An essential request without values accepts any context (5.5.1).
         ({"claims": '{"id_token": {"acr": {"essential": true}}}'}, PASSWORD),
     ],
 )
-def test_the_achieved_context_is_in_both_tokens(login: Asking, asked: dict[str, str], expected: str | None) -> None:
+def test_both_tokens_contain_the_achieved_context(login: Asking, asked: dict[str, str], expected: str | None) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders")
     members = login.tokens(login.log_in(login.ask(audience="urn:orders", **asked))).json()
     assert decoded(members["id_token"])[1].get("acr") == expected
@@ -183,7 +183,7 @@ def test_the_achieved_context_is_in_both_tokens(login: Asking, asked: dict[str, 
 
 
 @pytest.mark.parametrize("value", [MFA, "urn:unknown"])
-def test_an_essential_context_that_no_login_can_meet_fails_before_any_page(login: Asking, value: str) -> None:
+def test_an_essential_context_that_no_login_can_meet_is_refused_before_any_page(login: Asking, value: str) -> None:
     answer = login.claims(id_token={"acr": {"essential": True, "value": value}})
     assert answer.location.startswith(CALLBACK)
     assert answer.answer["error"] == "unmet_authentication_requirements"
@@ -201,7 +201,7 @@ def test_a_session_that_does_not_meet_an_essential_context_requires_a_new_login(
     assert login.id_token(login.log_in(page))["acr"] == PASSWORD
 
 
-def test_a_login_that_still_does_not_meet_the_context_fails(login: Asking) -> None:
+def test_a_new_login_that_does_not_meet_the_context_fails(login: Asking) -> None:
     page = login.claims(id_token={"acr": {"essential": True, "values": [PASSWORD]}})
     form = login.browser.follow(page)
     # The tenant removes the context while the page is open.

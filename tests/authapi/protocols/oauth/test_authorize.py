@@ -1,4 +1,4 @@
-"""`/authorize` over the ASGI application: refusals on a page and to the client, logins, and the contents of answers."""
+"""`/authorize` over the ASGI application: refusals on a page, refusals sent to the client, logins, and the contents of answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def error_of(page: Page) -> tuple[str, str]:
         ({"state": "a\x00b"}, "A value contains a NUL character."),
     ],
 )
-def test_an_untrusted_address_is_not_redirected_to(login: Login, changes: dict[str, Any], text: str) -> None:
+def test_the_browser_is_not_redirected_to_an_untrusted_address(login: Login, changes: dict[str, Any], text: str) -> None:
     page = login.ask(**changes)
     assert page.status == 400
     assert "location" not in page.headers
@@ -65,7 +65,7 @@ def test_an_untrusted_address_is_not_redirected_to(login: Login, changes: dict[s
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
-def test_clients_of_another_tenant_and_revoked_ones_are_unknown(login: Login) -> None:
+def test_revoked_clients_and_clients_of_another_tenant_are_unknown(login: Login) -> None:
     other = create_tenant(tenant_id=f"{login.tenant.pk}-b", name="b", host=f"{login.tenant.pk}-b.example.test")
     foreign, _ = web_client(other)
     assert login.ask(client_id=foreign.client_id).status == 400
@@ -95,7 +95,7 @@ def test_a_tenant_that_is_not_active_refuses_logins(login: Login, status: str, e
     assert login.ask().status == expected
 
 
-def test_an_unknown_host_has_no_such_page(login: Login) -> None:
+def test_an_unknown_host_gets_404(login: Login) -> None:
     assert Browser(login.tenant, host="elsewhere.example.test").get("/authorize", login.sent).status == 404
 
 
@@ -109,7 +109,7 @@ def test_too_many_requests_return_429_with_the_headers(login: Login, settings: A
     settings.ADDRESS_RATE_BURST = settings.ADDRESS_RATE_PER_SECOND = 1
     settings.ANONYMOUS_RATE_PER_SECOND = 1
     with time_machine.travel(NOON, tick=False):
-        # The address has one request, and the tenant's anonymous callers have two.
+        # The address may send one request, and the tenant's anonymous callers together may send two.
         assert [login.ask().status for _ in range(3)] == [302, 302, 302]
         page = login.ask()
     assert (page.status, page.headers["x-ratelimit-remaining"]) == (429, "0")
@@ -149,7 +149,7 @@ def test_other_errors_are_sent_to_the_client_with_state_and_issuer(
     assert page.headers["cache-control"] == "no-store"
 
 
-def test_the_issuer_is_omitted_where_the_tenant_wants_that(login: Login) -> None:
+def test_the_issuer_is_omitted_if_the_tenant_switched_it_off(login: Login) -> None:
     TenantSettings(tenant=login.tenant, values={"authorization_response_iss_parameter_supported": False}).save()
     tenant_settings.remembered_settings.clear()
     assert "iss" not in login.ask(prompt="none").answer
@@ -168,7 +168,7 @@ def test_a_client_without_any_connection_gets_an_error_that_says_so(login: Login
 # --- Logging in -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_returns_a_code_of_which_only_the_digest_is_stored(login: Login) -> None:
+def test_a_login_returns_a_code_and_stores_only_its_digest(login: Login) -> None:
     first = login.ask()
     assert (first.status, "state" not in first.location) == (302, False)
     assert first.location.startswith("/u/login?state=")
@@ -183,7 +183,7 @@ def test_a_login_returns_a_code_of_which_only_the_digest_is_stored(login: Login)
     assert (session.issuer, session.last_ip, session.methods[0]["name"]) == (login.issuer, "192.0.2.1", "pwd")
 
 
-def test_the_request_can_be_posted(login: Login) -> None:
+def test_the_request_can_be_sent_with_post(login: Login) -> None:
     sent = {"client_id": login.client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "state": "s"}
     first = login.browser.post("/authorize", sent)
     assert first.status == 303
@@ -209,7 +209,7 @@ def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(login: Login,
         ("ada @example.test", PASSWORD, {"username": "Enter an email address like name@example.com."}),
     ],
 )
-def test_a_missing_field_is_reported_without_looking_for_an_account(
+def test_a_missing_field_is_reported_without_a_search_for_the_account(
     login: Login, identifier: str, password: str, problems: dict[str, str]
 ) -> None:
     page = login.log_in(login.ask(), identifier=identifier, password=password)
@@ -241,7 +241,7 @@ def test_a_blocked_user_is_reported_to_the_client_only_after_the_right_password(
     assert error_of(login.log_in(login.ask())) == ("unauthorized", "user is blocked")
 
 
-def test_an_account_under_attack_returns_429_and_does_not_reveal_whether_it_exists(login: Login) -> None:
+def test_a_locked_account_returns_429_and_does_not_reveal_whether_it_exists(login: Login) -> None:
     for identifier in ("ada@example.test", "nobody@example.test"):
         pages = [login.log_in(login.ask(), identifier=identifier, password="wrong") for _ in range(11)]
         assert [page.status for page in pages] == [400] * 10 + [429]
@@ -260,7 +260,7 @@ def test_a_browser_with_a_session_gets_an_answer_at_once(login: Login) -> None:
     assert SignIn.objects.of(login.tenant.pk).filter(type="ssa", is_success=True).count() == 1
 
 
-def test_a_session_of_one_tenant_is_not_valid_at_another(login: Login) -> None:
+def test_a_session_of_one_tenant_is_not_valid_at_another_tenant(login: Login) -> None:
     login.begin_session()
     other = create_tenant(tenant_id=f"{login.tenant.pk}-b", name="b", host=f"{login.tenant.pk}-b.example.test")
     client, _ = web_client(other)
@@ -270,7 +270,7 @@ def test_a_session_of_one_tenant_is_not_valid_at_another(login: Login) -> None:
     assert page.answer["error"] == "login_required"
 
 
-def test_a_session_that_was_planted_before_the_login_is_useless_after_it(login: Login) -> None:
+def test_a_session_planted_before_the_login_is_useless_after_it(login: Login) -> None:
     attacker = Browser(login.tenant)
     login.browser, victim = attacker, login.browser
     login.begin_session()
@@ -283,14 +283,14 @@ def test_a_session_that_was_planted_before_the_login_is_useless_after_it(login: 
     assert login.ask(prompt="none").answer["error"] == "login_required"
 
 
-def test_another_user_replaces_the_first(login: Login) -> None:
+def test_a_login_of_another_user_replaces_the_first_user(login: Login) -> None:
     person(login.connection, email="eve@example.test")
     login.begin_session()
     login.log_in(login.ask(prompt="login"), identifier="eve@example.test")
     assert [session.user.email for session in Session.objects.of(login.tenant.pk)] == ["eve@example.test"]
 
 
-def test_a_session_through_a_connection_that_is_not_enabled_for_the_client_is_not_sufficient(login: Login) -> None:
+def test_a_session_of_a_connection_that_the_client_does_not_enable_requires_a_new_login(login: Login) -> None:
     client, _ = web_client(login.tenant, name="Other")
     people(login.tenant, client, name="others")
     login.begin_session()
@@ -307,7 +307,7 @@ def test_a_hint_for_another_user_requires_a_login(login: Login) -> None:
     assert error_of(login.ask(prompt="none", id_token_hint=hint)) == ("login_required", "Login required")
 
 
-def test_a_login_with_another_user_than_the_hint_is_refused_at_the_client(login: Login) -> None:
+def test_a_login_of_a_user_who_does_not_match_the_hint_is_refused_at_the_client(login: Login) -> None:
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
     hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]
@@ -317,7 +317,7 @@ def test_a_login_with_another_user_than_the_hint_is_refused_at_the_client(login:
     assert error_of(page) == ("login_required", "Login required")
 
 
-def test_the_login_page_replaces_the_sign_up_page_where_sign_ups_are_off(login: Login) -> None:
+def test_the_login_page_replaces_the_sign_up_page_if_sign_ups_are_off(login: Login) -> None:
     assert login.ask(screen_hint="signup").location.startswith("/u/signup?state=")
     client, _ = web_client(login.tenant, name="Closed")
     people(login.tenant, client, name="closed", disable_signup=True)
@@ -334,7 +334,7 @@ def test_a_requested_new_login_keeps_the_session_and_the_sid(login: Login) -> No
     assert (after.pk, after.digest != before.digest, after.authenticated_at > before.authenticated_at) == (before.pk, True, True)
 
 
-def test_a_login_counts_as_new_for_one_answer_only(login: Login) -> None:
+def test_a_login_counts_as_new_for_one_answer(login: Login) -> None:
     first = login.ask(prompt="login")
     login.log_in(first)
     again = login.browser.follow(first)
@@ -342,7 +342,7 @@ def test_a_login_counts_as_new_for_one_answer_only(login: Login) -> None:
     assert "Log in" in again.text
 
 
-def test_max_age_requires_a_new_login_when_the_last_one_is_too_old(login: Login) -> None:
+def test_max_age_requires_a_new_login_if_the_last_login_is_too_old(login: Login) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         login.begin_session()
         clock.shift(timedelta(seconds=61))
@@ -375,7 +375,7 @@ def test_a_session_cookie_lasts_until_the_browser_closes(login: Login) -> None:
 # --- Binding to the browser -----------------------------------------------------------------------------------------------------
 
 
-def test_a_login_that_another_browser_started_cannot_be_finished_here(login: Login) -> None:
+def test_a_login_started_by_another_browser_cannot_be_finished(login: Login) -> None:
     first = login.ask()
     login.browser = Browser(login.tenant)
     page = login.browser.follow(first)
@@ -386,12 +386,12 @@ def test_a_login_that_another_browser_started_cannot_be_finished_here(login: Log
 
 @pytest.mark.parametrize("path", ["/u/login", "/u/consent", "/u/select-account"])
 @pytest.mark.parametrize("handle", ["", "unknown", "x" * 10_000])
-def test_a_page_without_its_request_shows_an_error(login: Login, path: str, handle: str) -> None:
+def test_a_page_whose_login_request_is_missing_shows_an_error(login: Login, path: str, handle: str) -> None:
     page = login.browser.get(path, {"state": handle})
     assert (page.status, "has expired" in page.text) == (400, True)
 
 
-def test_a_request_expires(login: Login, settings: Any) -> None:
+def test_a_login_request_expires(login: Login, settings: Any) -> None:
     first = login.ask()
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS + 1)):
         assert login.browser.follow(first).status == 400
@@ -410,7 +410,7 @@ def test_a_form_of_another_site_is_refused(login: Login, token: str | None, orig
     assert "session" not in login.browser.cookies
 
 
-def test_a_login_that_the_previous_version_started_can_be_finished(login: Login) -> None:
+def test_a_login_started_by_the_previous_version_can_be_finished(login: Login) -> None:
     form = login.browser.follow(login.ask())
     # The previous version has no sealed requests and no other protocol.
     LoginTransaction.objects.of(login.tenant.pk).update(sealed_request="", parameters=login.sent)
@@ -450,7 +450,7 @@ def test_hybrid_and_implicit_answers_are_in_the_fragment(login: Login) -> None:
     assert {"at_hash", "c_hash"} <= claims.keys()
 
 
-def test_a_posted_form_needs_no_script_and_may_only_go_to_https_or_the_client(login: Login) -> None:
+def test_an_answer_form_needs_no_script_and_may_be_sent_only_to_https_or_the_client(login: Login) -> None:
     login.begin_session()
     page = login.ask(response_mode="form_post", state='"><script>x')
     assert page.status == 200
@@ -465,7 +465,7 @@ def test_a_posted_form_needs_no_script_and_may_only_go_to_https_or_the_client(lo
     assert page.body.count(b"<script") == 1
 
 
-def test_a_message_names_the_registered_origin_and_only_that_origin_may_frame_it(login: Login) -> None:
+def test_a_web_message_names_the_registered_origin_and_only_this_origin_may_frame_its_page(login: Login) -> None:
     set_client(login, settings={"web_origins": ["https://app.example.test"]})
     page = login.ask(response_mode="web_message", prompt="none", state="</script>")
     assert page.status == 200
@@ -483,20 +483,20 @@ def test_the_query_of_a_callback_is_kept(login: Login) -> None:
     assert page.location.startswith("https://app.example.test/cb?x=1&error=login_required")
 
 
-def test_a_native_application_gets_the_answer_at_its_own_scheme(login: Login) -> None:
+def test_a_native_application_gets_the_answer_at_its_own_url_scheme(login: Login) -> None:
     set_client(login, redirect_uris="com.example.app:/done")
     page = login.ask(redirect_uri="com.example.app:/done", prompt="none")
     assert page.location.startswith("com.example.app:/done?error=login_required")
 
 
-def test_the_page_uses_the_first_requested_language_that_the_tenant_has(login: Login) -> None:
+def test_the_page_uses_the_first_requested_language_that_the_tenant_enables(login: Login) -> None:
     TenantSettings(tenant=login.tenant, values={"enabled_locales": ["de", "en"]}).save()
     tenant_settings.remembered_settings.clear()
     assert '<html lang="en"' in login.browser.follow(login.ask(ui_locales="fr en-GB")).text
     assert '<html lang="de"' in login.browser.follow(login.ask(ui_locales="xx")).text
 
 
-def test_the_hint_fills_in_the_form(login: Login) -> None:
+def test_the_login_hint_fills_in_the_form(login: Login) -> None:
     assert 'value="eve@example.test"' in login.browser.follow(login.ask(login_hint="eve@example.test")).text
 
 
@@ -554,7 +554,7 @@ def test_a_client_without_single_sign_on_does_not_accept_the_login_of_another_cl
     login.connection.save()
     login.begin_session()
     assert login.ask(client_id=other.client_id, prompt="none").answer["error"] == "login_required"
-    # Its own login is accepted, and then the client belongs to the session.
+    # The client's own login is accepted. Afterwards, the client belongs to the session.
     assert "code" in login.log_in(login.ask(client_id=other.client_id)).answer
     assert "code" in login.ask(client_id=other.client_id, prompt="none").answer
     assert "code" in login.ask(prompt="none").answer

@@ -1,4 +1,4 @@
-"""Notifying clients of logouts: against a real server, in every way in which the server can fail."""
+"""Notices of logouts to clients, sent to a real server that fails in several ways."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_temporary_error_delays_the_notice(tenant: Tenant, status: int) -> Non
     assert timedelta(seconds=1) < notice.due_at - timezone.now() <= timedelta(seconds=5)
 
 
-def test_a_client_that_refuses_the_token_is_not_notified_again(tenant: Tenant) -> None:
+def test_a_client_that_refuses_the_logout_token_gets_no_second_notice(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(400))) as server:
         client = ended(tenant, f"http://127.0.0.1:{server.port}/out")
         send(notices(tenant)[0])
@@ -132,7 +132,7 @@ def test_clients_are_notified_of_logouts_and_of_the_other_events_that_they_selec
 
 
 @pytest.mark.parametrize("algorithm", ["", "PS256", "RS512", "HS256"])
-def test_the_client_gets_a_token_that_it_can_verify(tenant: Tenant, algorithm: str) -> None:
+def test_the_client_can_verify_the_logout_token(tenant: Tenant, algorithm: str) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         client = ended(tenant, f"http://127.0.0.1:{server.port}/out?tenant=1", algorithm=algorithm)
         (notice,) = notices(tenant)

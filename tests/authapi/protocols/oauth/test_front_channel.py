@@ -1,4 +1,4 @@
-"""Parameters of authorization responses that travel through the browser, for each set of response types."""
+"""Parameters of authorization responses that are sent through the browser, for each set of response types."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_set_of_response_types_returns_its_own_parameters(
         assert {name: claims[name] for name in claims if name.endswith("_hash")} == {name: half_hash(values[name]) for name in hashes}
         assert (claims["nonce"], claims["aud"]) == ("n-1", registered.client_id)
     if "token" in types:
-        # A token that travels through a browser is valid for two hours.
+        # A token sent through a browser is valid for two hours.
         assert (response["token_type"], response["expires_in"]) == ("Bearer", 7200)
         assert read_profile(tenant, response["access_token"]).status == 200
 
@@ -71,7 +71,7 @@ def test_a_response_through_the_browser_never_contains_a_refresh_token(tenant: T
     assert not RefreshToken.objects.of(tenant.pk).exists()
 
 
-def test_the_api_sets_the_lifetime_of_tokens_that_travel_through_the_browser(tenant: Tenant) -> None:
+def test_the_api_sets_the_lifetime_of_tokens_sent_through_the_browser(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, token_lifetime=5000, settings={"token_lifetime_for_web": 99})
     _, response = respond(tenant, "token", audience=API)
     claims = decoded(response["access_token"])[1]

@@ -54,7 +54,7 @@ def logged_out(login: Login) -> Page:
     return login.browser.get("/v2/logout", {"client_id": login.client.client_id, "returnTo": HOME})
 
 
-def test_a_logout_loads_the_address_of_every_application_of_the_session(inside: Login) -> None:
+def test_a_logout_loads_the_logout_url_of_every_application_of_the_session(inside: Login) -> None:
     session = Session.objects.of(inside.tenant.pk).get()
     redirect = logged_out(inside)
     assert not Session.objects.of(inside.tenant.pk).exists()
@@ -66,7 +66,7 @@ def test_a_logout_loads_the_address_of_every_application_of_the_session(inside: 
         assert (sent["iss"], sent["sid"]) == ([inside.issuer], [session.pk])
 
 
-def test_the_policy_names_exactly_the_origins_of_the_applications(inside: Login) -> None:
+def test_the_content_security_policy_names_exactly_the_origins_of_the_applications(inside: Login) -> None:
     page = inside.browser.follow(logged_out(inside))
     directives = dict(each.strip().partition(" ")[::2] for each in page.headers["content-security-policy"].split(";"))
     assert directives["frame-src"] == "https://app.example.test https://blog.example.test:8443"
@@ -132,12 +132,12 @@ def test_a_session_that_ends_without_a_browser_leaves_no_page(inside: Login) -> 
         ("javascript:alert(1)", False),
     ],
 )
-def test_an_address_must_have_the_origin_of_a_callback(address: str, is_good: bool) -> None:
+def test_a_logout_url_must_have_the_origin_of_a_callback(address: str, is_good: bool) -> None:
     callbacks = [CALLBACK, "http://127.0.0.1:3000/back", "https://*.wild.example.test/back", "com.example.app://back"]
     assert (front_channel_problem(address, callbacks) is None) is is_good
 
 
-def test_callbacks_cannot_change_to_another_origin_than_the_address(inside: Login) -> None:
+def test_callbacks_cannot_be_changed_to_an_origin_other_than_that_of_the_logout_url(inside: Login) -> None:
     changes = {"redirect_uris": "https://elsewhere.example.test/callback"}
     with pytest.raises(Invalid) as refused:
         update_client(tenant_id=inside.tenant.pk, client_id=inside.client.client_id, changes=changes)

@@ -1,4 +1,4 @@
-"""Logging out: which sessions end, which clients are notified, and where the browser may go."""
+"""Logging out: which sessions end, which clients are notified, and to which addresses the browser is redirected."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_the_state_is_added_to_the_query_of_any_address() -> None:
 
 
 @pytest.mark.parametrize("address", ["https://evil.test/", "/u/login", "https://app.example.test.evil.test/bye"])
-def test_an_address_that_is_not_allowed_ends_no_session(inside: Login, address: str) -> None:
+def test_a_request_with_a_forbidden_address_ends_no_session(inside: Login, address: str) -> None:
     for parameters in ({"client_id": inside.client.client_id, "returnTo": address}, {"returnTo": address}):
         page = inside.browser.get("/v2/logout", parameters)
         assert (page.status, "is not in the list of allowed logout URLs" in page.text) == (400, True)
     assert has_session(inside)
 
 
-def test_the_addresses_of_a_client_are_separate_from_those_of_the_tenant(inside: Login) -> None:
+def test_allowed_addresses_of_a_client_are_separate_from_those_of_the_tenant(inside: Login) -> None:
     allow_for_tenant(inside, allowed_logout_urls=["https://www.example.test/"])
     own, tenants = {"client_id": inside.client.client_id}, "https://www.example.test/"
     assert inside.browser.get("/v2/logout", {**own, "returnTo": tenants}).status == 400
@@ -111,12 +111,12 @@ def test_the_addresses_of_a_client_are_separate_from_those_of_the_tenant(inside:
     assert inside.browser.get("/v2/logout", {"returnTo": tenants}).location == tenants
 
 
-def test_an_unknown_client_ends_no_session(inside: Login) -> None:
+def test_a_request_with_an_unknown_client_ends_no_session(inside: Login) -> None:
     assert inside.browser.get("/v2/logout", {"client_id": "nobody"}).status == 400
     assert has_session(inside)
 
 
-def test_a_plain_logout_ends_the_session_and_leads_to_the_first_address(inside: Login) -> None:
+def test_a_logout_without_parameters_ends_the_session_and_redirects_to_the_first_address(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", {"client_id": inside.client.client_id})
     assert (page.status, page.location) == (302, HOME)
     assert not has_session(inside)
@@ -131,13 +131,13 @@ def test_a_logout_without_a_session_still_redirects(login: Login) -> None:
     assert login.browser.get("/v2/logout", {"client_id": login.client.client_id, "returnTo": f"{HOME}?x=1"}).location == f"{HOME}?x=1"
 
 
-def test_without_an_address_a_page_confirms_the_logout(inside: Login) -> None:
+def test_a_page_confirms_the_logout_if_there_is_no_return_address(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", {"federated": ""})
     assert (page.status, "You are logged out" in page.text) == (200, True)
     assert not has_session(inside)
 
 
-def test_only_the_session_of_this_browser_ends(inside: Login) -> None:
+def test_a_logout_ends_only_the_session_of_its_browser(inside: Login) -> None:
     first, inside.browser = inside.browser, Browser(inside.tenant)
     inside.begin_session()
     inside.browser.get("/v2/logout")
@@ -145,7 +145,7 @@ def test_only_the_session_of_this_browser_ends(inside: Login) -> None:
     assert "code" in inside.ask(prompt="none").answer
 
 
-# Requests that a foreign page can make a browser send without leaving the page, and requests without Fetch Metadata.
+# Requests that another site can make a browser send without a navigation, and requests without Fetch Metadata.
 ASIDE: dict[str, Any] = {
     "image": {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
     "fetch": {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
@@ -158,7 +158,7 @@ ASIDE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_a_plain_logout_that_is_no_navigation_shows_a_question_first(inside: Login, headers: dict[str, Any]) -> None:
+def test_a_logout_request_that_is_not_a_navigation_shows_a_question_first(inside: Login, headers: dict[str, Any]) -> None:
     sent = {"client_id": inside.client.client_id, "returnTo": f"{HOME}?x=1"}
     page = inside.browser.get("/v2/logout", sent, **headers)
     assert (page.status, "Log out?" in page.text) == (200, True)
@@ -190,7 +190,7 @@ def test_a_user_who_stays_logged_in_sees_a_page_that_says_so(inside: Login) -> N
     assert has_session(inside)
 
 
-def test_the_question_can_lead_to_the_scheme_of_an_application(inside: Login) -> None:
+def test_the_question_can_redirect_to_the_url_scheme_of_an_application(inside: Login) -> None:
     set_client(inside, post_logout_redirect_uris="com.example.app://bye")
     page = inside.browser.get("/v2/logout", {"client_id": inside.client.client_id}, **ASIDE["old browser"])
     assert "form-action 'self' https: http: com.example.app:;" in page.headers["content-security-policy"]
@@ -222,7 +222,7 @@ def test_a_hint_that_matches_the_session_ends_it_at_once(inside: Login) -> None:
         ({"state": ["a", "b"]}, "The parameter state is repeated."),
     ],
 )
-def test_contradictory_parameters_end_no_session(inside: Login, changes: dict[str, Any], text: str) -> None:
+def test_a_request_with_contradictory_parameters_ends_no_session(inside: Login, changes: dict[str, Any], text: str) -> None:
     page = inside.browser.get("/oidc/logout", {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, **changes})
     assert (page.status, text in page.text) == (400, True)
     assert has_session(inside)
@@ -241,7 +241,7 @@ def test_id_tokens_of_other_tenants_are_not_valid_hints(inside: Login) -> None:
     assert has_session(inside)
 
 
-def test_without_a_hint_the_user_is_asked(inside: Login) -> None:
+def test_a_logout_without_a_hint_asks_the_user(inside: Login) -> None:
     sent = {"client_id": inside.client.client_id, "post_logout_redirect_uri": HOME, "state": "s"}
     page = inside.browser.get("/oidc/logout", sent)
     assert (page.status, "ada@example.test" in page.text) == (
@@ -255,7 +255,7 @@ def test_without_a_hint_the_user_is_asked(inside: Login) -> None:
     assert not has_session(inside)
 
 
-def test_an_answer_that_another_site_posts_ends_no_session(inside: Login) -> None:
+def test_an_answer_posted_by_another_site_ends_no_session(inside: Login) -> None:
     page = inside.browser.get("/oidc/logout")
     for fields in ({"answer": "yes"}, {**page.fields(), "answer": "yes", "form_token": "x"}):
         assert inside.browser.post("/u/logout", fields).status == 400
@@ -263,7 +263,7 @@ def test_an_answer_that_another_site_posts_ends_no_session(inside: Login) -> Non
     assert has_session(inside)
 
 
-def test_the_id_of_the_session_is_sufficient_and_another_id_is_not(inside: Login) -> None:
+def test_the_id_of_the_session_replaces_a_hint_and_another_id_does_not(inside: Login) -> None:
     sid = Session.objects.of(inside.tenant.pk).get().pk
     assert "Log out?" in inside.browser.get("/oidc/logout", {"logout_hint": "ses_other"}).text
     assert "You are logged out" in inside.browser.get("/oidc/logout", {"logout_hint": sid}).text
@@ -277,14 +277,14 @@ def test_a_tenant_can_switch_the_question_off(inside: Login) -> None:
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_a_request_that_is_no_navigation_shows_the_question_even_then(inside: Login, headers: dict[str, Any]) -> None:
+def test_a_request_that_is_not_a_navigation_shows_the_question_even_if_it_is_switched_off(inside: Login, headers: dict[str, Any]) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     page = inside.browser.get("/oidc/logout", **headers)
     assert "Log out?" in page.text
     assert has_session(inside)
 
 
-def test_a_hint_for_another_user_shows_the_question_even_then(inside: Login) -> None:
+def test_a_hint_for_another_user_shows_the_question_even_if_it_is_switched_off(inside: Login) -> None:
     hint = id_token(inside)
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     person(inside.connection, email="eve@example.test")

@@ -99,7 +99,7 @@ COMPLETE = (signed, pushed, pushed_as_json, signed_and_pushed, beside_signed, be
 @pytest.mark.parametrize("way", [*PLAIN, *COMPLETE], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_request_cannot_name_the_account_that_is_linked(old: OldClient, bob: User, way: Way, name: str) -> None:
-    # The client names the user of the browser's session, and Bob logs in. Bob's account must not be linked.
+    # The client names the user of the browser's session, and Bob logs in. The service must not link Bob's account.
     browser = logged_in(old)
     page = way(old, browser, {name: old.user.user_id, "prompt": "login"})
     assert "link-account" not in page.location, page.location
@@ -111,7 +111,7 @@ def test_a_request_cannot_name_the_account_that_is_linked(old: OldClient, bob: U
 
 
 @pytest.mark.parametrize("way", COMPLETE, ids=lambda way: way.__name__)
-def test_a_token_in_or_beside_a_complete_request_is_ignored(old: OldClient, way: Way) -> None:
+def test_a_token_inside_or_besides_a_complete_request_is_ignored(old: OldClient, way: Way) -> None:
     browser, token = logged_in(old), token_of(old)
     assert begin(old, logged_in(old), token).location.startswith("/u/link-account")
     page = way(old, browser, {"access_token": token})
@@ -120,7 +120,7 @@ def test_a_token_in_or_beside_a_complete_request_is_ignored(old: OldClient, way:
 
 
 @pytest.mark.parametrize("way", COMPLETE, ids=lambda way: way.__name__)
-def test_a_ticket_in_or_beside_a_complete_request_is_ignored(old: OldClient, way: Way) -> None:
+def test_a_ticket_inside_or_besides_a_complete_request_is_ignored(old: OldClient, way: Way) -> None:
     ticket = ticket_in(old)
     page = way(old, old.browser, {"login_ticket": ticket})
     assert page.location.startswith("/u/login"), page.location
@@ -129,7 +129,7 @@ def test_a_ticket_in_or_beside_a_complete_request_is_ignored(old: OldClient, way
     assert "id_token" in arrive(old, ticket).answer
 
 
-def test_a_client_that_must_push_or_sign_cannot_log_a_user_in_with_a_ticket(old: OldClient) -> None:
+def test_a_client_that_must_push_or_sign_requests_cannot_log_a_user_in_with_a_ticket(old: OldClient) -> None:
     for settings in ({"require_pushed_authorization_requests": True}, {"signed_request_object": {"required": True}}):
         ticket, before = ticket_in(old), dict(old.client.settings)
         old.set(settings=settings)
@@ -138,7 +138,7 @@ def test_a_client_that_must_push_or_sign_cannot_log_a_user_in_with_a_ticket(old:
         change(old.client, settings={name: before.get(name) for name in settings})
 
 
-def test_a_client_that_must_push_or_sign_cannot_link_with_a_token(old: OldClient) -> None:
+def test_a_client_that_must_push_or_sign_requests_cannot_link_an_account_with_a_token(old: OldClient) -> None:
     for settings in ({"require_pushed_authorization_requests": True}, {"signed_request_object": {"required": True}}):
         token, before = token_of(old), dict(old.client.settings)
         old.set(settings=settings)
@@ -146,7 +146,7 @@ def test_a_client_that_must_push_or_sign_cannot_link_with_a_token(old: OldClient
         change(old.client, settings={name: before.get(name) for name in settings})
 
 
-def test_internal_members_of_the_service_cannot_be_set_by_a_request() -> None:
+def test_a_request_cannot_set_internal_members_of_the_service() -> None:
     sent = [(":pushed", "x"), (":signed", "x"), (LINK_TO, "x"), (":anything", "x"), ("state", "st")]
     assert read(sent).state == {"state": "st"}
     own = kept({"state": "st", LINK_TO: "user", ":pushed": "digest", ":signed": "1 jti"})

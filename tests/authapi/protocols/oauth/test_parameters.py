@@ -1,4 +1,4 @@
-"""Parameters of `/authorize`, judged without a database: each refusal, and whether the user or the client gets it."""
+"""Parameters of `/authorize`, checked without a database: each refusal, and whether the user or the client gets the error."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_changes(**changes: str | None) -> dict[str, str]:
     return {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
 
 
-# --- Refusals for the user: no trusted address is known yet --------------------------------------------------------------
+# --- Errors shown to the user, because no trusted address is known yet ----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def with_changes(**changes: str | None) -> dict[str, str]:
         f"{CALLBACK} https://evil.test/",
     ],
 )
-def test_an_address_that_is_not_exactly_a_registered_one_is_refused(address: str) -> None:
+def test_a_redirect_uri_that_does_not_equal_a_registered_one_is_refused(address: str) -> None:
     client = ClientFacts(**FACTS)
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=address).items()), client)
@@ -89,7 +89,7 @@ def test_a_client_without_callbacks_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
-def test_a_parameter_that_decides_the_target_may_occur_only_once(name: str) -> None:
+def test_a_parameter_that_determines_the_redirect_may_occur_only_once(name: str) -> None:
     parameters = read([*GOOD.items(), (name, "https://app.example.test/other")])
     with pytest.raises(RequestRefused) as refused:
         single(parameters, name)
@@ -97,7 +97,7 @@ def test_a_parameter_that_decides_the_target_may_occur_only_once(name: str) -> N
 
 
 @pytest.mark.parametrize("origins", [(), ("https://other.example.test",), ("http://app.example.test",), ("https://app.example.test:8443",)])
-def test_a_message_goes_only_to_registered_origins(origins: tuple[str, ...]) -> None:
+def test_a_web_message_is_sent_only_to_registered_origins(origins: tuple[str, ...]) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged(with_changes(response_mode="web_message"), web_origins=origins)
     assert refused.value.case is OAuthCase.WEB_ORIGIN_NOT_ALLOWED
@@ -110,7 +110,7 @@ def test_a_value_that_cannot_be_stored_is_refused(sent: dict[str, str]) -> None:
     assert refused.value.case is RequestCase.MALFORMED_REQUEST
 
 
-# --- Refusals for the client ----------------------------------------------------------------------------------------------
+# --- Errors sent to the client -------------------------------------------------------------------------------------------
 
 CODE_ALONE: dict[str, Any] = {"grant_types": frozenset({"authorization_code"})}
 REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
@@ -149,7 +149,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_each_invalid_request_has_its_row_of_the_table(name: str) -> None:
+def test_each_invalid_request_gets_the_error_of_its_table_row(name: str) -> None:
     changes, facts, case = REFUSALS[name]
     with pytest.raises(RequestRefused) as refused:
         judged(with_changes(**changes), **facts)
@@ -163,7 +163,7 @@ def test_a_repeated_parameter_is_refused(name: str) -> None:
     assert refused.value.case is RequestCase.REPEATED_PARAMETER
 
 
-def test_a_check_of_the_engine_refuses_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_the_engine_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(request: Any) -> None:
         raise InvalidRequestError(description="Of the engine.")
 
@@ -173,7 +173,7 @@ def test_a_check_of_the_engine_refuses_as_well(monkeypatch: pytest.MonkeyPatch) 
     assert (refused.value.failure.error, refused.value.failure.description) == ("invalid_request", "Of the engine.")
 
 
-def test_a_parameter_cannot_replace_an_attribute_that_the_engine_knows() -> None:
+def test_a_parameter_cannot_replace_an_attribute_of_the_engine() -> None:
     names = ("client", "user", "scopes", "types", "target", "extra_credentials", "details")
     assert judged({**GOOD, **dict.fromkeys(names, "{")}) == judged(GOOD)
 
@@ -190,17 +190,17 @@ def test_every_set_of_response_types_is_accepted_in_any_order(size: int) -> None
 
 
 @pytest.mark.parametrize("mode", ["form_post", "web_message", "fragment"])
-def test_a_requested_mode_is_used_for_any_type(mode: str) -> None:
+def test_a_requested_response_mode_is_used_for_any_response_type(mode: str) -> None:
     for response_type in ("code", "token", "id_token token"):
         assert judged(with_changes(response_type=response_type, response_mode=mode, nonce="n")).target.mode == mode
 
 
-def test_without_an_address_the_first_callback_is_used() -> None:
+def test_the_first_callback_is_used_if_the_request_names_no_redirect_uri() -> None:
     asked = judged(with_changes(redirect_uri=None))
     assert (asked.target, asked.is_redirect_uri_given) == (Target(CALLBACK, "query"), False)
 
 
-def test_a_confidential_client_may_omit_pkce_and_only_an_opted_in_client_may_use_plain() -> None:
+def test_a_confidential_client_may_omit_pkce_and_plain_challenges_require_a_client_setting() -> None:
     assert judged(with_changes(code_challenge=None, code_challenge_method=None)).code_challenge == ""
     assert judged(with_changes(code_challenge="x" * 43, code_challenge_method=None), takes_plain=True).code_challenge_method == "plain"
 
@@ -210,7 +210,7 @@ def test_unset_values_count_as_absent_and_unknown_names_are_ignored() -> None:
     assert (asked.scope, asked.audience, asked.prompts, asked.max_age) == ("openid", None, frozenset(), None)
 
 
-def test_an_error_is_sent_in_the_mode_of_the_answer() -> None:
+def test_an_error_is_sent_in_the_response_mode_of_the_answer() -> None:
     client = ClientFacts(**FACTS)
     for response_type, mode, expected in [
         ("", "", "query"),
@@ -231,5 +231,5 @@ def test_an_error_is_sent_in_the_mode_of_the_answer() -> None:
         ("https://u@a.test/", "https://a.test"), ("https://a.test:x/", ""), ("https:///x", ""), ("*", ""),
     ],
 )  # fmt: skip
-def test_an_origin_is_computed_from_an_address_as_in_a_browser(address: str, origin: str) -> None:
+def test_the_origin_of_a_url_is_computed_as_in_a_browser(address: str, origin: str) -> None:
     assert web_origin_of(address) == origin

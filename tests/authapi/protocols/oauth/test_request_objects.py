@@ -1,4 +1,4 @@
-"""Signed authorization requests (RFC 9101): accepted signatures, every rule of the claims, and replays."""
+"""Signed authorization requests (RFC 9101): accepted signatures, every rule about claims, and replays."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def register(client: Client, *, key: str = "first", algorithm: str = "RS256", re
 def request_object(
     login: Login, *, key: str = "first", algorithm: str = "RS256", header: dict[str, Any] | None = None, **changes: Any
 ) -> str:
-    """Return a signed request of the client with changed claims; None removes a claim."""
+    """Return a signed request of the client with changed claims. None removes a claim."""
     now = int(time.time())
     good = {
         "iss": login.client.client_id,
@@ -106,7 +106,7 @@ def test_a_login_uses_only_the_signed_parameters(login: Login) -> None:
     assert ("code" in answer, answer["state"]) == (True, "signed-state")
 
 
-def test_a_parameter_outside_of_the_request_object_is_ignored(login: Login) -> None:
+def test_a_parameter_outside_the_request_object_is_ignored(login: Login) -> None:
     answer = login.log_in(go(login, request_object(login, state=None), state="outside")).answer
     assert "state" not in answer
 
@@ -119,7 +119,7 @@ def test_each_algorithm_works_with_a_key_that_is_registered_for_it(login: Login,
 
 
 @pytest.mark.parametrize("kind", ["jwt", "JWT", "oauth-authz-req+jwt"])
-def test_each_type_is_accepted(login: Login, kind: str) -> None:
+def test_each_jwt_type_is_accepted(login: Login, kind: str) -> None:
     assert go(login, request_object(login, header={"typ": kind})).status == 302
 
 
@@ -155,7 +155,7 @@ def test_optional_claims_may_be_missing(login: Login) -> None:
         ({"request_uri": "urn:ietf:params:oauth:request_uri:x"}, "neither request nor request_uri"),
     ],
 )
-def test_an_invalid_claim_is_refused_by_name(login: Login, changes: dict[str, Any], text: str) -> None:
+def test_the_refusal_names_an_invalid_claim(login: Login, changes: dict[str, Any], text: str) -> None:
     assert text in refused(go(login, request_object(login, **changes)))
 
 
@@ -177,7 +177,7 @@ def test_a_header_with_unsupported_members_is_refused(login: Login, header: dict
 
 
 def forged(token: str, **changes: Any) -> str:
-    """Return the token with another header and a valid signature, so that the header is the only reason of a refusal."""
+    """Return the token with a different header and a valid signature, so that only the header can cause a refusal."""
     payload = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     header = {"alg": "RS256", "typ": "jwt", **changes}
     encoded = ".".join(_part(part) for part in (header, payload))
@@ -189,7 +189,7 @@ def _part(value: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
-def test_the_forging_helper_without_changes_makes_an_accepted_token(login: Login) -> None:
+def test_the_forging_function_without_changes_returns_an_accepted_token(login: Login) -> None:
     assert go(login, forged(request_object(login))).status == 302
 
 
@@ -234,7 +234,7 @@ def test_a_request_of_another_client_is_refused(login: Login) -> None:
     token = request_object(theirs, key="second")
     refused(go(login, token))
     assert go(theirs, token).status == 302
-    # The key of the other client is not accepted for the first client either.
+    # The first client cannot use the key of the other client.
     refused(go(login, request_object(login, key="second")))
 
 
@@ -256,7 +256,7 @@ def test_a_jti_is_accepted_for_one_answer(login: Login) -> None:
     assert go(login, request_object(login)).status == 302
 
 
-def test_the_same_jti_of_another_client_is_a_different_request(login: Login) -> None:
+def test_the_same_jti_is_accepted_from_another_client(login: Login) -> None:
     other, _ = web_client(login.tenant, name="Other")
     register(other, key="second")
     login.connection.enabled_clients = [login.client.client_id, other.client_id]
@@ -269,7 +269,7 @@ def test_the_same_jti_of_another_client_is_a_different_request(login: Login) -> 
 # --- Pushed and required ------------------------------------------------------------------------------------------------------
 
 
-def test_a_signed_request_can_be_pushed_and_parameters_beside_it_are_ignored(login: Login, pusher: Pusher) -> None:
+def test_a_signed_request_can_be_pushed_and_parameters_besides_it_are_ignored(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle(request=request_object(login), redirect_uri="https://evil.test/", state="outside")
     page = login.browser.get("/authorize", {"client_id": login.client.client_id, "request_uri": uri})
     answer = login.log_in(page).answer
@@ -277,7 +277,7 @@ def test_a_signed_request_can_be_pushed_and_parameters_beside_it_are_ignored(log
 
 
 @pytest.mark.parametrize("changes", [{"iss": "another"}, {"aud": "https://elsewhere.test/"}, {"redirect_uri": "https://evil.test/"}])
-def test_a_pushed_request_object_has_to_follow_the_same_rules(login: Login, pusher: Pusher, changes: dict[str, Any]) -> None:
+def test_the_same_rules_apply_to_a_pushed_request_object(login: Login, pusher: Pusher, changes: dict[str, Any]) -> None:
     answer = pusher.push(request=request_object(login, **changes))
     assert answer.status == 400
 
@@ -366,7 +366,7 @@ def test_json_members_of_the_request_object_are_json_objects_and_not_texts(login
     forget_all()
     details, claims = [{"type": "payment", "amount": 7}], {"id_token": {"name": None}}
     signed = request_object(login, authorization_details=details, claims=claims, resource=["urn:bank"])
-    # Parameters outside are ignored, such as a higher amount or another claim.
+    # Parameters outside the request object are ignored, such as a higher amount or another claim.
     beside = {"authorization_details": json.dumps([{"type": "payment", "amount": 8}]), "claims": "[]"}
     page = login.browser.follow(login.log_in(go(login, signed, **beside)))
     assert "Pay <strong><bdi>7</bdi></strong>." in page.body.decode()

@@ -1,4 +1,4 @@
-"""`resource` (RFC 8707): used where a tenant enables it, while `audience` has precedence."""
+"""`resource` (RFC 8707): used if the tenant enables it. `audience` has precedence over it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_several_unknown_or_invalid_resources_are_refused(shop: Shop, resource: 
     target_error(pushed)
 
 
-def test_a_text_with_a_nul_is_refused_without_a_database_error(shop: Shop) -> None:
+def test_a_text_with_a_nul_character_is_refused_without_a_database_error(shop: Shop) -> None:
     answer = ask_token(
         shop.tenant,
         {"grant_type": "client_credentials", "client_id": shop.client.client_id, "client_secret": shop.secret, "resource": ["a:\x00"]},
@@ -117,7 +117,7 @@ def test_the_code_and_the_refresh_token_are_for_the_api_of_their_login(shop: Sho
     first = shop.exchange(page, resource=ORDERS)
     token = first.json()["refresh_token"]
     target_error(shop.token(grant_type="refresh_token", refresh_token=token, resource=STOCK))
-    # With the older parameter, the refusal is the one that clients know.
+    # A request with the older parameter gets the older refusal, which clients recognize.
     refused = shop.token(grant_type="refresh_token", refresh_token=token, audience=STOCK)
     assert (refused.status, refused.json()["error"]) == (403, "access_denied")
     assert audience(shop.token(grant_type="refresh_token", refresh_token=token, resource=ORDERS)) == audience(first)

@@ -63,7 +63,7 @@ class Bank:
         return self.login.ask(audience=API, authorization_details=json.dumps(details) if details else None, **changes)
 
     def consent_page(self, *details: Any, **changes: Any) -> Page:
-        """Log in where required, up to the consent page."""
+        """Log in if required, up to the consent page."""
         answer = self.ask(*details, **changes)
         if "/u/login" in answer.location:
             answer = self.login.log_in(answer)
@@ -96,7 +96,7 @@ def bank(tenant: Tenant) -> Bank:
 
 
 def granted(answer: Received) -> list[Any]:
-    """Return the details of an answer of the token endpoint, after a check that its token contains the same."""
+    """Return the details of an answer of the token endpoint, after a check that its token contains the same details."""
     assert answer.status == 200, answer.body
     members = answer.json()
     _, claims = decoded(members["access_token"])
@@ -123,7 +123,7 @@ def refused(answer: Received) -> str:
         (json.dumps([{**PAYMENT, "locations": ["https://other.example.test/"]}]), "locations"),
     ],
 )
-def test_the_client_gets_an_error_before_any_page(bank: Bank, sent: str, text: str) -> None:
+def test_the_client_gets_an_error_about_invalid_details_before_any_page(bank: Bank, sent: str, text: str) -> None:
     answer = bank.login.ask(audience=API, authorization_details=sent)
     assert answer.location.startswith(CALLBACK)
     assert (answer.answer["error"], text in answer.answer["error_description"]) == ("invalid_authorization_details", True)
@@ -132,13 +132,13 @@ def test_the_client_gets_an_error_before_any_page(bank: Bank, sent: str, text: s
     assert text in refused(pushed)
 
 
-def test_details_require_an_audience_with_their_types(bank: Bank) -> None:
+def test_details_require_the_audience_of_an_api_with_their_types(bank: Bank) -> None:
     for audience in (None, OTHER):
         answer = bank.login.ask(audience=audience, authorization_details=json.dumps([PAYMENT])).answer
         assert answer["error"] == "invalid_authorization_details"
 
 
-def test_a_client_can_use_only_types_that_it_has_registered_or_been_granted(bank: Bank) -> None:
+def test_a_client_can_use_only_types_that_it_registered_or_was_granted(bank: Bank) -> None:
     set_client(bank.login, settings={"authorization_details_types": ["account_access"]})
     forget_all()
     assert bank.ask(PAYMENT).answer["error"] == "invalid_authorization_details"
@@ -162,14 +162,14 @@ def test_a_client_can_use_only_types_that_it_has_registered_or_been_granted(bank
 # --- The consent page -----------------------------------------------------------------------------------------------------
 
 
-def test_the_page_shows_the_details_in_words_and_hides_no_member(bank: Bank) -> None:
+def test_the_consent_page_describes_the_details_in_words_and_hides_no_member(bank: Bank) -> None:
     page = bank.consent_page({**PAYMENT, "payee": "<b>Mallory</b>\u202e", "note": "rent"}, ACCOUNT)
     html = page.body.decode()
     assert "Pay <strong><bdi>12.5</bdi></strong> EUR to <strong><bdi>&lt;b&gt;Mallory&lt;/b&gt;\ufffd</bdi></strong>." in html
     assert "<h2><bdi>Payment</bdi></h2>" in html
     assert "<dt><bdi>note</bdi></dt><dd><bdi>rent</bdi></dd>" in html
     assert "<dt><bdi>Actions</bdi></dt><dd><bdi>initiate, cancel</bdi></dd>" in html
-    # For a type without words, the page shows its name and every member.
+    # The page shows the name and every member of a type without words.
     assert "<h2><bdi>account_access</bdi></h2>" in html
     assert "<dd><bdi>DE02</bdi></dd>" in html
     assert "<b>" not in html
@@ -199,7 +199,7 @@ def test_a_user_who_declines_grants_nothing(bank: Bank) -> None:
     assert not Consent.objects.of(bank.tenant.pk).exists()
 
 
-def test_consent_is_not_requested_again_for_the_same_details_but_for_a_new_amount(bank: Bank) -> None:
+def test_a_new_amount_requires_consent_again_and_the_same_details_do_not(bank: Bank) -> None:
     bank.code(PAYMENT)
     again = bank.ask({**PAYMENT, "actions": ["initiate"]}, prompt="none")
     assert "code" in again.answer
@@ -214,18 +214,18 @@ def test_consent_is_not_requested_again_for_the_same_details_but_for_a_new_amoun
     assert answer.answer["error"] == "consent_required"
 
 
-def test_a_client_of_the_tenant_needs_consent_for_details_but_not_otherwise(bank: Bank) -> None:
+def test_a_client_of_the_tenant_requires_consent_only_for_details(bank: Bank) -> None:
     assert bank.login.client.is_first_party
     bank.login.begin_session()
     assert "code" in bank.ask(prompt="none").answer
     assert bank.ask(PAYMENT, prompt="none").answer["error"] == "consent_required"
 
 
-def test_a_pushed_request_can_carry_details_as_json_and_as_text(bank: Bank) -> None:
+def test_a_pushed_request_can_contain_details_as_json_and_as_text(bank: Bank) -> None:
     pusher = Pusher(bank.tenant, bank.login.client, bank.secret)
     for as_json, sent in ((False, json.dumps([PAYMENT])), (True, [PAYMENT])):
         handle = pusher.push(audience=API, authorization_details=sent, as_json=as_json).json()["request_uri"]
-        # Details beside the handle in the address are ignored.
+        # Details in the URL besides the handle are ignored.
         beside = {"client_id": bank.login.client.client_id, "request_uri": handle, "authorization_details": json.dumps([ACCOUNT])}
         page = bank.login.browser.get("/authorize", beside)
         page = bank.login.log_in(page) if "/u/login" in page.location else page
@@ -234,7 +234,7 @@ def test_a_pushed_request_can_carry_details_as_json_and_as_text(bank: Bank) -> N
         assert granted(bank.exchange(page.answer["code"])) == [PAYMENT]
 
 
-def test_a_front_channel_answer_contains_the_details_of_its_token_as_json(bank: Bank) -> None:
+def test_an_answer_through_the_browser_contains_the_details_of_its_token_as_json(bank: Bank) -> None:
     set_client(bank.login, grant_types=["authorization_code", "implicit"])
     page = bank.consent_page(PAYMENT, response_type="token", nonce="n")
     members = bank.login.browser.submit(page, answer="allow").answer
@@ -245,7 +245,7 @@ def test_a_front_channel_answer_contains_the_details_of_its_token_as_json(bank: 
 # --- At the token endpoint ------------------------------------------------------------------------------------------------
 
 
-def test_an_exchange_can_request_less_and_the_refresh_token_keeps_all(bank: Bank) -> None:
+def test_an_exchange_can_request_fewer_details_and_the_refresh_token_keeps_all(bank: Bank) -> None:
     code = bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")
     less = {**PAYMENT, "actions": ["initiate"]}
     answer = bank.exchange(code, authorization_details=json.dumps([less]))
@@ -265,7 +265,7 @@ def test_an_exchange_can_request_less_and_the_refresh_token_keeps_all(bank: Bank
     ],
     ids=["a higher amount", "another amount", "without actions", "another account", "unknown"],
 )
-def test_neither_an_exchange_nor_a_refresh_gives_more_than_the_user_allowed(bank: Bank, more: dict[str, Any]) -> None:
+def test_an_exchange_or_a_refresh_cannot_add_to_the_details_that_the_user_allowed(bank: Bank, more: dict[str, Any]) -> None:
     code = bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")
     assert "more than was granted" in refused(bank.exchange(code, authorization_details=json.dumps([more])))
     # The code is still valid.
@@ -282,7 +282,7 @@ def test_a_shorter_list_must_still_match_the_schema(bank: Bank) -> None:
     assert "actions" in refused(bank.exchange(code, authorization_details=json.dumps([{**PAYMENT, "actions": ["cancel"]}])))
 
 
-def test_a_login_without_details_cannot_get_any_later(bank: Bank) -> None:
+def test_a_login_without_details_cannot_get_details_later(bank: Bank) -> None:
     bank.login.begin_session()
     code = bank.ask(scope="openid offline_access").answer["code"]
     assert "more than was granted" in refused(bank.exchange(code, authorization_details=json.dumps([PAYMENT])))
@@ -297,7 +297,7 @@ def test_details_do_not_apply_to_another_api(bank: Bank) -> None:
     elsewhere = bank.refresh(token, audience=OTHER)
     assert decoded(elsewhere.json()["access_token"])[1]["aud"] in (OTHER, [OTHER, f"{bank.login.issuer}userinfo"])
     assert granted(elsewhere) == []
-    # The type exists there as well, but was never allowed there.
+    # The other API has the same type, and the user has not allowed it there.
     assert "more than was granted" in refused(bank.refresh(token, audience=OTHER, authorization_details=json.dumps([ACCOUNT])))
 
 
@@ -318,7 +318,7 @@ def machine(bank: Bank, *types: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_client_gets_for_itself_only_types_that_its_grant_names(bank: Bank, as_json: bool) -> None:
+def test_a_client_gets_only_the_types_of_its_grant_for_itself(bank: Bank, as_json: bool) -> None:
     form = machine(bank, "payment")
     sent = [PAYMENT] if as_json else json.dumps([PAYMENT])
     assert granted(ask_token(bank.tenant, {**form, "authorization_details": sent}, as_json=as_json)) == [PAYMENT]
@@ -332,7 +332,7 @@ def test_a_client_grant_names_no_type_by_default(bank: Bank) -> None:
     assert granted(ask_token(bank.tenant, form)) == []
 
 
-def test_a_grant_without_a_page_refuses_details_instead_of_ignoring_them(bank: Bank) -> None:
+def test_grants_that_do_not_support_details_refuse_them(bank: Bank) -> None:
     set_client(bank.login, grant_types=["http://auth0.com/oauth/grant-type/password-realm"])
     realm = "http://auth0.com/oauth/grant-type/password-realm"
     answer = bank.token(grant_type=realm, username="x", password="x", realm="people", authorization_details=json.dumps([PAYMENT]))

@@ -1,4 +1,4 @@
-"""OpenID Connect Session Management 1.0: what applications can observe of a session, and what they never see."""
+"""OpenID Connect Session Management 1.0: what applications can observe of a session, and what they cannot observe."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def cookie_of(page: Page, name: str) -> Morsel[str]:
 
 
 def judged(state: str, *, client_id: str, origin: str, cookie: str) -> str:
-    """Return the answer of the page, implemented independently of its script (3.2)."""
+    """Return the result of the page, computed independently of its script (3.2)."""
     digest, _, salt = state.partition(".")
     return "unchanged" if hashlib.sha256(f"{client_id} {origin} {cookie} {salt}".encode()).hexdigest() == digest else "changed"
 
 
-def test_without_the_setting_no_session_state_is_sent(login: Login) -> None:
+def test_no_session_state_is_sent_without_the_setting(login: Login) -> None:
     page = login.begin_session()
     assert "session_state" not in page.answer
     assert set(login.browser.cookies) & {"session", "session_state"} == {"session"}
@@ -46,7 +46,7 @@ def test_without_the_setting_no_session_state_is_sent(login: Login) -> None:
     assert "check_session_iframe" not in get(login.tenant, DISCOVERY).json()
 
 
-def test_an_answer_has_a_state_that_matches_the_cookie(watched: Login) -> None:
+def test_an_answer_has_a_session_state_that_matches_the_cookie(watched: Login) -> None:
     page = watched.begin_session()
     state, cookie = page.answer["session_state"], watched.browser.cookies["session_state"]
     asked = {"client_id": watched.client.client_id, "origin": ORIGIN, "cookie": cookie}
@@ -67,7 +67,7 @@ def test_the_cookie_is_readable_by_scripts_and_does_not_open_the_session(watched
     assert thief.get("/authorize", asked).answer["error"] == "login_required"
 
 
-def test_each_answer_has_a_new_salt_and_the_cookie_stays(watched: Login) -> None:
+def test_each_answer_has_a_new_salt_and_the_cookie_stays_the_same(watched: Login) -> None:
     first, cookie = watched.begin_session().answer["session_state"], watched.browser.cookies["session_state"]
     second = watched.ask(prompt="none").answer["session_state"]
     watched.log_in(watched.ask(prompt="login"))
@@ -75,7 +75,7 @@ def test_each_answer_has_a_new_salt_and_the_cookie_stays(watched: Login) -> None
 
 
 @pytest.mark.parametrize("mode", ["fragment", "form_post"])
-def test_the_state_is_sent_in_every_mode(watched: Login, mode: str) -> None:
+def test_the_session_state_is_sent_in_every_response_mode(watched: Login, mode: str) -> None:
     watched.begin_session()
     page = watched.ask(prompt="none", response_mode=mode)
     sent = page.fields() if mode == "form_post" else page.answer
@@ -90,13 +90,13 @@ def test_an_answer_without_openid_or_without_a_web_page_has_no_session_state(wat
     assert ("code" in page.answer, "session_state" in page.answer) == (True, False)
 
 
-def test_a_logout_changes_the_result_of_the_page(watched: Login) -> None:
+def test_the_page_reports_a_change_after_a_logout(watched: Login) -> None:
     watched.begin_session()
     watched.browser.get("/v2/logout")
     assert not {"session", "session_state"} & set(watched.browser.cookies)
 
 
-def test_another_user_changes_the_result_of_the_page(watched: Login) -> None:
+def test_the_page_reports_a_change_after_a_login_of_another_user(watched: Login) -> None:
     watched.begin_session()
     before = watched.browser.cookies["session_state"]
     person(watched.connection, email="grace@example.test", name="Grace")

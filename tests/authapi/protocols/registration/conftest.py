@@ -22,7 +22,7 @@ CALLBACK = "https://app.example.test/callback"
 
 @dataclass
 class Door:
-    """The registration endpoint of a tenant, as one application sees it."""
+    """The registration endpoint of a tenant, as an application uses it."""
 
     tenant: Tenant
     token: str = ""
@@ -37,7 +37,7 @@ class Door:
         return send(HOT_ENDPOINTS[REGISTER], method, host=host, headers=headers, chunks=(body,), address=address, query=query)
 
     def ask(self, **changes: Any) -> Received:
-        """Register with valid metadata and changes; None removes a member."""
+        """Register with valid metadata and changes. None removes a member."""
         members = {"client_name": "Films", "redirect_uris": [CALLBACK], **changes}
         return self.send("POST", **{name: value for name, value in members.items() if value is not None})
 
@@ -48,7 +48,7 @@ class Door:
         return self.answer
 
     def manage(self, method: str, *, token: str | None = None, client_id: str | None = None) -> Received:
-        """Send a request to the address of the registration, with its token."""
+        """Send a request to the URL of the registration, with its token."""
         named = urlsplit(self.answer["registration_client_uri"]).query.removeprefix("client_id=") if client_id is None else client_id
         token = self.answer["registration_access_token"] if token is None else token
         return self.send(method, token=token, client_id=named)

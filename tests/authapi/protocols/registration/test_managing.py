@@ -1,4 +1,4 @@
-"""The registration of a client, read, replaced and deleted with its token (RFC 7592), and refused with other tokens."""
+"""A client reads, replaces and deletes its registration with its token (RFC 7592). Requests with other tokens are refused."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_client_that_becomes_confidential_gets_a_secret(door: Door) -> None:
     assert ask_token(door.tenant, form).json()["error"] == "invalid_grant"
 
 
-def test_a_client_with_hs256_id_tokens_gets_a_new_secret_that_the_service_can_read_back(door: Door) -> None:
+def test_a_client_with_hs256_id_tokens_gets_a_new_secret_that_the_service_can_decrypt(door: Door) -> None:
     made = door.register()
     answer = door.replace(id_token_signed_response_alg="HS256").json()
     assert answer["client_secret"] != made["client_secret"]
@@ -148,7 +148,7 @@ def test_a_revoked_or_first_party_client_can_no_longer_manage_itself(door: Door,
     assert stored(door).redirect_uris == CALLBACK
 
 
-def test_a_deleted_client_is_gone_with_its_token(door: Door) -> None:
+def test_deleting_a_client_deletes_its_token(door: Door) -> None:
     door.register()
     answer = door.manage("DELETE")
     assert (answer.status, answer.body) == (204, b"")
@@ -171,7 +171,7 @@ def asked(login: Login) -> Any:
     return login.ask(code_challenge="E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method="S256")
 
 
-def test_a_client_that_becomes_first_party_during_a_replacement_is_not_changed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_becomes_first_party_during_its_replacement_is_not_changed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     door.register()
 
     def read(members: Any) -> Registration:
@@ -183,7 +183,7 @@ def test_a_client_that_becomes_first_party_during_a_replacement_is_not_changed(d
     assert (stored(door).name, stored(door).redirect_uris) == ("Films", CALLBACK)
 
 
-def test_a_connection_that_is_not_for_the_whole_domain_cannot_be_used(login: Login) -> None:
+def test_users_of_a_connection_that_is_not_domain_wide_cannot_log_in(login: Login) -> None:
     assert "No connection is enabled" in asked(login).answer["error_description"]
 
 
@@ -195,7 +195,7 @@ def test_users_are_warned_of_an_application_with_an_unverified_name(login: Login
     assert "code" in login.browser.submit(page, answer="allow").answer
 
 
-def test_a_connection_for_the_whole_domain_is_not_enabled_for_other_clients(tenant: Tenant, login: Login) -> None:
+def test_other_clients_do_not_get_a_domain_wide_connection(tenant: Tenant, login: Login) -> None:
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"is_domain_connection": True})
     Client.objects.of(tenant.pk).update(registration_source="manual")
     forget_all()

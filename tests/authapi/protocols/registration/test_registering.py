@@ -29,7 +29,7 @@ LEGACY = "http://auth0.com/oauth/legacy/grant-type/ro"
 
 
 def key_set(name: str = "registered", **changes: Any) -> dict[str, Any]:
-    # The type is first, because ids of tests use the beginning, and the numbers of a key differ in each process.
+    # The type comes first, because test ids use the beginning of the text, and the numbers of a key differ in each process.
     return {"keys": [{"kty": "RSA", **RSAKey.import_key(private_key(name)).as_dict(private=False), "kid": name, **changes}]}
 
 
@@ -47,7 +47,7 @@ def test_registration_is_off_until_a_tenant_switches_it_on(tenant: Tenant) -> No
     assert "registration_endpoint" not in get(tenant, "/.well-known/openid-configuration").json()
 
 
-def test_discovery_names_the_endpoint_where_it_is_on(door: Door) -> None:
+def test_discovery_names_the_endpoint_if_registration_is_on(door: Door) -> None:
     document = get(door.tenant, "/.well-known/openid-configuration").json()
     assert document["registration_endpoint"] == f"{document['issuer']}oidc/register"
 
@@ -101,7 +101,7 @@ def test_one_address_can_register_a_limited_number_of_clients(door: Door, monkey
     assert door.send("POST", address="192.0.2.9", redirect_uris=[CALLBACK]).status == 201
 
 
-def test_invalid_tokens_do_not_use_up_the_limit_for_valid_ones(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_with_invalid_tokens_do_not_use_up_the_limit_for_valid_tokens(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("authapi.views.registration.REGISTRATIONS_OF_TENANT", Bucket(f"one_{tenant.pk}", 1, 3600.0))
     open_registration(tenant, needs_token=True)
     door = Door(tenant, "guess")
@@ -118,7 +118,7 @@ def test_a_tenant_has_a_limited_number_of_registered_clients(door: Door, setting
 # --- Metadata ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_application_with_minimal_metadata_gets_the_defaults_of_the_standard(door: Door) -> None:
+def test_an_application_with_minimal_metadata_gets_the_defaults_of_rfc_7591(door: Door) -> None:
     answer = door.register()
     assert {name: answer[name] for name in ("client_name", "redirect_uris", "grant_types", "response_types")} == {
         "client_name": "Films",
@@ -165,7 +165,7 @@ def test_every_supported_member_is_returned(door: Door) -> None:
     assert settings["signed_request_object"] == {"required": True}
 
 
-def test_id_tokens_are_signed_as_the_client_registers(door: Door) -> None:
+def test_id_tokens_are_signed_with_the_registered_algorithm(door: Door) -> None:
     assert door.register(id_token_signed_response_alg="PS256")["id_token_signed_response_alg"] == "PS256"
     assert stored(door).algorithm == "PS256"
 
@@ -180,7 +180,7 @@ def test_id_tokens_are_signed_as_the_client_registers(door: Door) -> None:
     ],
     ids=["a web page", "a loopback tool", "a mobile application", "a machine"],
 )
-def test_the_type_of_the_application_follows_from_its_addresses(door: Door, members: dict[str, Any], kind: str) -> None:
+def test_the_application_type_is_derived_from_the_redirect_uris(door: Door, members: dict[str, Any], kind: str) -> None:
     door.register(**members)
     assert stored(door).app_type == kind
     assert ("client_secret" in door.answer) == (members.get("token_endpoint_auth_method") != "none")
@@ -200,7 +200,7 @@ def test_a_client_with_a_key_authenticates_with_it(door: Door) -> None:
     assert (wrong["error"], wrong["error_description"]) == ("access_denied", "Unauthorized")
 
 
-def test_a_client_with_a_certificate_is_registered_by_its_subject_or_by_the_certificate(door: Door) -> None:
+def test_a_certificate_is_registered_by_its_subject_or_by_the_certificate_itself(door: Door) -> None:
     named = door.register(token_endpoint_auth_method="tls_client_auth", tls_client_auth_subject_dn="CN=client,OU=Pay\\, ments,C=AT")
     assert named["tls_client_auth_subject_dn"] == "CN=client,OU=Pay\\, ments,C=AT"
     pem = certificate().replace("-----BEGIN CERTIFICATE-----", "").replace("-----END CERTIFICATE-----", "").replace("\n", "")
@@ -229,7 +229,7 @@ def test_a_client_with_a_certificate_is_registered_by_its_subject_or_by_the_cert
         "https://app.example.test/\u200b",
     ],
 )
-def test_an_unsafe_address_is_refused(door: Door, address: str) -> None:
+def test_an_unsafe_url_is_refused(door: Door, address: str) -> None:
     answer = door.ask(redirect_uris=[address])
     assert (answer.status, answer.json()["error"]) == (400, "invalid_redirect_uri")
     assert not Client.objects.of(door.tenant.pk).exists()
@@ -238,11 +238,11 @@ def test_an_unsafe_address_is_refused(door: Door, address: str) -> None:
 @pytest.mark.parametrize(
     "redirects", [None, [], "https://app.example.test/", [1], [CALLBACK] * 21], ids=["missing", "empty", "text", "number", "many"]
 )
-def test_a_login_requires_a_list_of_addresses(door: Door, redirects: Any) -> None:
+def test_a_client_with_logins_must_register_redirect_uris(door: Door, redirects: Any) -> None:
     assert door.ask(redirect_uris=redirects).json()["error"] == "invalid_redirect_uri"
 
 
-def test_a_web_application_cannot_have_a_loopback_address(door: Door) -> None:
+def test_a_web_application_cannot_register_a_loopback_address(door: Door) -> None:
     assert door.ask(application_type="web", redirect_uris=["http://127.0.0.1/back"]).json()["error"] == "invalid_redirect_uri"
 
 
@@ -336,7 +336,7 @@ def test_members_that_only_administrators_can_set_are_ignored(door: Door, member
     assert not client.secret_matches("chosen" * 10)
 
 
-def test_expired_tokens_are_kept_for_a_while(tenant: Tenant) -> None:
+def test_expired_initial_access_tokens_are_kept_for_a_while(tenant: Tenant) -> None:
     now = timezone.now()
     _old, new = (InitialAccessTokenFactory.create(tenant_id=tenant.pk, expires_at=now - timedelta(days=days)) for days in (31, 29))
     drop_ended()

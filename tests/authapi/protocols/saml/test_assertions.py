@@ -1,4 +1,4 @@
-"""Contents of a response: every setting of the add-on, parsed again like a service provider."""
+"""Contents of a response: every setting of the add-on. The tests parse the response like a service provider."""
 
 from __future__ import annotations
 
@@ -120,12 +120,12 @@ def test_a_response_has_its_default_contents() -> None:
     assert at(statement, "AuthnContext", "AuthnContextClassRef").text == UNSPECIFIED_CLASS
 
 
-def test_the_signature_follows_the_issuer() -> None:
+def test_the_signature_follows_the_issuer_element() -> None:
     assert local_name(assertion_in(made({}))[1]) == "Signature"
     assert local_name(made({"signResponse": True})[1]) == "Signature"
 
 
-def test_only_the_response_is_signed_where_that_is_set() -> None:
+def test_only_the_response_is_signed_if_the_settings_require_it() -> None:
     response = made({"signResponse": True})
     assert not is_signed(assertion_in(response))
     assert verified(response, [trusted()]).get("ID") == "_response"
@@ -133,13 +133,13 @@ def test_only_the_response_is_signed_where_that_is_set() -> None:
         verified(assertion_in(response), [trusted()])
 
 
-def test_the_response_and_the_assertion_are_signed_where_that_is_set() -> None:
+def test_the_response_and_the_assertion_are_signed_if_the_settings_require_it() -> None:
     outer = verified(made({"signResponse": True, "signAssertion": True}), [trusted()])
     assert verified(assertion_in(outer), [trusted()]).get("ID") == "_assertion"
 
 
 @pytest.mark.parametrize(("signature", "digest", "allow_sha1"), [("rsa-sha1", "sha1", True), ("rsa-sha512", "sha512", False)])
-def test_the_algorithms_come_from_the_settings(signature: str, digest: str, allow_sha1: bool) -> None:
+def test_the_settings_determine_the_algorithms(signature: str, digest: str, allow_sha1: bool) -> None:
 
     signer = replace(SIGNER, signature=SIGNATURE_NAMES[signature], digest=DIGEST_NAMES[digest])
     response = parse(serialized(failure(ANSWERING, (RESPONDER,), "x", signer)))
@@ -154,7 +154,7 @@ def test_an_encrypted_assertion_can_be_decrypted_with_the_key_of_the_application
     assert verified(decrypted(holder, [key("second")]), [trusted()]).get("ID") == "_assertion"
 
 
-def test_audience_recipient_destination_and_lifetime_come_from_the_settings() -> None:
+def test_the_settings_determine_audience_recipient_destination_and_lifetime() -> None:
     response = made({"audience": "urn:a", "recipient": "https://r.test", "destination": "https://d.test", "lifetimeInSeconds": 60})
     assertion = assertion_in(response)
     assert at(assertion, "Conditions", "AudienceRestriction", "Audience").text == "urn:a"
@@ -163,7 +163,7 @@ def test_audience_recipient_destination_and_lifetime_come_from_the_settings() ->
     assert response.get("Destination") == "https://d.test"
 
 
-def test_without_a_request_the_response_names_no_request() -> None:
+def test_a_response_to_no_request_names_no_request() -> None:
 
     settings = settings_of({})
     attributes_now = attributes_of(PROFILE, settings)
@@ -192,7 +192,7 @@ def test_the_default_attributes_are_sent() -> None:
     }
 
 
-def test_only_mapped_attributes_are_sent_where_the_others_are_switched_off() -> None:
+def test_only_mapped_attributes_are_sent_if_the_others_are_switched_off() -> None:
     addon = {"passthroughClaimsWithNoMapping": False, "mapIdentities": False, "createUpnClaim": False}
     assert attributes(made({**addon, "mappings": {"email": "mail"}})) == {"mail": ["ada@example.test"]}
     assert attributes(made({**addon, "mappings": {"email": ["mail", "login"]}})) == {
@@ -201,18 +201,18 @@ def test_only_mapped_attributes_are_sent_where_the_others_are_switched_off() -> 
     }
 
 
-def test_without_attributes_there_is_no_attribute_statement() -> None:
+def test_a_response_without_attributes_has_no_attribute_statement() -> None:
     addon = {"passthroughClaimsWithNoMapping": False, "mapIdentities": False, "createUpnClaim": False, "mappings": {}}
     assert assertion_in(made(addon)).find(qualified(SAML, "AttributeStatement")) is None
 
 
-def test_unmapped_claims_keep_their_names_where_that_is_set() -> None:
+def test_unmapped_claims_keep_their_names_if_the_settings_require_it() -> None:
     found = attributes(made({"mapUnknownClaimsAsIs": True}))
     assert found["nickname"] == ["ada"]
     assert attributes(made({"claimsPrefix": "http://schemas.example.test/"}))["http://schemas.example.test/nickname"] == ["ada"]
 
 
-def test_members_of_metadata_are_sent_only_where_they_are_mapped() -> None:
+def test_members_of_metadata_are_sent_only_if_they_are_mapped() -> None:
     found = attributes(made({"mappings": {"app_metadata.department": "dep", "app_metadata.flags": "flags", "app_metadata.absent": "none"}}))
     assert (found["dep"], found["flags"]) == (["Engines"], ["a", "b"])
     assert "none" not in found
@@ -239,7 +239,7 @@ def name_id(addon: dict[str, Any], profile: dict[str, Any] = PROFILE, asked_form
     return found.text or "", found.get("Format") or ""
 
 
-def test_the_name_is_the_first_probe_that_the_user_has() -> None:
+def test_the_name_id_is_the_first_probe_for_which_the_user_has_a_value() -> None:
     assert name_id({}) == ("database|ada", UNSPECIFIED_NAME)
     assert name_id({"nameIdentifierProbes": [EMAIL_ADDRESS, NAME_IDENTIFIER]}) == ("ada@example.test", UNSPECIFIED_NAME)
     assert name_id({"nameIdentifierProbes": [EMAIL_ADDRESS, NAME_IDENTIFIER]}, {"user_id": "x"}) == ("x", UNSPECIFIED_NAME)
@@ -247,7 +247,7 @@ def test_the_name_is_the_first_probe_that_the_user_has() -> None:
     assert name_id({"nameIdentifierProbes": ["dep"], "mappings": {"app_metadata.department": "dep"}}) == ("Engines", UNSPECIFIED_NAME)
 
 
-def test_the_format_of_the_settings_is_used_for_the_probed_name() -> None:
+def test_the_name_id_uses_the_format_of_the_settings() -> None:
     assert name_id({"nameIdentifierFormat": EMAIL_NAME, "nameIdentifierProbes": [EMAIL_ADDRESS]}) == ("ada@example.test", EMAIL_NAME)
 
 
@@ -261,28 +261,28 @@ def test_the_format_of_the_settings_is_used_for_the_probed_name() -> None:
         (UNSPECIFIED_NAME, ("database|ada", UNSPECIFIED_NAME)),
     ],
 )
-def test_the_request_selects_the_format(asked: str, expected: tuple[str, str]) -> None:
+def test_the_request_selects_the_name_id_format(asked: str, expected: tuple[str, str]) -> None:
     assert name_id({}, asked_format=asked) == expected
 
 
 @pytest.mark.parametrize(("asked", "profile"), [(ENTITY_NAME, PROFILE), ("urn:x", PROFILE), (EMAIL_NAME, {"user_id": "x"})])
-def test_a_format_that_the_user_does_not_have_is_refused(asked: str, profile: dict[str, Any]) -> None:
+def test_a_name_id_format_for_which_the_user_has_no_value_is_refused(asked: str, profile: dict[str, Any]) -> None:
     with pytest.raises(NameIdUnavailable):
         name_id({}, profile, asked)
 
 
-def test_a_persistent_name_has_its_qualifiers() -> None:
+def test_a_persistent_name_id_has_its_qualifiers() -> None:
     found = at(assertion_in(made({}, asked_format=PERSISTENT_NAME)), "Subject", "NameID")
     assert (found.get("NameQualifier"), found.get("SPNameQualifier")) == ("urn:acme.example.test", "urn:sp")
 
 
-def test_two_applications_get_different_names_of_one_user() -> None:
+def test_two_applications_get_different_name_ids_of_one_user() -> None:
     ids = {pairwise_id(tenant_id="t", client_id=client, user_id="database|ada") for client in ("a", "b")}
     assert len(ids) == 2
     assert pairwise_id(tenant_id="t", client_id="a", user_id="database|ada") in ids
 
 
-def test_a_failure_contains_both_codes_and_the_reason_and_is_signed() -> None:
+def test_an_error_response_contains_both_codes_and_the_reason_and_is_signed() -> None:
     response = verified(parse(serialized(failure(ANSWERING, (RESPONDER, NO_PASSIVE), "Login required", SIGNER))), [trusted()])
     status = child(response, qualified(SAMLP, "Status"))
     assert status is not None

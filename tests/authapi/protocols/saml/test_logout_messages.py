@@ -1,4 +1,4 @@
-"""Logout messages: which login a request names, and which answers are accepted."""
+"""Logout messages: which login a request names, and which responses are accepted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_request_for_another_login_does_not_match(name: str, index: str) -> No
 
 
 @pytest.mark.parametrize(("name_format", "is_same"), [("", True), (UNSPECIFIED_NAME, True), (EMAIL_NAME, True), (TRANSIENT_NAME, False)])
-def test_the_format_may_be_omitted(name_format: str, is_same: bool) -> None:
+def test_the_name_id_format_may_be_omitted(name_format: str, is_same: bool) -> None:
     asked = LogoutRequest("_x", "urn:sp", "", NameId("ada@example.test", name_format), ())
     assert asked.is_about(KNOWN) is is_same
 
@@ -84,25 +84,25 @@ def test_an_untrusted_request_is_refused(sent: Sent, says: str) -> None:
 
 
 @pytest.mark.parametrize(("codes", "is_success"), [((SUCCESS,), True), ((SUCCESS, PARTIAL_LOGOUT), False), ((RESPONDER,), False)])
-def test_an_answer_tells_whether_the_login_has_ended(codes: tuple[str, ...], is_success: bool) -> None:
+def test_a_logout_response_says_whether_the_login_has_ended(codes: tuple[str, ...], is_success: bool) -> None:
     sent = posted(logout_answer("_ours", *codes), "", SIGNER, RESPONSE)
     answer = read_logout_answer(sent, SIGNED, addresses=HERE)
     assert (answer.in_response_to, answer.is_success) == ("_ours", is_success)
 
 
-def test_an_unsigned_answer_is_refused_where_signatures_are_checked() -> None:
+def test_an_unsigned_logout_response_is_refused_if_signatures_are_checked() -> None:
     with pytest.raises(RequestUnusable, match="not signed"):
         read_logout_answer(posted(logout_answer("_ours", SUCCESS), parameter=RESPONSE), SIGNED, addresses=HERE)
 
 
-def test_our_own_parser_accepts_our_request() -> None:
+def test_our_own_parser_accepts_our_logout_request() -> None:
     ours = logout_request(issuer="urn:acme", address=ENTRY, request_id="_ours", participation=KNOWN, now=NOW)
     asked = read(posted(parse(serialized(ours)), "", SIGNER))
     assert asked.is_about(KNOWN)
     assert (asked.id, asked.issuer, asked.name_id.format) == ("_ours", "urn:acme", EMAIL_NAME)
 
 
-def test_our_own_parser_accepts_our_answer() -> None:
+def test_our_own_parser_accepts_our_logout_response() -> None:
     for codes, is_success in (((SUCCESS,), True), (PARTLY, False)):
         ours = logout_response(issuer="urn:acme", address=ENTRY, response_id="_a", in_response_to="_theirs", now=NOW, codes=codes)
         answer = read_logout_answer(posted(ours, "", SIGNER, RESPONSE), SIGNED, addresses=HERE)

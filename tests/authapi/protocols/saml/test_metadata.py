@@ -1,4 +1,4 @@
-"""Metadata: ours as service providers read it, and theirs as administrators paste it."""
+"""Our metadata as service providers read it, and metadata of service providers as administrators paste it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_metadata_of_a_service_provider_is_read() -> None:
     assert (read.signs_requests, read.wants_signed_assertions, read.name_id_formats) == (True, True, ("urn:f",))
 
 
-def test_the_only_service_provider_of_a_federation_is_used() -> None:
+def test_the_only_service_provider_in_the_metadata_of_a_federation_is_used() -> None:
     whole = partner(CONSUMER, before=f'<md:EntitiesDescriptor xmlns:md="{MD}">', after="</md:EntitiesDescriptor>")
     assert read_partner(whole).entity_id == "urn:sp"
 

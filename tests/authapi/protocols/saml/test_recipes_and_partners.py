@@ -1,4 +1,4 @@
-"""Recipes and metadata of applications, as settings."""
+"""Recipes and metadata of applications are converted to settings."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def test_metadata_is_converted_to_settings() -> None:
     assert SamlAddon(data=dict(found.addon)).is_valid()
 
 
-def test_a_certificate_does_not_require_signatures_that_the_application_does_not_create() -> None:
+def test_signatures_are_not_required_from_an_application_that_has_a_certificate_and_does_not_sign() -> None:
     found = proposed(read_partner(partner(key_of("first", ' use="signing"'), CONSUMER)), {})
     assert "signingCert" not in found.addon
     assert "left out" in found.notes[0]
 
 
-def test_the_default_address_is_first_and_each_index_is_kept() -> None:
+def test_the_default_address_comes_first_and_each_address_keeps_its_index() -> None:
     other = f'<md:AssertionConsumerService Binding="{HTTP_POST}" Location="https://sp.test/other" index="0"/>'
     found = proposed(read_partner(partner(other, CONSUMER)), {})
     assert found.callbacks == ("https://sp.test/acs", "https://sp.test/other")

@@ -68,14 +68,14 @@ def test_every_member_of_a_request_is_read(travel: Any) -> None:
     assert AuthnRequest.of_state(asked.state()) == asked
 
 
-def test_a_message_may_be_compressed_or_not_in_both_bindings() -> None:
+def test_a_message_may_be_compressed_or_uncompressed_in_both_bindings() -> None:
     raw = serialized(authn_request())
     for sent in (raw, deflated(raw), b"\xef\xbb\xbf\n" + raw):
         for query in (None, "SAMLRequest=x"):
             assert read(Sent(REQUEST, encoded(sent), query=query)).id == "_request"
 
 
-def test_the_index_of_an_address_is_read() -> None:
+def test_the_index_of_an_assertion_consumer_service_is_read() -> None:
     assert read(posted(authn_request(AssertionConsumerServiceIndex="3"))).address_index == 3
 
 
@@ -94,7 +94,7 @@ def test_the_index_of_an_address_is_read() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_error_is_explained(message: Element, says: str) -> None:
+def test_a_refusal_explains_the_error(message: Element, says: str) -> None:
     with pytest.raises(RequestUnusable, match=says):
         read(posted(message))
 
@@ -129,7 +129,7 @@ def test_a_signature_of_another_key_is_refused(travel: Any) -> None:
 
 
 @pytest.mark.parametrize("travel", [redirected, posted])
-def test_only_an_application_that_is_set_to_sha1_may_use_it(travel: Any) -> None:
+def test_only_an_application_whose_settings_name_sha1_may_use_it(travel: Any) -> None:
     sent = travel(authn_request(), "", replace(SIGNER, signature=RSA_SHA1))
     with pytest.raises(RequestUnusable, match="SHA-1"):
         read(sent, SIGNED)
@@ -137,7 +137,7 @@ def test_only_an_application_that_is_set_to_sha1_may_use_it(travel: Any) -> None
 
 
 @pytest.mark.parametrize("other", ["https://sp.test/other", ""])
-def test_the_signature_of_an_address_covers_the_relay_state(other: str) -> None:
+def test_the_signature_of_a_url_covers_the_relay_state(other: str) -> None:
     sent = redirected(authn_request(), "https://sp.test/there", SIGNER)
     assert sent.query is not None
     changed = sent.query.replace("RelayState=https%3A%2F%2Fsp.test%2Fthere", f"RelayState={other}")
@@ -146,8 +146,8 @@ def test_the_signature_of_an_address_covers_the_relay_state(other: str) -> None:
         read(replace(sent, query=changed, relay_state=other), SIGNED)
 
 
-def test_the_signature_of_an_address_covers_the_exact_bytes() -> None:
-    """Other programs escape other characters, or use lower case."""
+def test_the_signature_of_a_url_covers_the_exact_bytes() -> None:
+    """Other implementations escape other characters, or use lower case."""
     sent = redirected(authn_request(), "a b", replace(SIGNER))
     assert sent.query is not None
     other_spelling = sent.query.replace("%2F", "%2f").replace("%3D", "%3d").replace("%2B", "%2b")
@@ -156,7 +156,7 @@ def test_the_signature_of_an_address_covers_the_exact_bytes() -> None:
         read(replace(sent, query=other_spelling), SIGNED)
 
 
-def test_our_own_parameters_may_be_beside_a_signed_message() -> None:
+def test_a_signed_message_may_have_parameters_of_this_service_besides_it() -> None:
     sent = redirected(authn_request(), "", SIGNER)
     assert read(replace(sent, query=f"connection=people&{sent.query}&organization=x"), SIGNED).id == "_request"
 
@@ -173,7 +173,7 @@ def test_the_issuer_of_an_unverified_message_can_be_read() -> None:
     assert stated_issuer(redirected(authn_request(issuer=None))) == ""
 
 
-def test_only_the_post_binding_is_supported_for_answers() -> None:
+def test_a_request_may_name_only_the_post_binding_for_the_response() -> None:
     assert unsupported(AuthnRequest(id="_x", binding=HTTP_REDIRECT)) == UNSUPPORTED_BINDING
     assert unsupported(AuthnRequest(id="_x", binding=HTTP_POST)) == unsupported(AuthnRequest()) == ""
 
@@ -194,14 +194,14 @@ def test_only_the_post_binding_is_supported_for_answers() -> None:
         ((MFA,), "maximum", False, UNSPECIFIED_CLASS),
     ],
 )
-def test_the_class_of_the_answer_is_one_of_the_requested_classes(
+def test_the_context_class_of_the_response_is_one_of_the_requested_classes(
     wanted: tuple[str, ...], comparison: str, has_second_factor: bool, chosen: str | None
 ) -> None:
     asked = AuthnRequest(id="_x", contexts=wanted, comparison=comparison)
     assert chosen_context(asked, UNSIGNED, has_second_factor=has_second_factor) == chosen
 
 
-def test_the_configured_class_is_used_for_every_login() -> None:
+def test_the_configured_context_class_is_used_for_every_login() -> None:
     settings = settings_of({"authnContextClassRef": "urn:ours"})
     assert chosen_context(AuthnRequest(), settings, has_second_factor=False) == "urn:ours"
     asked = AuthnRequest(id="_x", contexts=("urn:ours",))

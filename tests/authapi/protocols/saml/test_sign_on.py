@@ -41,13 +41,13 @@ def test_a_login_by_redirect_ends_with_a_posted_assertion(application: Applicati
     assert answer.at("Conditions", "AudienceRestriction", "Audience").text == "urn:sp"
 
 
-def test_a_login_by_post_ends_the_same_way(application: Application) -> None:
+def test_a_login_by_post_ends_with_a_posted_assertion(application: Application) -> None:
     page = application.log_in(application.post(authn_request(), relay_state="x"))
     answer = application.answered(page)
     assert (answer.codes, answer.relay_state) == (["Success"], "x")
 
 
-def test_a_session_is_answered_at_once_with_the_same_login(application: Application) -> None:
+def test_a_request_with_a_session_gets_a_response_at_once_with_the_same_session_index(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     second = application.answered(application.ask(authn_request(ID="_second")))
     assert second.root.get("InResponseTo") == "_second"
@@ -57,7 +57,7 @@ def test_a_session_is_answered_at_once_with_the_same_login(application: Applicat
     assert Session.objects.of(application.tenant.pk).count() == 1
 
 
-def test_the_page_with_the_answer_is_not_cached_and_may_post_only_to_the_application(application: Application) -> None:
+def test_the_page_with_the_response_is_not_cached_and_may_post_only_to_the_application(application: Application) -> None:
     page = application.log_in(application.ask())
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
@@ -65,7 +65,7 @@ def test_the_page_with_the_answer_is_not_cached_and_may_post_only_to_the_applica
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
 
 
-def test_a_login_that_begins_at_this_service_answers_no_request(application: Application) -> None:
+def test_the_response_of_a_login_that_this_service_starts_names_no_request(application: Application) -> None:
     page = application.log_in(application.browser.get(application.path, {"RelayState": "/start"}))
     answer = application.answered(page)
     assert "InResponseTo" not in answer.root.attrib
@@ -92,7 +92,7 @@ def test_a_request_with_is_passive_shows_no_page(application: Application) -> No
 
 
 @pytest.mark.parametrize("asked", [EMAIL_NAME, PERSISTENT_NAME, TRANSIENT_NAME])
-def test_the_name_has_the_requested_format(application: Application, asked: str) -> None:
+def test_the_name_id_has_the_requested_format(application: Application, asked: str) -> None:
     answer = application.answered(application.log_in(application.ask(authn_request(policy(asked)))))
     found = answer.at("Subject", "NameID")
     assert found.get("Format") == asked
@@ -101,12 +101,12 @@ def test_the_name_has_the_requested_format(application: Application, asked: str)
     assert application.user.user_id not in answer.name
 
 
-def test_a_format_that_no_user_has_is_an_invalid_policy(application: Application) -> None:
+def test_a_name_id_format_that_no_user_has_returns_invalid_name_id_policy(application: Application) -> None:
     answer = application.answered(application.log_in(application.ask(authn_request(policy(ENTITY_NAME)))))
     assert answer.codes == ["Requester", "InvalidNameIDPolicy"]
 
 
-def test_the_context_is_a_requested_one_or_an_error_is_returned(application: Application) -> None:
+def test_the_context_is_one_of_the_requested_contexts_or_an_error_is_returned(application: Application) -> None:
     page = application.log_in(application.ask(authn_request(contexts(PROTECTED_PASSWORD_CLASS))))
     answer = application.answered(page)
     assert answer.at("AuthnStatement", "AuthnContext", "AuthnContextClassRef").text == PROTECTED_PASSWORD_CLASS
@@ -115,7 +115,7 @@ def test_the_context_is_a_requested_one_or_an_error_is_returned(application: App
     assert both.at("AuthnStatement", "AuthnContext", "AuthnContextClassRef").text == PASSWORD_CLASS
 
 
-def test_a_second_factor_is_reported_when_the_user_has_given_one(application: Application) -> None:
+def test_the_context_reports_a_second_factor_that_the_user_has_proven(application: Application) -> None:
     application.log_in(application.ask())
     session = Session.objects.of(application.tenant.pk).get()
     session.methods = [*session.methods, {"name": "mfa", "timestamp": session.methods[0]["timestamp"]}]
@@ -124,7 +124,7 @@ def test_a_second_factor_is_reported_when_the_user_has_given_one(application: Ap
     assert answer.at("AuthnStatement", "AuthnContext", "AuthnContextClassRef").text == MFA
 
 
-def test_another_binding_for_the_answer_is_refused(application: Application) -> None:
+def test_a_request_for_another_response_binding_is_refused(application: Application) -> None:
     answer = application.answered(application.ask(authn_request(ProtocolBinding=HTTP_REDIRECT)))
     assert answer.codes == ["Responder", "UnsupportedBinding"]
 
@@ -141,7 +141,7 @@ def test_a_request_for_another_user_gets_no_assertion(application: Application) 
 # --- Addresses of answers ---------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_goes_to_a_registered_address_of_the_request_or_else_to_the_callback(application: Application) -> None:
+def test_a_response_is_sent_to_the_registered_address_of_the_request_or_else_to_the_callback(application: Application) -> None:
     set_client(application.client, redirect_uris=f"{ACS} https://sp.example.test/other")
     application.log_in(application.ask())
     for named, answered_at in (("https://sp.example.test/other",) * 2, ("https://evil.example.test/acs", ACS)):
@@ -149,7 +149,7 @@ def test_an_answer_goes_to_a_registered_address_of_the_request_or_else_to_the_ca
         assert (page.status, page.form_action()) == (200, answered_at)
 
 
-def test_an_answer_goes_to_the_address_at_the_index(application: Application) -> None:
+def test_a_response_is_sent_to_the_address_at_the_requested_index(application: Application) -> None:
     services = [{"index": 0, "url": ACS}, {"index": 7, "url": "https://sp.example.test/seven"}]
     application.set(assertionConsumerServices=services)
     application.log_in(application.ask())
@@ -158,7 +158,7 @@ def test_an_answer_goes_to_the_address_at_the_index(application: Application) ->
     assert answer.codes == ["Requester", "RequestUnsupported"]
 
 
-def test_an_application_without_an_address_gets_no_answer(application: Application) -> None:
+def test_an_application_without_an_address_gets_no_response(application: Application) -> None:
     set_client(application.client, redirect_uris="")
     page = application.ask()
     assert (page.status, "no callback address" in page.text) == (400, True)
@@ -167,7 +167,7 @@ def test_an_application_without_an_address_gets_no_answer(application: Applicati
 # --- Signed requests --------------------------------------------------------------------------------------------------------
 
 
-def test_a_registered_certificate_makes_signatures_required(application: Application) -> None:
+def test_signatures_are_required_once_a_certificate_is_registered(application: Application) -> None:
     application.set(signingCert=pem_of(trusted()))
     assert application.ask(signer=SIGNER).location.startswith("/u/login")
     assert application.post(authn_request(), signer=SIGNER).location.startswith("/u/login")
@@ -177,7 +177,7 @@ def test_a_registered_certificate_makes_signatures_required(application: Applica
     assert application.ask(signer=OTHER_SIGNER, connection="people").status == 400
 
 
-def test_two_certificates_are_accepted_while_the_application_changes_its_key(application: Application) -> None:
+def test_both_certificates_are_accepted_while_the_application_changes_its_key(application: Application) -> None:
     application.set(signingCert=pem_of(trusted("second")) + pem_of(trusted()))
     for signer in (SIGNER, OTHER_SIGNER):
         assert application.ask(signer=signer).location.startswith("/u/login")
@@ -246,7 +246,7 @@ def test_a_refusal_without_a_request_is_shown_on_a_page(application: Application
 # --- Claims -----------------------------------------------------------------------------------------------------------------
 
 
-def test_groups_and_roles_are_sent_where_they_are_mapped(application: Application) -> None:
+def test_groups_and_roles_are_sent_if_they_are_mapped(application: Application) -> None:
     group = create_group(tenant_id=application.tenant.pk, name="engineers")
     assert isinstance(group, Group)
     add_group_members(tenant_id=application.tenant.pk, group_id=group.pk, user_ids=[application.user.user_id])
@@ -257,7 +257,7 @@ def test_groups_and_roles_are_sent_where_they_are_mapped(application: Applicatio
     assert "urn:roles" not in said
 
 
-def test_the_issuer_of_the_add_on_replaces_ours(application: Application) -> None:
+def test_the_issuer_of_the_add_on_replaces_our_issuer(application: Application) -> None:
     application.set(issuer="urn:us")
     assert application.answered(application.log_in(application.ask())).at("Issuer").text == "urn:us"
 
@@ -296,7 +296,7 @@ def test_metadata_can_be_downloaded(application: Application) -> None:
 # --- Single sign-on -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_login_serves_two_applications_with_two_names(application: Application, tenant: Tenant) -> None:
+def test_one_login_serves_two_applications_with_two_name_ids(application: Application, tenant: Tenant) -> None:
     other = Application(tenant, saml_client(tenant, callbacks="https://other.example.test/acs"), application.user, application.browser)
     other.acs = "https://other.example.test/acs"
     enable(application.user.connection, other.client)
@@ -320,13 +320,13 @@ def test_a_message_in_the_body_of_another_namespace_is_refused(application: Appl
 
 
 def test_an_application_gets_no_assertion_for_another_application(application: Application) -> None:
-    # The audience is the Issuer of the request. Otherwise this application could present the assertion at the other application.
+    # The audience is the Issuer of the request. Otherwise, this application could present the assertion to the other application.
     saml_client(application.tenant, callbacks="https://other.example.test/acs", settings={"client_aliases": ["urn:other"]})
     page = application.ask(authn_request(issuer="urn:other"))
     assert page.status == 400
     assert "another application" in page.text
     saml_client(application.tenant, callbacks="https://third.example.test/acs", addons={"audience": "urn:third"})
     assert application.ask(authn_request(issuer="urn:third")).status == 400
-    # An alias belongs to only one application, so the name is unambiguous.
+    # An alias belongs to only one application, so the issuer is unambiguous.
     set_client(application.client, settings={**application.client.settings, "client_aliases": ["urn:third"]})
     assert application.ask(authn_request(issuer="urn:third")).location.startswith("/u/login")

@@ -1,4 +1,4 @@
-"""A logout at one application ends the login at all of them."""
+"""A logout at one application ends the login at all applications."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def is_over(tenant: Tenant) -> bool:
     return not Session.objects.of(tenant.pk).exists()
 
 
-def test_the_requesting_application_gets_an_answer_and_the_session_has_ended(first: Application) -> None:
+def test_the_requesting_application_gets_a_response_after_the_session_has_ended(first: Application) -> None:
     page = log_out(first, signed_in(first))
     message = posted_message(page, first.tenant, LOGOUT, RESPONSE)
     assert (codes(message), message.get("InResponseTo"), page.fields()["RelayState"]) == (["Success"], "_logout", "the-state")
@@ -89,7 +89,7 @@ def test_the_requesting_application_gets_an_answer_and_the_session_has_ended(fir
     assert first.ask(signer=SIGNER).location.startswith("/u/login")
 
 
-def test_the_redirect_binding_works_both_ways(first: Application) -> None:
+def test_requests_and_responses_can_use_the_redirect_binding(first: Application) -> None:
     known = signed_in(first)
     first.set(logout={"callback": LOGOUT}, signingCert=pem_of(trusted()), binding=HTTP_REDIRECT)
     address = redirect_address(f"{first.path}/logout", REQUEST, logout_message(known.name, known.session_index), "the-state", SIGNER)
@@ -102,7 +102,7 @@ def test_the_redirect_binding_works_both_ways(first: Application) -> None:
     assert is_over(first.tenant)
 
 
-def test_every_other_participant_is_visited_before_the_answer(first: Application) -> None:
+def test_the_browser_visits_every_other_participant_before_the_response(first: Application) -> None:
     second = another(first)
     third = another(first, logout={"callback": "https://third.example.test/slo"})
     known, other, last = signed_in(first), signed_in(second), signed_in(third)
@@ -119,7 +119,7 @@ def test_every_other_participant_is_visited_before_the_answer(first: Application
     assert is_over(first.tenant)
 
 
-def test_an_answer_without_relay_state_is_found_by_the_id_of_our_request(first: Application) -> None:
+def test_a_response_without_relay_state_is_matched_by_the_id_of_our_request(first: Application) -> None:
     second = another(first)
     known, _ = signed_in(first), signed_in(second)
     message = posted_message(log_out(first, known), first.tenant, OTHER_LOGOUT, REQUEST)
@@ -128,7 +128,7 @@ def test_an_answer_without_relay_state_is_found_by_the_id_of_our_request(first: 
 
 
 @pytest.mark.parametrize("answer", ["responder", "partly", "unsigned", "of another request"])
-def test_a_participant_that_did_not_end_its_login_makes_the_logout_partial(first: Application, answer: str) -> None:
+def test_the_logout_is_partial_if_a_participant_did_not_end_its_login(first: Application, answer: str) -> None:
     second = another(first)
     known, _ = signed_in(first), signed_in(second)
     page = log_out(first, known)
@@ -141,7 +141,7 @@ def test_a_participant_that_did_not_end_its_login_makes_the_logout_partial(first
     assert is_over(first.tenant)
 
 
-def test_an_answer_of_a_participant_out_of_turn_is_refused(first: Application) -> None:
+def test_a_response_of_a_participant_that_was_not_asked_is_refused(first: Application) -> None:
     second = another(first)
     known, _ = signed_in(first), signed_in(second)
     page = log_out(first, known)
@@ -151,14 +151,14 @@ def test_an_answer_of_a_participant_out_of_turn_is_refused(first: Application) -
     assert send(second, RESPONSE, logout_answer("_x", SUCCESS), relay_state="no-such-handle").status == 400
 
 
-def test_applications_without_logout_addresses_are_not_visited(first: Application) -> None:
+def test_the_browser_does_not_visit_applications_without_logout_addresses(first: Application) -> None:
     second = another(first, logout={"callback": OTHER_LOGOUT, "slo_enabled": False})
     third = another(first, logout=None)
     known, _, _ = signed_in(first), signed_in(second), signed_in(third)
     assert codes(posted_message(log_out(first, known), first.tenant, LOGOUT, RESPONSE)) == ["Success"]
 
 
-def test_a_logout_of_openid_connect_visits_saml_applications(first: Application) -> None:
+def test_a_logout_by_openid_connect_visits_saml_applications(first: Application) -> None:
     client, _ = web_client(first.tenant, post_logout_redirect_uris="https://app.example.test/bye")
     enable(first.user.connection, client)
     signed_in(first)
@@ -190,7 +190,7 @@ def test_a_request_for_another_login_ends_no_login(first: Application, name: str
     assert not is_over(first.tenant)
 
 
-def test_an_application_that_did_not_log_in_cannot_end_a_login_of_others(first: Application) -> None:
+def test_an_application_without_a_login_in_the_session_cannot_end_logins(first: Application) -> None:
     second = another(first)
     known = signed_in(first)
     page = send(second, REQUEST, logout_message(known.name, known.session_index))
@@ -198,14 +198,14 @@ def test_an_application_that_did_not_log_in_cannot_end_a_login_of_others(first: 
     assert not is_over(first.tenant)
 
 
-def test_an_unsigned_request_is_refused_where_a_certificate_is_registered(first: Application) -> None:
+def test_an_unsigned_request_is_refused_if_a_certificate_is_registered(first: Application) -> None:
     known = signed_in(first)
     page = log_out(first, known, signer=None)
     assert (page.status, "not signed" in page.text) == (400, True)
     assert not is_over(first.tenant)
 
 
-def test_without_a_certificate_only_the_session_index_identifies_the_application(application: Application) -> None:
+def test_only_the_session_index_identifies_an_application_without_a_certificate(application: Application) -> None:
     application.set(logout={"callback": LOGOUT})
     known = application.answered(application.log_in(application.ask()))
     page = send(application, REQUEST, logout_message(known.name), signer=None)
@@ -216,7 +216,7 @@ def test_without_a_certificate_only_the_session_index_identifies_the_application
     assert is_over(application.tenant)
 
 
-def test_an_application_without_an_address_for_answers_gets_an_error_page(first: Application) -> None:
+def test_an_application_without_a_logout_response_address_gets_an_error_page(first: Application) -> None:
     known = signed_in(first)
     set_client(first.client, settings={"addons": {"samlp": {"signingCert": pem_of(trusted())}}})
     page = log_out(first, known)

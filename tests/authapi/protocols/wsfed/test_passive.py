@@ -51,7 +51,7 @@ def browser(tenant: Tenant) -> Browser:
 
 
 def log_in(browser: Browser, path: str, **asked: str) -> Any:
-    """Request a token and use the login page; return the answer for the application."""
+    """Request a token and use the login page. Return the answer for the application."""
     page = browser.get(path, asked)
     assert page.status_code == 302, page.content
     form = browser.get(page["Location"])
@@ -87,7 +87,7 @@ def test_a_login_ends_with_a_signed_token_at_the_registered_address(tenant: Tena
 
 
 @pytest.mark.parametrize("by_alias", [True, False])
-def test_the_realm_names_the_application_where_the_address_does_not(
+def test_the_realm_identifies_the_application_if_the_address_does_not(
     tenant: Tenant, client: Client, user: User, browser: Browser, by_alias: bool
 ) -> None:
     realm = "https://app.example.test/" if by_alias else f"urn:{client.client_id}"
@@ -98,7 +98,7 @@ def test_the_realm_names_the_application_where_the_address_does_not(
 
 
 def test_an_application_gets_no_token_for_another_application(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
-    # The audience is the realm. Otherwise the application at this address could present the token at the other application.
+    # The audience is the realm. Otherwise, the application at this address could present the token to the other application.
     other, _ = web_client(
         tenant, redirect_uris="https://b.example.test/", settings={"addons": {"wsfed": {}}, "client_aliases": ["https://b.example.test/"]}
     )
@@ -108,7 +108,9 @@ def test_an_application_gets_no_token_for_another_application(tenant: Tenant, cl
         assert browser.get(f"/wsfed/{client.client_id}", {"wtrealm": realm}).status_code == 302
 
 
-def test_a_session_is_answered_at_once_and_freshness_requires_a_new_login(client: Client, user: User, browser: Browser) -> None:
+def test_a_request_with_a_session_is_answered_at_once_and_freshness_requires_a_new_login(
+    client: Client, user: User, browser: Browser
+) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     assert fields_of(browser.get(f"/wsfed/{client.client_id}"))["action"] == REPLY
     assert browser.get(f"/wsfed/{client.client_id}", {"wfresh": "60"}).status_code == 200
@@ -137,7 +139,7 @@ def test_an_application_without_the_add_on_gets_no_token(tenant: Tenant, browser
     assert b"add-on wsfed" in answer.content
 
 
-def test_a_token_can_be_a_jwt_in_a_binary_token_or_without_a_wrapper(tenant: Tenant, browser: Browser) -> None:
+def test_the_token_can_be_a_jwt_in_a_binary_token_or_without_a_wrapper(tenant: Tenant, browser: Browser) -> None:
     wrapped = application(tenant, tokenType="jwt")
     person(people(tenant, wrapped))
     fields = fields_of(log_in(browser, f"/wsfed/{wrapped.client_id}"))
@@ -168,7 +170,7 @@ def read_jwt(tenant: Tenant, token: str) -> dict[str, Any]:
     return claims
 
 
-def test_both_addresses_publish_the_metadata_that_applications_need(tenant: Tenant, client: Client, browser: Browser) -> None:
+def test_both_metadata_addresses_publish_the_metadata_that_applications_need(tenant: Tenant, client: Client, browser: Browser) -> None:
     for path, endpoint in (("wsfed", "wsfed"), (f"wsfed/{client.client_id}", f"wsfed/{client.client_id}")):
         answer = browser.get(f"/{path}/FederationMetadata/2007-06/FederationMetadata.xml")
         found = read_federation_metadata(answer.content, allows_http=True)
@@ -181,7 +183,9 @@ def test_both_addresses_publish_the_metadata_that_applications_need(tenant: Tena
 # Logout.
 
 
-def test_a_sign_out_notifies_every_application_and_returns(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_a_sign_out_notifies_every_application_and_redirects_to_the_return_address(
+    tenant: Tenant, client: Client, user: User, browser: Browser
+) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     answer = browser.get("/wsfed", {"wa": "wsignout1.0", "wtrealm": f"urn:{client.client_id}", "wreply": REPLY})
     assert answer.status_code == 302
@@ -193,7 +197,9 @@ def test_a_sign_out_notifies_every_application_and_returns(tenant: Tenant, clien
     assert SignIn.objects.of(tenant.pk).filter(type="slo", is_success=True).exists()
 
 
-def test_a_sign_out_that_is_no_navigation_shows_a_question_first(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_a_sign_out_request_that_is_not_a_navigation_shows_a_question_first(
+    tenant: Tenant, client: Client, user: User, browser: Browser
+) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     answer = browser.get("/wsfed", {"wa": "wsignout1.0"}, headers={"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"})
     assert answer.status_code == 200
@@ -205,7 +211,7 @@ IMAGE = {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
 
 
 @pytest.mark.parametrize(("said", "is_kept"), [("yes", False), ("no", True)])
-def test_a_confirmed_sign_out_returns_to_the_address_of_the_application(
+def test_a_confirmed_sign_out_redirects_to_the_address_of_the_application(
     tenant: Tenant, client: Client, user: User, browser: Browser, said: str, is_kept: bool
 ) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
@@ -224,7 +230,7 @@ def test_a_forged_confirmation_shows_the_question_again(tenant: Tenant, client: 
     assert Session.objects.of(tenant.pk).exists()
 
 
-def test_a_sign_out_returns_only_to_registered_addresses(client: Client, user: User, browser: Browser) -> None:
+def test_a_sign_out_redirects_only_to_registered_addresses(client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     for path in ("/wsfed", f"/wsfed/{client.client_id}"):
         assert browser.get(path, {"wa": "wsignout1.0", "wreply": "https://evil.example.test"}).status_code == 400
@@ -237,11 +243,11 @@ def test_a_browser_without_a_session_is_redirected_at_once(client: Client, brows
     assert answer["Location"] == REPLY
 
 
-def test_a_clean_up_page_of_an_unknown_logout_is_an_error(browser: Browser) -> None:
+def test_a_cleanup_page_of_an_unknown_logout_is_an_error(browser: Browser) -> None:
     assert browser.get("/u/wsfed/cleanup", {"state": "x" * 43}).status_code == 400
 
 
-def test_the_signature_is_last_as_the_schema_requires(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_the_signature_is_the_last_element_as_the_schema_requires(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
     answer = log_in(browser, f"/wsfed/{client.client_id}")
     assertion = result_of(answer).find(f".//{qualified(SAML11, 'Assertion')}")
     assert assertion is not None

@@ -15,7 +15,7 @@ def asked(**parameters: str) -> SignIn:
     return sign_in_of(parameters, realm="urn:shop", callbacks=CALLBACKS)
 
 
-def test_a_minimal_request_uses_the_first_address() -> None:
+def test_a_minimal_request_uses_the_first_registered_address() -> None:
     assert asked() == SignIn("urn:shop", CALLBACKS[0])
 
 
@@ -31,7 +31,7 @@ def test_our_own_parameter_for_the_connection_has_precedence_over_whr() -> None:
 
 
 @pytest.mark.parametrize(("wfresh", "seconds"), [("0", 0), ("1", 60), ("999999999", None)])
-def test_freshness_is_in_minutes(wfresh: str, seconds: int | None) -> None:
+def test_freshness_is_read_in_minutes(wfresh: str, seconds: int | None) -> None:
     assert asked(wfresh=wfresh).max_age == seconds
 
 
@@ -42,14 +42,14 @@ def test_invalid_freshness_is_refused(wfresh: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://app.example.test/wsfed/", "https://evil.example.test", "javascript:alert(1)"])
-def test_an_address_that_is_not_exactly_a_registered_one_gets_no_token(address: str) -> None:
+def test_an_address_that_does_not_equal_a_registered_one_gets_no_token(address: str) -> None:
     with pytest.raises(RequestRefused) as refused:
         asked(wreply=address)
     assert refused.value.case is LoginCase.CALLBACK_MISMATCH
 
 
 @pytest.mark.parametrize("callbacks", [(), ("https://*.example.test/x",), ("com.example.app:/callback",)])
-def test_without_an_address_that_can_receive_a_form_there_is_no_answer(callbacks: tuple[str, ...]) -> None:
+def test_a_request_is_refused_if_no_address_can_receive_a_form(callbacks: tuple[str, ...]) -> None:
     with pytest.raises(RequestRefused) as refused:
         reply_address("", callbacks)
     assert refused.value.case is LoginCase.NO_CALLBACK

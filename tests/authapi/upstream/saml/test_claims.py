@@ -1,4 +1,4 @@
-"""The user that a statement names, and the parts of the statement that become the profile."""
+"""The user that an assertion names, and the parts of the assertion that become the profile."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def refused(given: Statement, **more: Any) -> str:
     return error.value.detail
 
 
-def test_the_name_of_the_subject_identifies_the_user() -> None:
+def test_the_name_id_of_the_subject_identifies_the_user() -> None:
     assert claims_of(statement()) == {"sub": "248289"}
 
 
-def test_a_transient_name_identifies_no_user() -> None:
+def test_a_transient_name_id_identifies_no_user() -> None:
     told = refused(statement(NameId("_abc", TRANSIENT), mail="a@example.test"))
     assert "transient" in told
     assert "mail" in told
     assert "a@example.test" not in told
 
 
-def test_the_error_for_a_statement_without_any_name_lists_its_attributes() -> None:
+def test_the_error_for_an_assertion_without_a_name_lists_its_attributes() -> None:
     assert "It has no attributes" in refused(statement(None))
     named = Statement("i", None, {NAME_IDENTIFIER: ("7",)})
     assert claims_of(named)["sub"] == "7"
 
 
-def test_a_configured_attribute_identifies_the_user_and_nothing_replaces_it() -> None:
+def test_only_a_configured_attribute_identifies_the_user() -> None:
     assert claims_of(statement(employee="e-1"), user_id_attributes=("employee",))["sub"] == "e-1"
     assert claims_of(statement(employee="e-1"), fields=[("user_id", ("badge", "employee"))])["sub"] == "e-1"
     assert "employee" in refused(statement(mail="a@example.test"), user_id_attributes=("employee",))
@@ -55,7 +55,7 @@ def test_an_identifier_that_cannot_be_stored_is_refused(subject: str) -> None:
     assert refused(statement(NameId(subject)))
 
 
-def test_common_names_of_attributes_fill_the_profile_without_a_mapping() -> None:
+def test_attributes_with_common_names_fill_the_profile_without_a_mapping() -> None:
     given = Statement(
         "i",
         NameId("7"),
@@ -83,12 +83,12 @@ def test_a_mapping_replaces_the_common_names() -> None:
     assert "email" not in claims_of(given, fields=[("email", ("home",))])
 
 
-def test_a_name_that_is_an_address_is_used_as_the_address() -> None:
+def test_a_name_id_that_is_an_email_address_is_used_as_the_address() -> None:
     assert claims_of(statement(NameId("ada@example.test", EMAIL_FORMAT)))["email"] == "ada@example.test"
     assert claims_of(statement(NameId("ada@example.test", EMAIL_FORMAT), mail="other@example.test"))["email"] == "other@example.test"
 
 
-def test_addresses_are_verified_where_the_connection_trusts_its_provider() -> None:
+def test_addresses_are_verified_if_the_connection_trusts_its_provider() -> None:
     given = statement(mail="a@example.test")
     assert "email_verified" not in claims_of(given)
     assert claims_of(given, trusts_emails=True)["email_verified"] is True

@@ -1,4 +1,4 @@
-"""Logins at a SAML provider: the request, the answer, the users that result, and log entries about failures."""
+"""Logins at a SAML provider: the request, the response, the created users, and log entries about failures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def refused(login: SamlLogin, response: Any) -> str:
 # The request.
 
 
-def test_the_request_names_this_service_and_the_address_for_the_answer(login: SamlLogin) -> None:
+def test_the_request_names_this_service_and_the_address_for_the_response(login: SamlLogin) -> None:
     request, state = login.leave()
     assert request.findtext(qualified(SAML, "Issuer")) == login.entity_id
     assert (request.get("AssertionConsumerServiceURL"), request.get("ProtocolBinding")) == (login.acs, POST)
@@ -65,19 +65,19 @@ def test_the_request_names_this_service_and_the_address_for_the_answer(login: Sa
     assert (again.get("ID"), other_state) != (request.get("ID"), state)
 
 
-def test_a_user_who_must_log_in_again_must_also_do_so_at_the_provider(login: SamlLogin) -> None:
+def test_a_required_new_login_is_also_required_at_the_provider(login: SamlLogin) -> None:
     assert login.leave(prompt="login")[0].get("ForceAuthn") == "true"
     assert login.leave(max_age="0")[0].get("ForceAuthn") == "true"
 
 
-def test_a_request_is_signed_where_the_connection_requires_it(tenant: Tenant) -> None:
+def test_the_request_is_signed_if_the_connection_requires_it(tenant: Tenant) -> None:
     login = saml_login(tenant, signSAMLRequest=True)
     elsewhere = login.go()
     query = elsewhere["Location"].partition("?")[2]
     verify_query(query, "SAMLRequest", [signing_identity(tenant.pk).certificate])
 
 
-def test_a_request_is_posted_where_the_connection_requires_it(tenant: Tenant) -> None:
+def test_the_request_is_posted_if_the_connection_requires_it(tenant: Tenant) -> None:
     login = saml_login(tenant, signSAMLRequest=True, protocolBinding=POST)
     page = login.go()
     fields = fields_of(page)
@@ -93,10 +93,10 @@ def test_an_incomplete_connection_is_reported_in_the_log(tenant: Tenant) -> None
     assert "corp has no sign-in address" in failure(tenant).description
 
 
-# The answer.
+# The response.
 
 
-def test_the_first_login_creates_the_user_and_later_ones_update_it(login: SamlLogin) -> None:
+def test_the_first_login_creates_the_user_and_later_logins_update_it(login: SamlLogin) -> None:
     assert "code" in login.log_in()
     (user,) = users(login.tenant)
     assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", False, "Ada Lovelace")
@@ -110,8 +110,8 @@ def test_the_first_login_creates_the_user_and_later_ones_update_it(login: SamlLo
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, type="s", connection="corp").count() == 2
 
 
-def test_an_answer_in_another_browser_is_refused(login: SamlLogin) -> None:
-    # Login CSRF: the attacker sends their own answer to the victim.
+def test_a_response_in_another_browser_is_refused(login: SamlLogin) -> None:
+    # Login CSRF: the attacker sends a response about the attacker to the victim's browser.
     request, state = login.leave()
     answer = login.answer(request)
     victim = login.new_browser()
@@ -139,14 +139,14 @@ def test_a_form_without_its_cookie_is_posted_once_more_from_this_host(login: Sam
     assert "code" in login.told(login.browser.post("/login/callback?connection=corp", fields))
 
 
-def test_an_answer_is_accepted_once(login: SamlLogin) -> None:
+def test_a_response_is_accepted_once(login: SamlLogin) -> None:
     request, state = login.leave()
     answer = login.answer(request, assertion_id="_one")
     assert "code" in login.told(login.come_back(answer, state))
     assert login.come_back(answer, state).status_code == 400
 
 
-def test_a_used_assertion_is_refused_also_for_another_login_that_is_waiting(login: SamlLogin) -> None:
+def test_a_used_assertion_is_refused_for_another_login_in_progress(login: SamlLogin) -> None:
     request, state = login.leave()
     first = login.answer(request, assertion_id="_one")
     assert "code" in login.told(login.come_back(first, state))
@@ -194,7 +194,7 @@ def test_the_log_contains_the_reason_of_a_refusal_and_the_message(login: SamlLog
     assert users(login.tenant) == []
     message = RefusedMessage.objects.of(login.tenant.pk).get(line_id=failure(login.tenant).pk)
     assert "<samlp:Response" in message.text
-    # The stored message cannot be sent again.
+    # The stored message cannot be used again.
     assert (
         "<ds:SignatureValue>(left out)</ds:SignatureValue>" in message.text
         or not answer.signs_assertion
@@ -214,12 +214,12 @@ def test_stored_messages_are_deleted_after_some_days(login: SamlLogin) -> None:
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=False).exists()
 
 
-def test_an_assertion_that_is_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None:
+def test_an_assertion_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None:
     (certificate,) = published_certificates(login.tenant.pk)
     assert "code" in login.log_in({"encrypts_for": certificate})
 
 
-def test_an_answer_of_another_provider_than_the_requested_one_is_refused(login: SamlLogin) -> None:
+def test_a_response_of_a_provider_that_was_not_requested_is_refused(login: SamlLogin) -> None:
     request, state = login.leave()
     options = {"signInEndpoint": SIGN_IN, "signingCert": OTHER.text}
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options})
@@ -240,13 +240,13 @@ def test_a_blocked_user_is_refused(login: SamlLogin) -> None:
     assert login.log_in(prompt="login")["error_description"] == "user is blocked"
 
 
-def test_both_certificates_of_a_rollover_are_accepted(tenant: Tenant) -> None:
+def test_both_certificates_are_accepted_during_a_rollover(tenant: Tenant) -> None:
     login = saml_login(tenant, signingCert=[SIGNING.text, OTHER.text])
     assert "code" in login.log_in()
     assert "code" in login.log_in({"key": OTHER}, prompt="login")
 
 
-def test_fields_are_mapped_according_to_the_connection(tenant: Tenant) -> None:
+def test_the_mapping_of_the_connection_fills_the_profile(tenant: Tenant) -> None:
     login = saml_login(
         tenant,
         user_id_attribute="employee",
@@ -277,7 +277,7 @@ def test_a_login_that_the_provider_starts_is_refused_by_default(login: SamlLogin
     assert "Switch idpinitiated on" in failure(login.tenant).description
 
 
-def test_a_login_that_the_provider_starts_leads_to_the_application(tenant: Tenant) -> None:
+def test_a_login_that_the_provider_starts_continues_at_the_application(tenant: Tenant) -> None:
     login = initiated(tenant)
     told = login.told(login.come_back(login.answer(None), "whatever the provider sends"))
     assert set(told) == {"code"} or set(told) == {"code", "iss"}
@@ -285,7 +285,7 @@ def test_a_login_that_the_provider_starts_leads_to_the_application(tenant: Tenan
     assert Session.objects.of(tenant.pk).get().session_clients.get().client_id == login.client.pk
 
 
-def test_a_login_that_the_provider_starts_can_lead_to_an_application_of_saml_or_ws_federation(tenant: Tenant) -> None:
+def test_a_login_that_the_provider_starts_can_continue_at_an_application_with_saml_or_ws_federation(tenant: Tenant) -> None:
     login = initiated(tenant)
     addons = {"samlp": {"audience": "urn:shop"}, "wsfed": {}}
     update_client(tenant_id=tenant.pk, client_id=login.client.client_id, changes={"settings": {"addons": addons}})
@@ -310,7 +310,7 @@ def test_a_login_that_the_provider_starts_is_accepted_once(tenant: Tenant) -> No
     assert "was used before" in failure(tenant).description
 
 
-def test_the_answer_to_a_request_is_not_accepted_as_a_login_that_the_provider_starts(tenant: Tenant) -> None:
+def test_the_response_to_a_request_is_not_accepted_as_a_login_that_the_provider_starts(tenant: Tenant) -> None:
     login = initiated(tenant)
     request, _ = login.leave()
     for response in (
@@ -321,7 +321,7 @@ def test_the_answer_to_a_request_is_not_accepted_as_a_login_that_the_provider_st
     assert users(tenant) == []
 
 
-def test_an_unknown_application_or_one_without_the_connection_gets_no_login(tenant: Tenant) -> None:
+def test_an_unknown_application_or_an_application_without_the_connection_gets_no_login(tenant: Tenant) -> None:
     login = initiated(tenant, client_id="gone")
     assert login.come_back(login.answer(None)).status_code == 500
     assert "names no application" in failure(tenant).description
@@ -353,14 +353,14 @@ def test_our_metadata_contains_the_values_for_a_provider_even_before_the_provide
     assert login.browser.get("/samlp/metadata", {"connection": "unknown"}).status_code == 400
 
 
-def test_the_entity_id_comes_from_the_connection(tenant: Tenant) -> None:
+def test_the_connection_sets_the_entity_id(tenant: Tenant) -> None:
     login = saml_login(tenant, entityId="https://us.example.test")
     assert parse(login.browser.get("/samlp/metadata", {"connection": "corp"}).content).get("entityID") == "https://us.example.test"
     assert login.leave()[0].findtext(qualified(SAML, "Issuer")) == "https://us.example.test"
     assert "code" in login.log_in({"audience": "https://us.example.test"})
 
 
-def test_an_answer_for_one_tenant_is_refused_at_another(login: SamlLogin, second_tenant: Tenant) -> None:
+def test_a_response_for_one_tenant_is_refused_at_another_tenant(login: SamlLogin, second_tenant: Tenant) -> None:
     other = saml_login(second_tenant)
     request, state = login.leave()
     other.leave()
@@ -373,8 +373,8 @@ def test_an_answer_for_one_tenant_is_refused_at_another(login: SamlLogin, second
     assert "audience" in refused(other, other.come_back(login.answer(theirs, recipient=other.acs), their_state))
 
 
-def test_a_token_of_another_protocol_is_not_accepted_as_an_answer(tenant: Tenant) -> None:
-    # Over WS-Federation, an assertion names neither the request nor the recipient, so a stolen one would be accepted in any browser.
+def test_a_token_of_another_protocol_is_not_accepted_as_a_response(tenant: Tenant) -> None:
+    # Over WS-Federation, an assertion names no request and no recipient, so a stolen assertion would be accepted in any browser.
     login = saml_login(tenant, signingCert=None, cert=SIGNING.text)
     _, state = login.leave()
     stolen = Token(realm=login.entity_id, is_saml2=True)

@@ -1,4 +1,4 @@
-"""Logouts between this service and a SAML provider: our requests and its answers, and its requests and our answers."""
+"""Logouts between this service and a SAML provider: our requests and its responses, and its requests and our responses."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def message_in(location: str, parameter: str) -> Element:
     return parse(inflated(base64.b64decode(query[parameter])))
 
 
-# Ours.
+# Logouts that this service starts.
 
 
 def leave(login: SamlLogin) -> tuple[Element, str]:
-    """Log out at the application with the provider; return the request to the provider and its RelayState."""
+    """Log out at the application and at the provider. Return the request to the provider and its RelayState."""
     asked = {"client_id": login.client.client_id, "returnTo": RETURN_TO, "federated": ""}
     response = login.browser.get("/v2/logout", asked, headers={"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})
     assert response.status_code == 302, response.content
@@ -98,7 +98,7 @@ def leave(login: SamlLogin) -> tuple[Element, str]:
     return message_in(response["Location"], "SAMLRequest"), parse_qs(urlsplit(response["Location"]).query)["RelayState"][0]
 
 
-def test_a_logout_goes_to_the_provider_and_returns_to_the_application(login: SamlLogin) -> None:
+def test_a_logout_redirects_to_the_provider_and_then_to_the_application(login: SamlLogin) -> None:
     request, state = leave(login)
     assert request.findtext(qualified(SAML, "Issuer")) == login.entity_id
     name = request.find(qualified(SAML, "NameID"))
@@ -137,12 +137,12 @@ def test_a_failed_logout_at_the_provider_is_logged_and_the_redirect_continues(
     assert told in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
 
 
-def test_an_answer_to_an_unknown_logout_is_shown_as_an_error(login: SamlLogin) -> None:
+def test_a_response_to_an_unknown_logout_is_shown_as_an_error(login: SamlLogin) -> None:
     answer = message("LogoutResponse", login, status(SUCCESS), InResponseTo="_x")
     assert send(login, "SAMLResponse", answer, "A" * 43).status_code == 400
 
 
-def test_a_provider_without_logouts_gets_no_request(tenant: Tenant) -> None:
+def test_a_provider_without_a_logout_url_gets_no_request(tenant: Tenant) -> None:
     made = saml_login(tenant, disableSignout=True)
     update_client(tenant_id=tenant.pk, client_id=made.client.client_id, changes={"post_logout_redirect_uris": RETURN_TO})
     made.log_in()
@@ -151,7 +151,7 @@ def test_a_provider_without_logouts_gets_no_request(tenant: Tenant) -> None:
     assert response["Location"] == RETURN_TO
 
 
-# Requests of the provider.
+# Logouts that the provider starts.
 
 
 def answered(response: Any, login: SamlLogin) -> Element:
@@ -165,7 +165,7 @@ def codes_of(answer: Element) -> list[str | None]:
     return [code.get("Value") for code in answer.iter(qualified(SAMLP, "StatusCode"))]
 
 
-def test_a_provider_ends_the_login_in_this_browser_and_gets_an_answer(login: SamlLogin) -> None:
+def test_a_provider_can_end_the_login_in_this_browser_and_gets_a_response(login: SamlLogin) -> None:
     response = send(login, "SAMLRequest", demand(login), "their-state")
     answer = answered(response, login)
     assert not alive(login)
@@ -174,13 +174,13 @@ def test_a_provider_ends_the_login_in_this_browser_and_gets_an_answer(login: Sam
     assert SignIn.objects.of(login.tenant.pk).filter(type="slo", is_success=True).exists()
 
 
-def test_a_posted_request_carries_its_signature_inside(login: SamlLogin) -> None:
+def test_a_posted_request_contains_its_signature(login: SamlLogin) -> None:
     fields = posted_fields("SAMLRequest", demand(login), "", signer())
     answered(login.browser.post("/logout?connection=corp", fields), login)
     assert not alive(login)
 
 
-def test_a_provider_ends_a_login_in_another_browser(login: SamlLogin) -> None:
+def test_a_provider_can_end_a_login_in_another_browser(login: SamlLogin) -> None:
     assert codes_of(answered(send(login, "SAMLRequest", demand(login), browser=login.new_browser()), login)) == [SUCCESS]
     assert not alive(login)
 
@@ -193,7 +193,7 @@ def test_a_request_without_indexes_ends_every_login_of_the_user(login: SamlLogin
     assert not alive(login)
 
 
-def test_logins_of_other_users_do_not_hide_the_login_that_has_to_end(login: SamlLogin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_named_login_is_found_among_logins_of_other_users(login: SamlLogin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logout, "_MOST_SESSIONS", 1)
     login.browser = login.new_browser()
     assert "code" in login.log_in({"name_id": "another", "session_index": "_session-2", "attributes": {}})
@@ -227,7 +227,7 @@ def test_an_untrusted_request_ends_no_login(login: SamlLogin, attributes: dict[s
     assert told in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
 
 
-def test_a_signature_over_a_different_query_than_the_sent_one_is_refused(login: SamlLogin) -> None:
+def test_a_signature_over_another_query_is_refused(login: SamlLogin) -> None:
     sent = redirect_address("http://x/logout", "SAMLRequest", demand(login), "state", signer()).partition("?")[2]
     assert login.browser.get(f"/logout?connection=corp&{sent.replace('RelayState=state', 'RelayState=other')}").status_code == 403
     assert login.browser.get(f"/logout?connection=corp&{sent}&SAMLRequest=x").status_code == 400
@@ -241,7 +241,7 @@ def test_a_request_without_a_message_or_a_connection_is_refused(login: SamlLogin
     assert alive(login)
 
 
-def test_a_provider_without_an_address_for_answers_gets_a_page(tenant: Tenant) -> None:
+def test_a_logout_by_a_provider_without_a_response_address_ends_on_a_page(tenant: Tenant) -> None:
     made = saml_login(tenant, disableSignout=True)
     made.log_in()
     response = send(made, "SAMLRequest", demand(made))

@@ -1,4 +1,4 @@
-"""Metadata of providers, and our own metadata for them."""
+"""Metadata of providers, and our own metadata for providers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def told(raw: bytes) -> str:
     return str(refused.value)
 
 
-def test_a_provider_is_read_with_its_addresses_and_certificates() -> None:
+def test_metadata_of_a_provider_is_read_with_its_urls_and_certificates() -> None:
     found = read_metadata(metadata(SIGNING.text, OTHER.text, role={"WantAuthnRequestsSigned": "1"}))
     assert (found.entity_id, found.sign_in, found.sign_out) == (ENTITY_ID, {REDIRECT: SIGN_IN}, {REDIRECT: SIGN_OUT})
     assert found.certificates == (SIGNING.known, OTHER.known)
@@ -67,7 +67,7 @@ def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str)
     assert words in told(raw)
 
 
-def test_a_document_with_several_providers_is_refused_without_guessing() -> None:
+def test_a_document_with_several_providers_is_refused() -> None:
     two = metadata() + metadata(entity_id="https://another.example.test")
     wrapped = b"<EntitiesDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata'>" + two + b"</EntitiesDescriptor>"
     assert "several identity providers" in told(wrapped)
@@ -75,7 +75,7 @@ def test_a_document_with_several_providers_is_refused_without_guessing() -> None
     assert read_metadata(one).entity_id == ENTITY_ID
 
 
-def test_one_invalid_certificate_beside_a_valid_one_is_ignored() -> None:
+def test_an_invalid_certificate_besides_a_valid_certificate_is_ignored() -> None:
     assert read_metadata(metadata("AAAA", SIGNING.text)).certificates == (SIGNING.known,)
 
 
@@ -98,7 +98,7 @@ def test_a_document_sets_its_own_refresh_interval_within_bounds(attributes: dict
     assert next_fetch(found, NOW, shortest=HOUR, longest=DAY) - NOW == waits
 
 
-def test_our_own_document_contains_our_addresses_and_every_certificate() -> None:
+def test_our_own_document_contains_our_urls_and_every_certificate() -> None:
     raw = own_metadata(
         entity_id="urn:auth0:acme:corp",
         acs="https://acme.example.test/login/callback?connection=corp",

@@ -1,4 +1,4 @@
-"""Options of SAML connections and their certificates: refused values, and how a login uses the others."""
+"""Options of SAML connections and their certificates: refused values, and the use of accepted values in a login."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def problem(options: dict[str, Any]) -> str:
         ({"idpinitiated": {"enabled": True, "client_id": "c", "client_authorizequery": {}}}, "idpinitiated"),
     ],
 )
-def test_an_unusable_option_is_named(options: dict[str, Any], named: str) -> None:
+def test_the_refusal_names_an_unusable_option(options: dict[str, Any], named: str) -> None:
     assert problem(options).startswith(named)
 
 
@@ -65,7 +65,7 @@ def test_missing_options_are_not_an_error() -> None:
     assert read_options({"signInEndpoint": None, "signingCert": "", "unknown": object()}) == SamlOptions()
 
 
-def test_plain_http_is_accepted_where_the_service_allows_it() -> None:
+def test_plain_http_is_accepted_if_the_service_allows_it() -> None:
     assert read_options({"signInEndpoint": "http://127.0.0.1:80/sso"}, allows_http=True).sign_in_endpoint == "http://127.0.0.1:80/sso"
 
 
@@ -126,7 +126,7 @@ def test_logins_that_the_provider_starts_are_off_by_default() -> None:
     # Each process generates new keys.
     ids=range(8),
 )
-def test_a_certificate_is_read_in_every_form_in_which_users_paste_it(pasted: Any) -> None:
+def test_a_certificate_is_read_in_every_format_in_which_administrators_paste_it(pasted: Any) -> None:
     assert read_certificates(pasted) == (SIGNING.known,)
 
 
@@ -185,19 +185,19 @@ def test_options_have_precedence_over_metadata_and_metadata_fills_in_missing_val
     )
 
 
-def test_the_entity_id_can_be_chosen() -> None:
+def test_the_connection_can_set_the_entity_id() -> None:
     assert own_entity_id("acme", "corp", read_options({"entityId": "https://us.example.test"})) == "https://us.example.test"
 
 
 @pytest.mark.parametrize("options", [{}, {"signInEndpoint": SIGN_IN}, {"signingCert": PEM}])
-def test_an_incomplete_connection_names_what_is_missing(options: dict[str, Any]) -> None:
+def test_the_error_for_an_incomplete_connection_names_what_is_missing(options: dict[str, Any]) -> None:
     with pytest.raises(UpstreamFailed) as refused:
         provider_of(read_options(options), None, tenant_id="acme", connection="corp")
     assert refused.value.case is LoginCase.UPSTREAM_MISCONFIGURED
     assert "corp has no" in refused.value.detail
 
 
-def test_the_endpoint_of_ping_federate_is_below_its_base_address() -> None:
+def test_the_endpoint_of_ping_federate_is_below_its_base_url() -> None:
     options = read_options({"signingCert": PEM})
     found = provider_of(options, None, tenant_id="acme", connection="corp", base_address="https://ping.example.test/")
     assert found.sign_in.address == "https://ping.example.test/idp/SSO.saml2"

@@ -1,4 +1,4 @@
-"""Accepted responses of providers, and the log entries about refused ones."""
+"""Accepted responses of providers, and the log entries about refused responses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def why(raw: bytes, wanted: Expected | None = None, **more: Any) -> str:
     return refused.value.detail
 
 
-def test_a_valid_answer_names_the_user_and_the_time_until_which_it_is_remembered() -> None:
+def test_a_valid_response_names_the_user_and_the_time_until_which_it_is_remembered() -> None:
     found = judged(answer(assertion_id="_a").raw)
     statement = found.assertion.statement
     assert (found.assertion.id, statement.issuer, statement.session_index) == ("_a", ENTITY_ID, "_session-1")
@@ -68,11 +68,11 @@ def test_a_signature_over_the_response_or_over_the_assertion_is_sufficient(respo
     assert judged(answer(signs_response=response, signs_assertion=assertion).raw).assertion.statement.name_id is not None
 
 
-def test_an_answer_without_any_signature_is_refused() -> None:
+def test_a_response_without_any_signature_is_refused() -> None:
     assert "Neither the response nor the assertion is signed" in why(answer(signs_assertion=False).raw)
 
 
-def test_an_encrypted_assertion_is_decrypted_and_its_signature_is_still_required() -> None:
+def test_an_encrypted_assertion_is_decrypted_and_must_still_be_signed() -> None:
     mine = key_pair("us.example.test")
     assert judged(answer(encrypts_for=mine.certificate).raw, keys=[mine.private]).assertion.statement.name_id is not None
     unsigned = answer(encrypts_for=mine.certificate, signs_assertion=False)
@@ -81,7 +81,7 @@ def test_an_encrypted_assertion_is_decrypted_and_its_signature_is_still_required
     assert judged(unsigned.raw, keys=[mine.private]).assertion.id
 
 
-def test_the_error_for_an_assertion_with_another_key_names_our_metadata() -> None:
+def test_the_error_for_an_assertion_encrypted_with_another_key_names_our_metadata() -> None:
     assert "/samlp/metadata" in why(answer(encrypts_for=OTHER.certificate).raw, keys=[SIGNING.private])
 
 
@@ -93,7 +93,7 @@ def test_the_error_for_another_signing_key_names_the_certificate_in_the_message(
     assert SIGNING.known.thumbprint[:16] in refused.value.detail
 
 
-def test_each_certificate_of_a_rollover_is_accepted() -> None:
+def test_each_certificate_is_accepted_during_a_rollover() -> None:
     assert accepted(answer(key=OTHER).raw, [SIGNING.known, OTHER.known], expected()).assertion.id
 
 
@@ -104,7 +104,7 @@ def test_a_certificate_inside_the_message_is_not_trusted() -> None:
     assert why(raw)
 
 
-def test_a_changed_value_breaks_the_signature() -> None:
+def test_a_changed_value_invalidates_the_signature() -> None:
     raw = answer().raw.replace(b"248289", b"248290")
     assert "changed after it was signed" in why(raw)
 
@@ -130,7 +130,7 @@ def test_a_changed_value_breaks_the_signature() -> None:
         ({"signature": "http://www.w3.org/2000/09/xmldsig#rsa-sha1", "digest": "http://www.w3.org/2000/09/xmldsig#sha1"}, "SHA-1"),
     ],
 )
-def test_an_invalid_answer_is_refused_with_an_explanation(changes: dict[str, Any], told: str) -> None:
+def test_an_invalid_response_is_refused_with_an_explanation(changes: dict[str, Any], told: str) -> None:
     assert told in why(answer(**changes).raw)
 
 
@@ -141,12 +141,12 @@ def test_clocks_may_differ_by_at_most_three_minutes() -> None:
     assert why(answer(now=NOW + timedelta(minutes=3, seconds=31)).raw)
 
 
-def test_an_answer_without_a_request_may_not_name_one() -> None:
+def test_a_response_to_no_request_may_not_name_a_request() -> None:
     assert judged(answer(in_response_to=None).raw, expected(request_id=None)).assertion.id
     assert "did not begin in this browser" in why(answer().raw, expected(request_id=None))
 
 
-def test_an_unknown_issuer_is_not_compared() -> None:
+def test_any_issuer_is_accepted_if_the_connection_names_none() -> None:
     assert judged(answer(issuer="urn:any", response_issuer=None).raw, expected(issuer="")).assertion.id
 
 
@@ -163,7 +163,7 @@ def test_an_assertion_is_remembered_until_its_last_confirmation_ends() -> None:
     assert judged(answer(spoil_assertion=confirm_again).raw).until > later
 
 
-def test_both_forms_of_our_address_are_accepted_and_also_one_with_an_organization() -> None:
+def test_each_spelling_of_our_url_is_accepted_including_one_with_an_organization() -> None:
     assert judged(answer(recipient=CALLBACK).raw).assertion.id
     with_org = f"{ACS}&organization=org_1"
     assert why(answer(recipient=with_org).raw)
@@ -272,7 +272,7 @@ def test_a_comment_inside_a_name_does_not_shorten_it() -> None:
     assert name.value == "ada@corp.example.test.attacker.test"
 
 
-# The eight ways to wrap a signed assertion (Somorovsky and others, 2012): the signature is valid, but a careless reader reads another
+# The eight ways to wrap a signed assertion (Somorovsky and others, 2012): the signature is valid, but vulnerable software reads another
 # element.
 
 

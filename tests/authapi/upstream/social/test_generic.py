@@ -1,4 +1,4 @@
-"""Logins at an OAuth 2.0 provider that a tenant configures itself: its addresses, its profile, and which parts are used."""
+"""Logins at an OAuth 2.0 provider that a tenant configures itself: its URLs, its profile, and the parts of the profile that are used."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def sent_to(provider: Provider, path: str) -> Any:
     return next(request for request in provider.server.received if request.path == path)
 
 
-def test_the_profile_is_read_with_the_expressions_of_the_connection(tenant: Tenant, provider: Provider) -> None:
+def test_the_expressions_of_the_connection_read_the_profile(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     assert (sent["tenant"], sent["scope"], sent["code_challenge_method"]) == ("x", "profile email", "S256")
@@ -80,14 +80,14 @@ def test_the_profile_is_read_with_the_expressions_of_the_connection(tenant: Tena
     assert "code" in login.log_in(prompt="login")
 
 
-def test_a_user_who_was_created_before_the_first_login_is_used_for_it(tenant: Tenant, provider: Provider) -> None:
+def test_the_first_login_finds_a_user_who_was_created_before(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     made = create_user(tenant_id=tenant.pk, connection=login.connection, identifier="4711", name="Made beforehand")
     assert "code" in login.log_in()
     assert (user_of(login).pk, user_of(login).user_id) == (made.pk, "oauth2|corp|4711")
 
 
-def test_equal_ids_at_two_providers_are_two_users(tenant: Tenant, provider: Provider) -> None:
+def test_equal_subjects_at_two_providers_are_two_users(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     login.log_in()
     with running_provider() as other:
@@ -109,7 +109,7 @@ def test_standard_members_are_used_without_expressions(tenant: Tenant, provider:
     assert (user.user_id, user.email, user.email_verified, user.nickname) == ("oauth2|corp|s", "ada@example.test", True, "ada")
 
 
-def test_a_mapped_address_is_not_verified_by_the_proof_of_another_address(tenant: Tenant, provider: Provider) -> None:
+def test_the_proof_of_one_address_does_not_verify_another_mapped_address(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider, fieldsMap={"email": "upn"})
     standard = {"sub": "s", "email": "eve@example.test", "email_verified": True, "upn": "victim@example.test"}
     provider.answers["/userinfo"] = reply(200, standard)
@@ -129,7 +129,7 @@ def test_a_profile_without_an_id_is_refused(tenant: Tenant, provider: Provider, 
     assert "has no subject" in said(login)
 
 
-def test_a_subject_in_the_format_of_a_user_id_is_not_the_user_with_that_id(tenant: Tenant, provider: Provider) -> None:
+def test_a_subject_in_the_format_of_a_user_id_does_not_find_the_user_with_that_id(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     login.log_in()
     provider.answers["/userinfo"] = reply(200, {"data": {"id": "corp|4711"}})
@@ -147,7 +147,7 @@ def test_an_expression_that_fails_for_a_profile_omits_its_field(tenant: Tenant, 
     ["https://attacker.example.test", "https://127.0.0.1", "", "https://[x"],
     ids=["another host", "without the port", "empty", "invalid"],
 )
-def test_an_answer_that_names_another_host_is_refused(tenant: Tenant, provider: Provider, iss: str) -> None:
+def test_an_answer_that_names_another_host_as_issuer_is_refused(tenant: Tenant, provider: Provider, iss: str) -> None:
     login = generic(tenant, provider)
     assert_refused(login, login.come_back(login.leave(), iss=iss))
     assert provider.paths == []
@@ -165,7 +165,7 @@ def test_an_answer_may_name_the_requested_host_or_the_known_issuer(tenant: Tenan
     assert "code" in login.told(login.come_back(login.leave(prompt="login"), iss="https://known.example.test"))
 
 
-def test_an_address_that_changes_during_the_login_gets_no_code(tenant: Tenant, provider: Provider) -> None:
+def test_a_token_url_that_changes_during_the_login_gets_no_code(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     elsewhere = {**login.connection.options, "authorizationURL": "https://elsewhere.example.test/authorize"}
@@ -197,7 +197,7 @@ def test_headers_parameters_and_client_authentication_come_from_the_connection(t
 
 
 @pytest.mark.parametrize("missing", ["authorizationURL", "tokenURL", "userInfoURL", "client_id"])
-def test_an_incomplete_connection_names_what_is_missing(tenant: Tenant, provider: Provider, missing: str) -> None:
+def test_the_error_for_an_incomplete_connection_names_what_is_missing(tenant: Tenant, provider: Provider, missing: str) -> None:
     login = generic(tenant, provider, **{missing: None})
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})
@@ -205,7 +205,7 @@ def test_an_incomplete_connection_names_what_is_missing(tenant: Tenant, provider
     assert missing in said(login)
 
 
-def test_private_addresses_get_no_request(tenant: Tenant, provider: Provider, settings: Settings) -> None:
+def test_no_request_is_sent_to_private_addresses(tenant: Tenant, provider: Provider, settings: Settings) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     settings.OUTBOUND_PRIVATE_NETWORKS = []
@@ -214,14 +214,14 @@ def test_private_addresses_get_no_request(tenant: Tenant, provider: Provider, se
 
 
 @pytest.mark.parametrize("name", ["tokenURL", "userInfoURL"])
-def test_a_changed_address_gets_no_stored_secret(tenant: Tenant, provider: Provider, name: str) -> None:
+def test_changing_the_token_url_removes_the_stored_secret(tenant: Tenant, provider: Provider, name: str) -> None:
     login = generic(tenant, provider, customHeaders={"X-Api-Key": "key-of-the-client"})
     changed = {**login.connection.options, name: "https://attacker.example.test/x"}
     with pytest.raises(Invalid, match="would be sent elsewhere"):
         update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"options": changed})
 
 
-def test_an_address_with_a_query_is_sealed_and_still_used(tenant: Tenant, provider: Provider) -> None:
+def test_a_url_with_a_query_is_stored_encrypted_and_still_used(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider, userInfoURL=f"{provider.issuer}/userinfo?key=of-the-client")
     assert "userInfoURL" not in login.connection.options
     assert "code" in login.log_in()

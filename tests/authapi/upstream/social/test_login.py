@@ -89,7 +89,7 @@ def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(at: Begi
 
 
 @pytest.mark.parametrize("strategy", ["github", "facebook", "apple"])
-def test_a_code_that_the_provider_does_not_know_is_refused_even_where_the_status_is_200(at: Begin, strategy: str) -> None:
+def test_a_code_that_the_provider_refuses_with_status_200_is_refused(at: Begin, strategy: str) -> None:
     login = at(strategy)
     assert "bad_verification_code" in refusal(login, login.come_back(login.leave(), code="another-code"))
 
@@ -143,7 +143,7 @@ def test_a_profile_without_a_usable_id_is_refused(at: Begin, strategy: str) -> N
 
 
 @pytest.mark.parametrize("strategy", ["github", "facebook", "google-oauth2"])
-def test_another_id_with_the_same_address_is_another_user(at: Begin, strategy: str) -> None:
+def test_another_subject_with_the_same_email_address_is_another_user(at: Begin, strategy: str) -> None:
     login = at(strategy)
     login.log_in()
     first = user_of(login)
@@ -155,7 +155,7 @@ def test_another_id_with_the_same_address_is_another_user(at: Begin, strategy: s
     assert user_of(login).user_id == first.user_id
 
 
-def test_a_subject_at_another_connection_of_the_same_provider_is_another_user(at: Begin) -> None:
+def test_the_same_subject_at_another_connection_of_the_provider_is_another_user(at: Begin) -> None:
     login = at("google-oauth2")
     first = create_connection(tenant_id=login.tenant.pk, name="first", strategy="google-oauth2")
     ada = create_user(tenant_id=login.tenant.pk, connection=first, identifier="1122", email="ada@example.test")
@@ -182,7 +182,7 @@ def test_an_id_token_with_an_invalid_claim_is_refused(at: Begin, strategy: str) 
         assert_refused(login, login.come_back(sent))
 
 
-# Addresses that only the operator sets.
+# URLs that only the operator sets.
 
 
 @pytest.mark.parametrize("strategy", ["google-oauth2", "github"])
@@ -192,7 +192,7 @@ def test_no_option_of_a_tenant_sends_the_secret_to_another_host(at: Begin, strat
     assert "code" in login.log_in()
 
 
-def test_private_addresses_get_no_request(at: Begin, settings: Settings) -> None:
+def test_no_request_is_sent_to_private_addresses(at: Begin, settings: Settings) -> None:
     login = at("github")
     sent = login.leave()
     settings.OUTBOUND_PRIVATE_NETWORKS = []
@@ -212,7 +212,7 @@ def test_an_unknown_provider_in_the_setting_prevents_the_start() -> None:
 
 
 @pytest.mark.parametrize("named", ["accounts.google.com"])
-def test_google_may_write_its_issuer_as_in_old_tokens(at: Begin, named: str) -> None:
+def test_google_tokens_may_contain_the_older_issuer(at: Begin, named: str) -> None:
     login = at("google-oauth2")
     sent = login.leave()
     login.provider.changes = {"iss": named}
@@ -222,7 +222,9 @@ def test_google_may_write_its_issuer_as_in_old_tokens(at: Begin, named: str) -> 
 @pytest.mark.parametrize(
     ("hd", "is_let_in"), [("People.example.test", True), ("other.example.test", False), (None, False), (["people.example.test"], False)]
 )
-def test_google_accounts_of_other_organizations_are_refused_where_a_connection_names_its_own(at: Begin, hd: Any, is_let_in: bool) -> None:
+def test_google_accounts_of_other_organizations_are_refused_if_the_connection_names_an_organization(
+    at: Begin, hd: Any, is_let_in: bool
+) -> None:
     login = at("google-oauth2", hosted_domains=["people.example.test"])
     sent = login.leave()
     assert sent["hd"] == "people.example.test"
@@ -254,7 +256,7 @@ def github_emails(login: SocialLogin, *emails: tuple[str, Any, Any]) -> None:
     ],
     ids=["not verified", "not primary", "texts", "numbers", "no address"],
 )
-def test_github_addresses_are_used_where_they_are_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
+def test_a_github_address_is_used_if_it_is_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
     login = at("github")
     github_emails(login, *emails)
     assert "code" in login.log_in()
@@ -263,7 +265,7 @@ def test_github_addresses_are_used_where_they_are_primary_and_verified(at: Begin
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_github_without_the_scope_for_addresses_logs_in_without_an_address(at: Begin, status: int) -> None:
+def test_a_github_login_without_the_scope_for_addresses_has_no_address(at: Begin, status: int) -> None:
     login = at("github")
     login.provider.answers["emails_endpoint"] = reply(status, {"message": "Resource not accessible"})
     assert "code" in login.log_in()
@@ -282,7 +284,7 @@ def test_github_gets_its_own_scopes_with_a_challenge_and_without_a_nonce(at: Beg
 
 
 @pytest.mark.parametrize(("proof", "is_verified"), [(True, True), ("1", True), (1, True), (False, False), ("0", False), (["1"], False)])
-def test_microsoft_addresses_are_used_where_the_domain_is_verified(at: Begin, proof: Any, is_verified: bool) -> None:
+def test_a_microsoft_address_is_verified_if_its_domain_is_verified(at: Begin, proof: Any, is_verified: bool) -> None:
     login = at("windowslive")
     # A directory can put any address and any value of this claim into its tokens.
     login.provider.claims = {"xms_edov": proof, "email_verified": True}
@@ -290,7 +292,7 @@ def test_microsoft_addresses_are_used_where_the_domain_is_verified(at: Begin, pr
     assert user_of(login).email_verified is is_verified
 
 
-def test_the_microsoft_profile_does_not_verify_an_address_either(at: Begin) -> None:
+def test_an_address_in_the_microsoft_profile_is_not_verified(at: Begin) -> None:
     login = at("windowslive")
     login.provider.claims = {"email": None}
     login.provider.userinfo = {"email": "victim@corp.example.test", "email_verified": True}
@@ -302,7 +304,7 @@ OTHER_DIRECTORY = "72f988bf-86f1-41af-91ab-2d7cd011db47"
 
 
 @pytest.mark.parametrize("strategy", ["windowslive", "waad"])
-def test_microsoft_tokens_name_the_directory_of_their_issuer(at: Begin, strategy: str) -> None:
+def test_the_issuer_of_a_microsoft_token_contains_the_directory_of_the_token(at: Begin, strategy: str) -> None:
     login = at(strategy)
     elsewhere = login.provider.addresses["issuer"].replace("{tenantid}", OTHER_DIRECTORY)
     wrong: list[dict[str, Any]] = [{"iss": elsewhere}, {"iss": login.provider.addresses["issuer"]}, {"iss": elsewhere, "tid": "-"}]
@@ -334,7 +336,7 @@ def test_entra_users_of_another_directory_are_refused(at: Begin) -> None:
     assert_refused(login, login.come_back(sent))
 
 
-def test_a_key_of_one_directory_is_not_valid_for_another(at: Begin) -> None:
+def test_a_key_of_one_directory_is_not_valid_for_another_directory(at: Begin) -> None:
     login = at("windowslive")
     sent = login.leave()
     keys = [
@@ -345,7 +347,7 @@ def test_a_key_of_one_directory_is_not_valid_for_another(at: Begin) -> None:
     assert "key belongs to another directory" in refusal(login, login.come_back(sent))
 
 
-def test_an_entra_directory_can_be_named_by_its_domain(at: Begin) -> None:
+def test_an_entra_connection_can_name_its_directory_by_domain(at: Begin) -> None:
     login = at("waad", tenant_domain="Contoso.example.test")
     assert "code" in login.log_in()
     assert "/contoso.example.test/v2.0/.well-known/openid-configuration" in login.provider.paths
@@ -386,7 +388,7 @@ def test_apple_posts_its_answer_and_sends_the_name_only_once(at: Begin) -> None:
     assert user_of(login).name == "Ada Lovelace"
 
 
-def test_an_apple_answer_with_a_name_reaches_a_browser_whose_cookie_is_not_sent_with_foreign_forms(at: Begin) -> None:
+def test_an_apple_answer_with_a_name_works_if_the_browser_omits_the_cookie_from_cross_site_forms(at: Begin) -> None:
     login = at("apple")
     sent = login.leave()
     cookies, login.browser.cookies = login.browser.cookies, type(login.browser.cookies)()
@@ -422,7 +424,7 @@ def test_a_name_in_the_answer_of_another_provider_is_ignored(at: Begin) -> None:
 
 
 @pytest.mark.parametrize(("said", "is_verified"), [("true", True), (True, True), ("false", False), (False, False), (None, False)])
-def test_apple_may_send_texts_for_whether_an_address_is_verified(at: Begin, said: Any, is_verified: bool) -> None:
+def test_apple_may_send_email_verified_as_text(at: Begin, said: Any, is_verified: bool) -> None:
     login = at("apple")
     login.provider.claims = {"email_verified": said}
     assert "code" in login.log_in()
@@ -430,7 +432,7 @@ def test_apple_may_send_texts_for_whether_an_address_is_verified(at: Begin, said
 
 
 @pytest.mark.parametrize("missing", ["team_id", "kid", "app_secret"])
-def test_an_apple_connection_without_its_key_names_what_is_missing(at: Begin, missing: str) -> None:
+def test_the_error_for_an_apple_connection_without_its_key_names_what_is_missing(at: Begin, missing: str) -> None:
     login = at("apple", **{missing: None})
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
@@ -440,7 +442,7 @@ def test_an_apple_connection_without_its_key_names_what_is_missing(at: Begin, mi
 # Facebook and LinkedIn.
 
 
-def test_facebook_without_an_address_logs_in_without_one(at: Begin) -> None:
+def test_a_facebook_login_without_an_address_creates_a_user_without_an_address(at: Begin) -> None:
     login = at("facebook", graph_version="v19.0")
     del login.provider.ada["me_endpoint"]["email"]
     assert "code" in login.log_in()
@@ -457,7 +459,7 @@ def test_facebook_addresses_are_never_verified(at: Begin) -> None:
 
 
 @pytest.mark.parametrize("named", ["https://www.linkedin.com"])
-def test_linkedin_may_write_its_issuer_in_two_ways(at: Begin, named: str) -> None:
+def test_linkedin_tokens_may_contain_either_spelling_of_the_issuer(at: Begin, named: str) -> None:
     login = at("linkedin")
     sent = login.leave()
     login.provider.changes = {"iss": named}

@@ -35,7 +35,7 @@ def shown(staff: AdminBrowser, connection: Connection) -> str:
 
 
 def begun(staff: AdminBrowser, login: SocialLogin) -> dict[str, str]:
-    """Start a test in the admin and go to the provider; return the parameters that the browser sent there."""
+    """Start a test in the admin and go to the provider. Return the parameters that the browser sends to the provider."""
     content = staff.post(page(login.connection), {"test": "1"}).content.decode()
     query = content.partition("/u/connection-test?")[2].partition('"')[0]
     elsewhere = login.browser.get(f"/u/connection-test?{query}")
@@ -46,7 +46,7 @@ def begun(staff: AdminBrowser, login: SocialLogin) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("strategy", KNOWN)
-def test_a_test_shows_the_user_and_starts_no_session(at: Begin, staff: AdminBrowser, strategy: str) -> None:
+def test_a_test_login_shows_the_user_and_starts_no_session(at: Begin, staff: AdminBrowser, strategy: str) -> None:
     login = at(strategy)
     sent = begun(staff, login)
     answer = {"code": CODE, "state": sent["state"]}
@@ -63,7 +63,7 @@ def test_a_test_shows_the_user_and_starts_no_session(at: Begin, staff: AdminBrow
     assert login.browser.get("/login/callback", {"code": CODE, "state": sent["state"]}).status_code == 400
 
 
-def test_a_failed_test_explains_what_to_fix(at: Begin, staff: AdminBrowser) -> None:
+def test_a_failed_test_login_explains_what_to_fix(at: Begin, staff: AdminBrowser) -> None:
     login = at("google-oauth2")
     sent = begun(staff, login)
     login.provider.nonce = "of another login"
@@ -72,7 +72,7 @@ def test_a_failed_test_explains_what_to_fix(at: Begin, staff: AdminBrowser) -> N
 
 
 @pytest.mark.parametrize("answer", [{"SAMLResponse": "PHgvPg=="}, {"wresult": "x"}], ids=["SAML", "WS-Federation"])
-def test_an_answer_of_another_protocol_makes_the_connection_test_fail(at: Begin, staff: AdminBrowser, answer: dict[str, str]) -> None:
+def test_an_answer_of_another_protocol_makes_the_test_login_fail(at: Begin, staff: AdminBrowser, answer: dict[str, str]) -> None:
     login = at("github")
     state = begun(staff, login)["state"]
     response = login.browser.post("/login/callback", {**answer, "RelayState" if "SAMLResponse" in answer else "wctx": state})

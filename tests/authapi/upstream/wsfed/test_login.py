@@ -55,7 +55,7 @@ def why(given: Token) -> str:
 
 @pytest.mark.parametrize("is_saml2", [False, True])
 @pytest.mark.parametrize("is_collection", [False, True])
-def test_both_kinds_of_assertion_and_both_versions_of_ws_trust_are_read(is_saml2: bool, is_collection: bool) -> None:
+def test_both_versions_of_saml_assertions_and_of_ws_trust_are_read(is_saml2: bool, is_collection: bool) -> None:
     statement = judged(token(is_saml2=is_saml2, is_collection=is_collection))
     assert statement.name_id.value == "CORP\\ada"
     assert statement.attributes["http://schemas.xmlsoap.org/ws/2005/05/identity/claims/upn"] == ("ada@corp.example.test",)
@@ -95,7 +95,7 @@ def test_an_invalid_token_is_refused_with_an_explanation(changes: dict[str, Any]
 
 
 @pytest.mark.parametrize("ends", [NOW + timedelta(hours=1), NOW - timedelta(minutes=30)])
-def test_a_token_of_saml_2_must_have_a_valid_bearer_confirmation(ends: datetime) -> None:
+def test_a_saml_2_token_must_have_a_valid_bearer_confirmation(ends: datetime) -> None:
     method = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key" if ends > NOW else BEARER
     confirmation = element(
         qualified(SAML, "SubjectConfirmation"),
@@ -117,7 +117,7 @@ def test_the_error_for_a_token_of_an_unknown_key_names_the_key() -> None:
     assert "other.example.test" in refused.value.detail
 
 
-def test_a_fault_is_reported_in_the_words_of_the_provider() -> None:
+def test_a_fault_is_reported_with_the_text_of_the_provider() -> None:
     for fault in (
         '<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body><s:Fault><s:Reason><s:Text>No seat.</s:Text></s:Reason>'
         "</s:Fault></s:Body></s:Envelope>",
@@ -138,7 +138,7 @@ def test_an_invalid_response_is_refused(result: str) -> None:
 # Options and metadata.
 
 
-def test_ad_fs_is_configured_by_its_host_or_by_its_document() -> None:
+def test_a_connection_names_ad_fs_by_its_host_or_by_its_document() -> None:
     path = "/FederationMetadata/2007-06/FederationMetadata.xml"
     assert read_options("adfs", {"adfs_server": "adfs.example.test"}).metadata_url == f"https://adfs.example.test{path}"
     assert read_options("adfs", {"adfs_server": "https://adfs.example.test/"}).metadata_url == f"https://adfs.example.test{path}"
@@ -147,7 +147,7 @@ def test_ad_fs_is_configured_by_its_host_or_by_its_document() -> None:
         read_options("adfs", {"adfs_server": "http://adfs.example.test"})
 
 
-def test_entra_uses_ws_federation_where_it_is_selected() -> None:
+def test_an_entra_connection_uses_ws_federation_if_it_is_selected() -> None:
     asked = {"client_id": "c", "tenant_domain": "corp.example.test", "waad_protocol": "ws-federation"}
     assert is_wsfed("waad", asked)
     assert not is_wsfed("waad", {"client_id": "c"})
@@ -157,7 +157,7 @@ def test_entra_uses_ws_federation_where_it_is_selected() -> None:
 
 
 @pytest.mark.parametrize("domain", ["common", "Organizations", "a/b", "a b"])
-def test_a_directory_for_all_tenants_is_refused(tenant: Tenant, domain: str) -> None:
+def test_the_common_directory_of_all_tenants_is_refused(tenant: Tenant, domain: str) -> None:
     with pytest.raises(Invalid):
         create_connection(
             tenant_id=tenant.pk,
@@ -183,7 +183,7 @@ def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str)
         read_federation_metadata(raw)
 
 
-def test_a_document_names_the_service_and_its_certificates() -> None:
+def test_the_service_and_its_certificates_are_read_from_a_document() -> None:
     found = read_federation_metadata(federation_metadata(SIGNING, OTHER))
     assert (found.entity_id, found.sign_in, found.certificates) == (ENTITY_ID, {WSFED: ENDPOINT}, (SIGNING.known, OTHER.known))
 
@@ -235,7 +235,7 @@ def test_a_token_is_accepted_once(login: SamlLogin) -> None:
     assert "was used before" in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
 
 
-def test_a_token_that_is_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None:
+def test_a_token_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None:
     (certificate,) = published_certificates(login.tenant.pk)
     assert "code" in login.told(come_back(login, leave(login), encrypts_for=certificate))
 
@@ -247,7 +247,7 @@ def test_the_log_contains_the_reason_of_a_refusal_and_the_token(login: SamlLogin
     assert "RequestSecurityTokenResponse" in RefusedMessage.objects.of(login.tenant.pk).get(line_id=line.pk).text
 
 
-def test_a_token_without_a_request_is_refused(login: SamlLogin) -> None:
+def test_a_token_that_was_not_requested_is_refused(login: SamlLogin) -> None:
     assert come_back(login, {"wctx": ""}).status_code == 400
     assert not User.objects.of(login.tenant.pk).exists()
 
@@ -289,14 +289,14 @@ def test_another_site_cannot_end_a_login(login: SamlLogin, referer: str) -> None
     assert Session.objects.of(login.tenant.pk).exists()
 
 
-def test_a_clean_up_does_not_end_a_login_of_another_protocol(tenant: Tenant) -> None:
+def test_a_cleanup_request_does_not_end_a_login_of_another_protocol(tenant: Tenant) -> None:
     other = saml_login(tenant)
     other.log_in()
     other.browser.get("/login/callback", {"wa": "wsignoutcleanup1.0"}, headers={"Referer": "https://idp.example.test/"})
     assert Session.objects.of(tenant.pk).exists()
 
 
-def test_a_message_of_one_protocol_is_not_checked_with_the_options_of_another(tenant: Tenant, login: SamlLogin) -> None:
+def test_a_message_of_one_protocol_is_not_checked_with_the_options_of_another_protocol(tenant: Tenant, login: SamlLogin) -> None:
     sent = leave(login)
     response = login.come_back(login.answer(None), sent["wctx"])
     assert "code" not in login.told(response)

@@ -28,8 +28,8 @@ from tests.factories.identity import make_user
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory, LaneFactory
 
-# Queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, then first steps and newest
-# events.
+# Queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, and the queries of first
+# steps and newest events.
 MOST_QUERIES = 20
 
 
@@ -84,7 +84,7 @@ def test_the_figures_count_the_rows_of_the_tenant(
     shown = {label: figure.value for label, figure in figures(browser).items()}
 
     assert shown["Users"] == "3"
-    # Creating the connection also recorded an event.
+    # Creating the connection has also recorded an event.
     assert shown["Events"] == "4"
     # The stream starts after the event of the connection.
     assert shown["Lag"] == "3"
@@ -122,7 +122,7 @@ def test_every_figure_links_to_an_existing_page(tenant: Tenant, stream: EventStr
         assert answer.status_code == 200 or answer.headers["location"].startswith(chooser), place
 
 
-def test_the_kinds_of_failure_with_most_open_letters_come_first(browser: Client, stream: EventStream) -> None:
+def test_kinds_of_failure_with_the_most_open_dead_letters_come_first(browser: Client, stream: EventStream) -> None:
     bury(stream, 1, "rare")
     bury(stream, 3, "often")
     shown = [
@@ -199,7 +199,7 @@ def test_the_number_of_queries_does_not_depend_on_the_rows_of_a_tenant(browser: 
 
 @pytest.fixture
 def busy(tenant: Tenant) -> Tenant:
-    """Create a tenant beside another one with many rows, so that the planner could choose a plan that reads both."""
+    """Create a tenant besides another tenant with many rows, so that the planner could choose a plan that reads the rows of both."""
     other = new_tenant()
     deliver(EventStream(pk="est_other", tenant_id=other.pk), 5000, "delivered")
     SignIn.all_tenants.bulk_create(SignIn(tenant_id=other.pk, type="s", is_success=number % 100 > 0) for number in range(5000))

@@ -113,7 +113,7 @@ def test_only_operators_see_findings_that_only_operators_can_fix(browser: Client
     assert findings(browser) == []
 
 
-def test_a_key_past_its_rotation_and_a_proof_that_ends_soon_are_reported(browser: Client, tenant: Tenant) -> None:
+def test_an_overdue_key_rotation_and_an_expiring_proof_are_reported(browser: Client, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Garden planner")
     ClientCredentialFactory.create(client=client, name="of spring", expires_at=timezone.now() + timedelta(days=3))
     SigningKey.objects.of(tenant.pk).filter(state="current").delete()
@@ -124,14 +124,16 @@ def test_a_key_past_its_rotation_and_a_proof_that_ends_soon_are_reported(browser
     assert "older than the limit of 90 days" in text
 
 
-def test_an_expiring_saml_certificate_is_reported_months_ahead(browser: Client, tenant: Tenant) -> None:
+def test_an_expiring_saml_certificate_is_reported_months_before_its_expiry(browser: Client, tenant: Tenant) -> None:
     key = current_key(tenant.pk)
     assert "SAML certificate" not in said(browser)
     SamlKey.objects.of(tenant.pk).filter(pk=key.pk).update(expires_at=timezone.now() + timedelta(days=100))
     assert f"The SAML certificate of {tenant.pk} expires on" in said(browser)
 
 
-def test_first_steps_are_ticked_off_one_by_one_and_disappear_with_the_last(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+def test_each_completed_first_step_is_marked_and_the_list_disappears_after_the_last_step(
+    browser: Client, tenant: Tenant, stream: EventStream
+) -> None:
     EventStream.objects.of(tenant.pk).delete()
     assert not any(steps(browser).values())
     assert len(steps(browser)) == 6
@@ -170,12 +172,12 @@ def test_an_administrator_dismisses_the_first_steps_for_all_staff_of_the_tenant(
     assert AuditEntry.objects.filter(object_type="identity.tenant", object_id=tenant.pk, actor_id=str(staff.pk)).count() == 1
 
 
-def test_an_operator_without_a_tenant_has_no_first_steps_to_dismiss(operator: Client) -> None:
+def test_an_operator_without_a_selected_tenant_has_no_first_steps_to_dismiss(operator: Client) -> None:
     assert steps(operator) == {}
     assert operator.post(reverse("admin:dismiss_setup")).status_code == 404
 
 
-def test_no_page_shows_a_tenant_admin_that_other_tenants_exist(browser: Client, tenant: Tenant) -> None:
+def test_no_page_reveals_other_tenants_to_a_tenant_admin(browser: Client, tenant: Tenant) -> None:
     other = new_tenant("other")
     lists = [reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in site._registry]
     for address in ["/admin/", reverse("admin:password_change"), *lists, *(page.address for page in site.pages)]:

@@ -1,4 +1,4 @@
-"""Lag on the start page: events that wait in lanes count like events that are not dispatched, and a hold hides neither."""
+"""Lag on the start page. Events that wait in lanes count like events that are not dispatched, and a hold hides none of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser(tenant: Tenant) -> Client:
 
 
 def wait_in_lanes(stream: EventStream, count: int, *, due_at: datetime) -> None:
-    """Dispatch events that no worker delivers."""
+    """Dispatch events, without a worker that delivers them."""
     Delivery.objects.bulk_create(
         Delivery(stream_id=stream.pk, tenant_id=stream.tenant_id, key=f"user:{number}", position=number, event=number + 10**9,
                  event_id=f"evt_{number}", event_type="user.created")
@@ -52,7 +52,7 @@ def figures(browser: Client) -> dict[str, Figure]:
     return {figure.label: figure for figure in browser.get("/admin/").context["figures"]}
 
 
-def test_waiting_deliveries_of_a_held_stream_are_lag(browser: Client, stream: EventStream) -> None:
+def test_waiting_deliveries_of_a_held_stream_count_as_lag(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 23, due_at=datetime.now(UTC) - timedelta(hours=1))
     hold(stream)
 
@@ -75,14 +75,14 @@ def test_the_oldest_due_delivery_of_a_held_stream_is_shown_with_the_hold(browser
     assert oldest.tone == "bad"
 
 
-def test_a_delivery_that_would_retry_later_is_due_since_the_hold(browser: Client, stream: EventStream) -> None:
+def test_a_delivery_with_a_later_retry_counts_as_due_from_the_start_of_the_hold(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 1, due_at=datetime.now(UTC) + timedelta(hours=5))
     hold(stream)
 
     assert figures(browser)["Oldest due delivery"].value == f"{HELD_HOURS} h 0 min"
 
 
-def test_a_hold_does_not_blame_missing_workers(browser: Client, stream: EventStream) -> None:
+def test_a_held_stream_does_not_cause_a_finding_about_missing_workers(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 1, due_at=datetime.now(UTC) - timedelta(hours=1))
     hold(stream)
 
@@ -92,7 +92,7 @@ def test_a_hold_does_not_blame_missing_workers(browser: Client, stream: EventStr
     assert "workers" not in text
 
 
-def test_waiting_deliveries_of_a_disabled_stream_are_not_lag(browser: Client, stream: EventStream) -> None:
+def test_waiting_deliveries_of_a_disabled_stream_do_not_count_as_lag(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 3, due_at=datetime.now(UTC) - timedelta(hours=1))
     EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(status="disabled")
 
@@ -102,7 +102,7 @@ def test_waiting_deliveries_of_a_disabled_stream_are_not_lag(browser: Client, st
     assert shown["Lag"].value == "none"
 
 
-def test_the_chart_of_lag_and_the_platform_count_what_waits(browser: Client, stream: EventStream) -> None:
+def test_the_lag_chart_and_the_platform_page_count_waiting_deliveries(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 23, due_at=datetime.now(UTC) - timedelta(hours=1))
     hold(stream)
 
@@ -111,7 +111,7 @@ def test_the_chart_of_lag_and_the_platform_count_what_waits(browser: Client, str
     assert int(figures(browser_of(new_staff(None)))["Waiting"].value.replace(",", "").rstrip("+")) >= 23
 
 
-def test_what_an_operator_acts_on_comes_before_the_quiet_figures(browser: Client, stream: EventStream) -> None:
+def test_figures_that_need_an_operator_come_before_other_figures(browser: Client, stream: EventStream) -> None:
     shown = browser.get("/admin/").context["figures"]
     acted_on = [figure.label for figure in shown if not figure.is_quiet]
 

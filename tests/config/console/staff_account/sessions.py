@@ -1,4 +1,4 @@
-"""Sessions of staff for tests: sign in by the form, make a proof older, and read the options of a passkey."""
+"""Sessions of staff for tests: functions that sign in by the form, make a proof older, and read the options of a passkey."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START = "/admin/"
 
 
 def give_password(browser: Client, staff: Staff, following: str = START) -> str:
-    """Send the form with the password; return the address of the redirect."""
+    """Submit the form with the password. Return the URL of the redirect."""
     answer = browser.post(reverse("admin:login"), {"username": staff.email, "password": PASSWORD, "next": following})
     return str(answer.headers.get("location", answer.content.decode()))
 

@@ -43,7 +43,7 @@ def test_an_anonymous_visitor_sees_nothing_of_the_account(visitor: Client, app: 
         assert visitor.post(address).headers["location"].startswith("/admin/login/"), address
 
 
-def test_a_code_of_the_shown_secret_enrolls_the_app(browser: Client, staff: Staff) -> None:
+def test_a_code_of_the_displayed_secret_enrolls_the_app(browser: Client, staff: Staff) -> None:
     page = browser.get(APP).content.decode()
     secret = secret_on(page)
     assert "<svg" in page
@@ -60,7 +60,7 @@ def test_a_code_of_the_shown_secret_enrolls_the_app(browser: Client, staff: Staf
     assert not any(code in browser.get(ACCOUNT).content.decode() for code in codes)
 
 
-def test_a_code_of_a_secret_that_the_browser_chose_enrolls_nothing(browser: Client, staff: Staff) -> None:
+def test_a_code_of_a_secret_chosen_by_the_browser_enrolls_nothing(browser: Client, staff: Staff) -> None:
     browser.get(APP)
     own = totp.new_secret()
     browser.post(APP, {"name": "Phone", "secret": own, "code": totp.code_of(own, totp.step_at(time.time()))})
@@ -94,7 +94,7 @@ def test_the_options_require_a_discoverable_passkey_and_user_verification(browse
     assert staff.factors.get().transports == ["internal"]
 
 
-def test_every_change_ends_other_sessions_and_gives_this_one_a_new_key(browser: Client, staff: Staff) -> None:
+def test_every_change_ends_other_sessions_and_changes_the_key_of_the_current_session(browser: Client, staff: Staff) -> None:
     def others_end(do: object) -> None:
         other = browser_of(staff)
         assert is_in(other)
@@ -134,7 +134,7 @@ def test_removing_one_of_several_factors_needs_no_confirmation(browser: Client, 
     assert recovery_codes_left(staff) == 10
 
 
-def test_a_factor_of_a_colleague_is_not_found(browser: Client, staff: Staff, tenant: Tenant) -> None:
+def test_a_factor_of_another_staff_account_is_not_found(browser: Client, staff: Staff, tenant: Tenant) -> None:
     add_passkey(browser)
     theirs = add_app(new_staff(tenant), "Theirs")
     for name in ("rename", "remove"):
@@ -153,7 +153,7 @@ def test_a_factor_can_be_renamed_and_markup_in_its_name_is_escaped(browser: Clie
     assert "<b>Key" not in page
 
 
-def test_new_recovery_codes_replace_the_old_ones_and_viewing_the_page_changes_nothing(
+def test_new_recovery_codes_replace_the_old_codes_and_viewing_the_page_changes_nothing(
     browser: Client, staff: Staff, visitor: Client
 ) -> None:
     add_passkey(browser)
@@ -172,7 +172,7 @@ def test_an_account_without_a_factor_has_no_recovery_codes(browser: Client) -> N
     assert browser.post(CODES).status_code == 404
 
 
-def test_an_unattended_session_without_a_recent_proof_changes_no_factor(browser: Client, staff: Staff) -> None:
+def test_a_session_without_a_recent_proof_cannot_change_factors(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     factor = staff.factors.get()
     grow_old(browser)

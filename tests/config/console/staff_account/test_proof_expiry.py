@@ -1,4 +1,4 @@
-"""A proof expires at an exact second. Only a further proof moves that second, and no other session or account inherits the proof."""
+"""A proof expires at an exact second. Only a new proof extends it, and no other session or account gets the proof."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROVE = "/admin/account/prove/"
 
 @pytest.fixture
 def rotation(tenant: Tenant) -> str:
-    """Return the address of a page that requires a proof."""
+    """Return the URL of a page that requires a proof."""
     client, _ = web_client(tenant)
     return reverse("admin:authapi_client_action", args=(client.pk, "rotate-secret"))
 
@@ -45,7 +45,7 @@ def test_a_proof_expires_at_its_second_and_use_does_not_extend_it(tenant: Tenant
         assert is_asked(browser, rotation)
 
 
-def test_a_form_opened_in_time_is_refused_after_the_proof_expires(tenant: Tenant, rotation: str) -> None:
+def test_a_form_opened_before_the_proof_expires_is_refused_afterwards(tenant: Tenant, rotation: str) -> None:
     client = AuthClient.objects.of(tenant.pk).get()
     with time_machine.travel(BEGIN, tick=False) as clock:
         browser = browser_of(new_staff(tenant))
@@ -66,6 +66,6 @@ def test_a_proof_belongs_to_one_session_and_account(tenant: Tenant, rotation: st
         assert answer.status_code == 302, answer.content
         assert not is_asked(proven, rotation)
         assert is_asked(old, rotation)
-        # Another account that signs in to the same browser has no proof from the account before.
+        # Another account that signs in to the same browser does not get the proof of the previous account.
         proven.force_login(second)
         assert is_asked(proven, rotation)

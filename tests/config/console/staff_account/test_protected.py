@@ -1,6 +1,6 @@
-"""Every button, form and list action of the admin either requires a recent proof or is listed as one that does not.
+"""Every button, form and list action of the admin either requires a recent proof or is listed as requiring none.
 
-A new one fails this test until it is in one of the two lists.
+This test fails for a new button, form or action until it is in one of both lists.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ OTHER_BUTTONS = {
     "provisioning.action": {"deploy"},
     "provisioning.accountlink": {"confirm", "forget"},
     "provisioning.actionversion": {"deploy"},
-    # One dead letter at a time; actions on many require a proof.
+    # A button for one dead letter. Actions on many dead letters require a proof.
     "provisioning.deadletter": {
         *("redeliver", "redeliver_current", "redeliver_forced"),
         *("acknowledge", "ignore", "resolve", "open_again"),
@@ -86,7 +86,7 @@ OTHER_BUTTONS = {
 }
 
 
-# The state of a key in which its button exists.
+# The state in which a key has the button.
 _STATES = {
     ("authapi.signingkey", "revoke"): "previous",
     ("authapi.signingkey", "rotate"): "current",
@@ -148,7 +148,7 @@ def place_of(label: str, page: str, *args: object) -> str:
     return reverse(f"admin:{label.replace('.', '_')}_{page}", args=args)
 
 
-def test_no_protected_button_works_in_an_old_session(operator: Client, tenant: Tenant) -> None:
+def test_no_protected_button_works_in_a_session_with_an_expired_proof(operator: Client, tenant: Tenant) -> None:
     # A setup link requires a tenant that offers a factor.
     set_factors(tenant, "otp")
     rows = Rows(tenant)
@@ -160,23 +160,23 @@ def test_no_protected_button_works_in_an_old_session(operator: Client, tenant: T
         assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
 
 
-def test_no_protected_form_works_in_an_old_session(tenant: Tenant) -> None:
+def test_no_protected_form_works_in_a_session_with_an_expired_proof(tenant: Tenant) -> None:
     colleague, browser = new_staff(tenant), browser_of(new_staff(tenant))
     grow_old(browser)
     for label, what in sorted(FORMS):
         if what == "add":
-            # A new client begins with the choice of its kind, which is no form.
+            # The page of a new client begins with links to its kinds, and has no form.
             begins_with_choice = label == "authapi.client"
             assert_asks_for_proof(browser, place_of(label, "add"), by_get=not begins_with_choice)
             if begins_with_choice:
                 assert_asks_for_proof(browser, f"{place_of(label, 'add')}?kind=all")
         else:
-            # GET may show the page: it contains no secret.
+            # GET may show the page, because it contains no secret.
             assert_asks_for_proof(browser, place_of(label, "change", quote(colleague.pk)), by_get=False)
             assert browser.get(place_of(label, "change", quote(colleague.pk))).status_code == 200
 
 
-def test_an_old_session_cannot_redeliver_many_dead_letters(operator: Client, tenant: Tenant) -> None:
+def test_many_dead_letters_cannot_be_redelivered_with_an_expired_proof(operator: Client, tenant: Tenant) -> None:
     letter = Rows(tenant).of(DeadLetter)
     DeadLetter.objects.filter(pk=letter.pk).update(state="open")
     sent = {"action": "redeliver_selected", "_selected_action": [letter.pk], "confirmed": "1", "reason": "x"}
@@ -187,7 +187,7 @@ def test_an_old_session_cannot_redeliver_many_dead_letters(operator: Client, ten
     assert_asks_for_proof(operator, reverse("admin:provisioning_deadletter_redelivery"))
 
 
-def test_an_old_session_is_not_offered_secret_fields_of_an_action_and_cannot_set_them(tenant: Tenant) -> None:
+def test_secret_fields_of_an_action_are_hidden_and_read_only_with_an_expired_proof(tenant: Tenant) -> None:
     action = Rows(tenant).of(Action)
     address = place_of("provisioning.action", "change", quote(action.pk))
     browser = browser_of(new_staff(tenant))
@@ -203,7 +203,7 @@ def test_an_old_session_is_not_offered_secret_fields_of_an_action_and_cannot_set
 
 
 @pytest.mark.parametrize("sent", ['{"client_secret": "s"}', '{"client\\u005fsecret": "s"}', '{"client_secret": null}'])
-def test_an_old_session_cannot_set_secret_options_of_a_connection(tenant: Tenant, sent: str) -> None:
+def test_secret_options_of_a_connection_cannot_be_set_with_an_expired_proof(tenant: Tenant, sent: str) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="elsewhere", strategy="oidc", options={"client_id": "c"})
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
@@ -216,7 +216,7 @@ def test_an_old_session_cannot_set_secret_options_of_a_connection(tenant: Tenant
     assert "/prove/" not in plain.headers.get("location", "")
 
 
-def test_an_old_session_cannot_set_a_secret_in_its_own_field(tenant: Tenant) -> None:
+def test_a_secret_cannot_be_set_in_its_own_field_with_an_expired_proof(tenant: Tenant) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="elsewhere", strategy="github", options={"client_id": "c"})
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
@@ -229,7 +229,7 @@ def test_an_old_session_cannot_set_a_secret_in_its_own_field(tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize("sent", ['{"from": "+1"}', "{}", "", '{"gateway_authentication": "text"}', '{"homemade": 1}'])
-def test_an_old_session_neither_adds_nor_removes_sealed_options(tenant: Tenant, sent: str) -> None:
+def test_sealed_options_cannot_be_added_or_removed_with_an_expired_proof(tenant: Tenant, sent: str) -> None:
     options = {"from": "+1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options=options)
     browser = browser_of(new_staff(tenant))

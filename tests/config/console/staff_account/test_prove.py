@@ -1,4 +1,4 @@
-"""Requests for a new proof: their reasons, their validity, the redirect afterwards, and no form that is sent twice or automatically."""
+"""Requests for a new proof: their reasons, their validity, and the redirect afterwards. No form is sent twice or automatically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client(tenant: Tenant) -> AuthClient:
 
 @pytest.fixture
 def rotation(client: AuthClient) -> str:
-    """Return the address of a protected page."""
+    """Return the URL of a protected page."""
     return reverse("admin:authapi_client_action", args=(quote(client.pk), "rotate-secret"))
 
 
@@ -47,7 +47,7 @@ def digest_of(client: AuthClient) -> str:
 
 
 def asked(browser: Client, address: str) -> str:
-    """Open a protected page; return the address of the page that requests the proof."""
+    """Open a protected page. Return the URL of the page that requests the proof."""
     place = browser.get(address).headers["location"]
     assert urlsplit(place).path == PROVE
     assert parse_qs(urlsplit(place).query)["next"] == [address]
@@ -80,7 +80,7 @@ def test_a_setting_sets_the_validity_of_a_proof(browser: Client, rotation: str, 
     assert browser.get(rotation).status_code == 200
 
 
-def test_the_right_password_redirects_back_and_a_wrong_one_does_not(browser: Client, rotation: str) -> None:
+def test_the_right_password_redirects_back_and_a_wrong_password_does_not(browser: Client, rotation: str) -> None:
     place = asked(browser, rotation)
     wrong = browser.post(place, {"password": "wrong", "next": rotation})
     assert "The password is wrong" in wrong.content.decode()
@@ -92,7 +92,9 @@ def test_the_right_password_redirects_back_and_a_wrong_one_does_not(browser: Cli
     assert browser.get(rotation).status_code == 200
 
 
-def test_a_form_that_was_held_back_is_not_sent_automatically(browser: Client, client: AuthClient, rotation: str) -> None:
+def test_a_form_interrupted_by_the_request_for_a_proof_is_not_sent_automatically(
+    browser: Client, client: AuthClient, rotation: str
+) -> None:
     before = digest_of(client)
     place = browser.post(rotation).headers["location"]
     assert "Nothing was done yet" in browser.get(place).content.decode()
@@ -118,7 +120,7 @@ def test_an_account_with_a_factor_cannot_prove_itself_with_its_password(browser:
     assert fresh.get(rotation).status_code == 200
 
 
-def test_the_code_of_the_sign_in_cannot_be_used_again_as_a_proof(visitor: Client, staff: Staff, rotation: str) -> None:
+def test_the_code_used_for_the_sign_in_cannot_be_used_as_a_proof(visitor: Client, staff: Staff, rotation: str) -> None:
     app = add_app(staff)
     code = code_now(app)
     give_password(visitor, staff)
@@ -129,7 +131,7 @@ def test_the_code_of_the_sign_in_cannot_be_used_again_as_a_proof(visitor: Client
     assert visitor.get(rotation).status_code == 302
 
 
-def test_a_recovery_code_proves_once(staff: Staff, rotation: str) -> None:
+def test_a_recovery_code_is_accepted_as_a_proof_once(staff: Staff, rotation: str) -> None:
     add_app(staff)
     staff, codes = renew_recovery_codes(staff_id=staff.pk)
     for expected in (200, 302):
@@ -139,7 +141,7 @@ def test_a_recovery_code_proves_once(staff: Staff, rotation: str) -> None:
         assert browser.get(rotation).status_code == expected
 
 
-def test_a_passkey_proves_and_its_sign_in_response_does_not(staff: Staff, rotation: str) -> None:
+def test_a_passkey_is_accepted_as_a_proof_and_its_sign_in_response_is_not(staff: Staff, rotation: str) -> None:
     browser = browser_of(staff)
     passkey = add_passkey(browser)
     grow_old(browser)

@@ -1,4 +1,4 @@
-"""Accounts that must have a second factor see only the pages on which they add one."""
+"""Accounts that must have a second factor can open only the pages on which they add a factor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories.admin import browser_of, new_staff
 
 
 def addresses_without_parts() -> list[str]:
-    """Return every address of the admin whose pattern needs no value, except the open ones."""
+    """Return every URL of the admin whose pattern needs no value, except the public URLs."""
     found = []
     for pattern in site.get_urls():
         below = pattern.url_patterns if isinstance(pattern, URLResolver) else [pattern]
@@ -49,7 +49,7 @@ def test_the_setting_selects_the_accounts_that_need_a_factor(settings: LazySetti
     assert [is_required_of(Staff(tenant_id=tenant, role=role)) for tenant, role in accounts] == expected
 
 
-def test_an_account_without_a_factor_reaches_only_the_pages_that_enroll_one(staff: Staff, required: None) -> None:
+def test_an_account_without_a_factor_can_open_only_the_pages_that_enroll_a_factor(staff: Staff, required: None) -> None:
     browser = browser_of(staff)
     closed = [address for address in addresses_without_parts() if "/login/" not in address]
     for address in closed:
@@ -62,7 +62,7 @@ def test_an_account_without_a_factor_reaches_only_the_pages_that_enroll_one(staf
     assert "/admin/identity/user/" not in page
 
 
-def test_after_enrollment_all_pages_are_open(staff: Staff, required: None, visitor: Client) -> None:
+def test_all_pages_are_accessible_after_the_enrollment(staff: Staff, required: None, visitor: Client) -> None:
     assert give_password(visitor, staff) == "/admin/"
     assert not is_in(visitor)
     add_passkey(visitor)
@@ -70,7 +70,7 @@ def test_after_enrollment_all_pages_are_open(staff: Staff, required: None, visit
     assert is_in(visitor)
 
 
-def test_an_account_that_removes_its_last_factor_must_add_another(staff: Staff, required: None) -> None:
+def test_an_account_that_removes_its_last_factor_must_add_another_factor(staff: Staff, required: None) -> None:
     browser = browser_of(staff)
     add_passkey(browser)
     browser.post(reverse("admin:account_remove", args=(staff.factors.get().pk,)), {"is_last_known": "on"})
@@ -85,7 +85,7 @@ def test_an_account_without_a_factor_can_sign_out(staff: Staff, required: None) 
     assert browser.get("/admin/").headers["location"].startswith("/admin/login/")
 
 
-def test_the_stream_of_the_live_page_is_closed_as_well(staff: Staff, tenant: Tenant, settings: LazySettings) -> None:
+def test_the_stream_of_the_live_page_is_refused_too(staff: Staff, tenant: Tenant, settings: LazySettings) -> None:
     cookie = f"staff={browser_of(staff).cookies['staff'].value}"
     assert watcher_of(tenant.pk, cookie).tenant_id == tenant.pk
 
@@ -95,7 +95,7 @@ def test_the_stream_of_the_live_page_is_closed_as_well(staff: Staff, tenant: Ten
     assert refusal.value.status == 401
 
 
-def test_without_the_requirement_no_page_asks_for_a_factor(staff: Staff, settings: LazySettings) -> None:
+def test_no_page_asks_for_a_factor_without_the_requirement(staff: Staff, settings: LazySettings) -> None:
     settings.STAFF_SECOND_FACTOR = "operators"
 
     assert is_in(browser_of(staff))

@@ -1,4 +1,4 @@
-"""Sign-in with a factor: the password alone is not enough, codes count once, guessing is limited, and all refusals read the same."""
+"""Sign-in with a factor: the password alone is not enough, codes are accepted once, guessing is limited, and all refusals are the same."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def passkey(staff: Staff) -> Authenticator:
 
 
 def refused(browser: Client, code: str) -> str:
-    """Send a code that must be refused; return the page."""
+    """Submit a code that must be refused. Return the page."""
     answer = browser.post(FACTOR, {"code": code})
     assert answer.status_code == 200
     assert not is_in(browser)
@@ -41,7 +41,7 @@ def refused(browser: Client, code: str) -> str:
 
 
 def sign_in(browser: Client, answer: str, following: str = START) -> str:
-    """Send the response of a passkey to the sign-in page; return the address of the redirect."""
+    """Send the response of a passkey to the sign-in page. Return the URL of the redirect."""
     return str(browser.post(PASSKEY, {"credential": answer, "next": following}).headers["location"])
 
 
@@ -57,7 +57,7 @@ def test_a_wrong_code_is_refused(visitor: Client, staff: Staff, app: StaffFactor
         refused(visitor, code)
 
 
-def test_a_code_signs_in_once(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_a_code_can_be_used_for_one_sign_in(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     code = code_now(app)
     give_password(visitor, staff, "/admin/identity/user/")
     answer = visitor.post(FACTOR, {"code": f"{code[:3]} {code[3:]}"})
@@ -69,11 +69,11 @@ def test_a_code_signs_in_once(visitor: Client, staff: Staff, app: StaffFactor) -
     assert "used before" in refused(other, code)
 
 
-def test_a_code_without_the_password_leads_back_to_the_password(visitor: Client, app: StaffFactor) -> None:
+def test_a_code_without_the_password_redirects_to_the_password_page(visitor: Client, app: StaffFactor) -> None:
     assert visitor.post(FACTOR, {"code": code_now(app)}).headers["location"] == reverse("admin:login")
 
 
-def test_a_recovery_code_signs_in_once_and_is_then_used_up(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_a_recovery_code_can_be_used_for_one_sign_in(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     _, codes = renew_recovery_codes(staff_id=staff.pk)
     give_password(visitor, staff)
     visitor.post(FACTOR, {"code": codes[0].lower()})
@@ -85,7 +85,7 @@ def test_a_recovery_code_signs_in_once_and_is_then_used_up(visitor: Client, staf
     refused(visitor, codes[0])
 
 
-def test_after_too_many_guesses_the_right_code_is_refused_too(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_the_right_code_is_refused_after_too_many_guesses(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     give_password(visitor, staff)
     for _ in range(tries.TRIES.size):
         refused(visitor, WRONG)
@@ -198,7 +198,7 @@ def test_a_malformed_passkey_response_is_refused(visitor: Client, passkey: Authe
     assert not is_in(visitor)
 
 
-def test_a_passkey_response_counts_once_and_only_in_its_own_session(visitor: Client, passkey: Authenticator) -> None:
+def test_a_passkey_response_is_accepted_once_and_only_in_its_own_session(visitor: Client, passkey: Authenticator) -> None:
     answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
     other = Client(headers={"host": "localhost"})
     options(other, "passkey_sign_in_options")
@@ -228,7 +228,7 @@ def test_a_sign_in_response_is_not_accepted_as_a_second_factor(visitor: Client, 
     assert not is_in(visitor)
 
 
-def test_the_passkey_of_a_colleague_is_not_the_second_factor_of_an_account(visitor: Client, staff: Staff, tenant: Tenant) -> None:
+def test_the_passkey_of_another_staff_account_is_not_accepted_as_second_factor(visitor: Client, staff: Staff, tenant: Tenant) -> None:
     add_app(staff)
     colleague = add_passkey(browser_of(new_staff(tenant)))
     give_password(visitor, staff)
@@ -238,7 +238,9 @@ def test_the_passkey_of_a_colleague_is_not_the_second_factor_of_an_account(visit
 
 
 @pytest.mark.parametrize("why", ["removed", "switched off", "suspended tenant"])
-def test_an_unusable_passkey_gets_the_same_answer_as_any_wrong_one(visitor: Client, staff: Staff, passkey: Authenticator, why: str) -> None:
+def test_an_unusable_passkey_gets_the_same_answer_as_a_wrong_passkey(
+    visitor: Client, staff: Staff, passkey: Authenticator, why: str
+) -> None:
     if why == "removed":
         remove_factor(staff_id=staff.pk, factor_id=staff.factors.get().pk)
     if why == "switched off":
@@ -270,7 +272,9 @@ def test_these_pages_accept_only_their_own_http_methods(visitor: Client, committ
         assert visitor.get(reverse(f"admin:{name}")).status_code == 405
 
 
-def test_the_page_of_the_factor_complies_with_the_content_security_policy(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+def test_the_page_that_asks_for_the_factor_complies_with_the_content_security_policy(
+    visitor: Client, staff: Staff, passkey: Authenticator
+) -> None:
     from tests.config.console.test_admin_pages import _BLOCKED
 
     give_password(visitor, staff)
@@ -280,7 +284,7 @@ def test_the_page_of_the_factor_complies_with_the_content_security_policy(visito
     assert PASSWORD not in page
 
 
-def test_a_refusal_is_logged_without_the_typed_text(
+def test_a_refused_sign_in_is_logged_without_the_typed_text(
     visitor: Client, staff: Staff, app: StaffFactor, caplog: pytest.LogCaptureFixture
 ) -> None:
     give_password(visitor, staff)
