@@ -1,4 +1,4 @@
-"""Fast path of `/oauth/token` for the grants client_credentials and refresh_token: runs on the event loop with cached values.
+"""Fast path: `/oauth/token` for the grants client_credentials and refresh_token, on the event loop with cached values.
 
 The plain path is `authapi.views.token`, which runs in a thread. Each of its steps competes for the interpreter lock with the event loop
 and other threads. Both paths share the code for the grant, the client authentication and the contents of the token. The fast path answers

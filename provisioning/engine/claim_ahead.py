@@ -1,7 +1,7 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next one.
 
 The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` has the
-measurement. Without the fast path, a fast destination and the database wait for each other. A claim made ahead has the same
+figure. Without the fast path, a fast destination and the database wait for each other. A claim made ahead has the same
 guarantees as any other: the attempt is counted before it starts, the lane is leased under a token, and it is a different lane
 from the one that is running. Three rules limit its side effects:
 
