@@ -66,7 +66,7 @@ CANARY: Schema = {
 
 @extend_schema_field(_EVENT_TYPE)
 class EventType(Text):
-    """The name of an event type; an unknown one is refused with a message of the service."""
+    """The name of an event type. Refuses an unknown name with a message of the service."""
 
 
 class CanaryToSend(Closed):

@@ -6,7 +6,7 @@ class EventsConfig(AppConfig):
     verbose_name = "Event stream"
 
     def ready(self) -> None:
-        # Importing the module registers the checks; models are loaded by now.
+        # Imported here, because models are loaded only now. The import registers the checks.
         from events import checks, figures  # noqa: F401, PLC0415
         from events.log import head_cursor  # noqa: PLC0415
         from events.record import receivers, tripwire  # noqa: PLC0415

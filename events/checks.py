@@ -41,8 +41,8 @@ def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Report an attribute prefix or namespace that differs from the one in stored events.
 
-    An error: `migrate`, and so the start of every new version, refuses to continue. One log has one spelling, because a client
-    that resumes would not recognize the fields after a change.
+    An error: `migrate`, and so the start of every new version, refuses to continue. The fields of one log must keep their names:
+    after a change, a client that resumes would not recognize them.
     """
     if not databases or "default" not in databases or "events_event" not in connection.introspection.table_names():
         return []

@@ -107,7 +107,7 @@ class HintListener:
         self._also = {channel.encode(): take for channel, take in (also or {}).items()}
 
     async def run(self) -> None:
-        """Listen until cancelled. A lost server is tried again; meanwhile polling finds the positions that hints would report."""
+        """Listen until cancelled. Reconnect when the connection is lost; meanwhile polling finds new positions."""
         while True:
             try:
                 await self._listen()
@@ -145,7 +145,7 @@ class HintListener:
             self._is_silent = True
             await asyncio.sleep(_SILENCE_SECONDS)
             if self._is_silent:
-                # This fails when the peer is gone, and thereby closes the connection that the other task reads.
+                # The ping fails if the server is gone, and closes the connection that the other task reads.
                 with suppress(RedisError, OSError):
                     await connection.send_command("PING")
 

@@ -1,4 +1,4 @@
-"""A registry of the apps that still need entries of a log; events does not import them."""
+"""A registry of the apps that still need entries of a log. This app does not import these apps."""
 
 from __future__ import annotations
 

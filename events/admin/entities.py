@@ -35,7 +35,7 @@ class Entity:
 
 
 def entity_of(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, root: str) -> Entity:
-    """Return the entity `<kind>:<id>` of a tenant. Its id names it if it was deleted or if the account may not see it."""
+    """Return the entity `<kind>:<id>` of a tenant. A deleted entity, or an entity that the account may not see, is named by its id."""
     kind, _, identifier = root.partition(":")
     staff = staff_of(request)
     if kind not in _KINDS or staff is None or not staff.has_perm(f"identity.view_{kind}"):

@@ -1,6 +1,4 @@
-"""The log browser: searches through indexes, pages by key, and shows one event with its changes and a command that resumes after
-it.
-"""
+"""The log browser: indexed searches, keyset pages, and a page for each event with its changes and a command that resumes the stream."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class LogSearch(forms.Form):
 
 
 def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
-    """Return the entities that the text names: in full, by id, or by the e-mail address of present users."""
+    """Return the entities with this full name or id, or the users that have this email address now."""
     if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
@@ -94,7 +94,7 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
 
 
 def place_of(query: QueryDict) -> Place | None:
-    """Return where the page begins; an invalid key is ignored."""
+    """Return the key at which the page begins. Ignores an invalid key."""
     for name in _PLACES:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 19:

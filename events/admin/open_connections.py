@@ -153,7 +153,7 @@ def _time_since(moment: datetime) -> str:
 
 
 def _clients(tenant_id: str, found: OpenConnections) -> list[Client]:
-    """Return the clients that can get a test event: connected ones first."""
+    """Return the clients that can receive a test event, connected clients first."""
     connected = {connection.client_id for connection in found.connections}
     every = Client.objects.of(tenant_id).filter(revoked_at=None)
     others = list(every.exclude(client_id__in=connected).order_by("pk")[:_CLIENTS_OFFERED])
@@ -174,7 +174,7 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
 
 
 def _note(request: HttpRequest, tenant_id: str, connection: OpenConnection) -> None:
-    """Record who closed the connection, at the client or else at the tenant, in the audit log and in the process log."""
+    """Record the closing in the process log, and in the audit log as an entry about the client, or about the tenant without a client."""
     row: Any = Client.objects.of(tenant_id).filter(client_id=connection.client_id).first() or Tenant.objects.get(pk=tenant_id)
     message = f"Disconnected {connection.connection_id} from {connection.address}"
     record(message, about=row)

@@ -41,7 +41,7 @@ def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
 
 
 def message_of(event: Event) -> str:
-    """Return a stored envelope as indented JSON; bytes that are not JSON are shown as they are."""
+    """Return a stored envelope as indented JSON; other bytes are returned as text."""
     body = bytes(event.body)
     try:
         return pretty(json.loads(body))
@@ -122,7 +122,7 @@ def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str)
     """Return the last events of one document, newest first."""
     root = f"{kind}:{identifier}"
     newest = list(Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS])
-    # An event has an entry of the log from its numbering to the pruning of the log; otherwise its own page shows it.
+    # Link to the log entry, which exists from the numbering of the event to its pruning, and otherwise to the page of the event.
     entries = set(LogEntry.objects.filter(pk__in=[event.pk for event in newest]).values_list("pk", flat=True))
 
     def page_of(event: Event) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Account:
-    """Totals that grow while reading; `offset` belongs to the last event that was written to the output."""
+    """Totals that grow while reading. `offset` is that of the last event in the output."""
 
     started_at: float
     offset: str | None = None

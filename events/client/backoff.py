@@ -15,7 +15,7 @@ class Backoff:
     chance: Callable[[], float]
     base_seconds: float = 0.5
     longest_seconds: float = 30.0
-    # Also the minimum time between two connections when the first one made progress.
+    # After a connection that made progress, also the minimum time until the next one starts.
     retry_seconds: float = 1.0
     failures: int = field(default=0, init=False)
 

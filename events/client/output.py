@@ -31,7 +31,7 @@ class Output:
         self._stream = stream
         self._form = form
         self._is_coloured = is_coloured
-        # Event bytes are written unchanged; only the text streams of tests have no `buffer`.
+        # Write event bytes unchanged. Only the text streams in tests have no `buffer`.
         self._binary = getattr(stream, "buffer", None)
 
     def take(self, item: Item) -> None:

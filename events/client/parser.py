@@ -1,4 +1,4 @@
-"""An incremental parser of the event stream format (WHATWG HTML, 9.2.6). Pure: bytes in, items out, for any split of the bytes."""
+"""An incremental parser of the event stream format (WHATWG HTML, 9.2.6). Accepts bytes in pieces of any size and yields items. Pure."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class EventStreamParser:
         return None
 
     def _dispatch(self) -> Message | Bookmark | None:
-        """End a block. Its id becomes the last event id even without data, and stays it after the block."""
+        """End a block. Its id becomes the last event id, even if the block has no data."""
         event, self._event = self._event, b""
         data, self._data = self._data, []
         moved, self._last_id = self._id != self._last_id, self._id

@@ -1,4 +1,4 @@
-"""DPoP proofs (RFC 9449) that the sender holds the key of a token, so that a leaked token is useless alone."""
+"""DPoP proofs (RFC 9449) that the sender holds the key of a token, so that a leaked token is useless without the key."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Prover:
 
 
 def new_prover() -> Prover:
-    """Return a prover with a new key, which exists as long as this process."""
+    """Return a prover with a new key, which is kept only in the memory of this process."""
     return Prover(ECKey.generate_key("P-256"))
 
 

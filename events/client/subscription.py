@@ -1,7 +1,7 @@
 """A subscription that reconnects with the last offset that its caller has handled.
 
-Events are neither lost nor repeated while the process of the caller runs: the next connection starts after the last message that
-was yielded, and an incomplete block is never yielded.
+No event is lost or repeated while the process runs: the next connection starts after the last yielded message, and an incomplete
+block is never yielded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_b
 from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
 from events.client.server import Server
 
-# A connection of this length made progress even if no event happened meanwhile.
+# A connection that lasted this many seconds made progress, even if it delivered no event.
 _LASTING_SECONDS = 5.0
 
 
@@ -153,7 +153,7 @@ class Subscription:
             case Comment() | Message() | Bookmark():
                 pass
         yield item
-        # The caller asks for the next item, so it has finished this one.
+        # The caller requests the next item, so it has finished the present item.
         if isinstance(item, Message | Bookmark) and item.id:
             self.offset = item.id
 

@@ -1,4 +1,4 @@
-"""Returns configuration advice for the proxy between client and service: for the named proxy, or for all known ones. Pure."""
+"""Configuration advice for the proxy between client and service: for a named proxy, or for all known proxies. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error responses must reach the client unchanged, with status, JSON and headers, not as a proxy's error page."""
+"""Checks that error responses reach the client unchanged: the status, JSON and headers of the service, not a proxy's error page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CASES = (
     Case("answer without token", 401, with_token=False),
     Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
     Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Pass the query on unchanged. " + _PASS_ON),
-    # A refused header proves that the proxy passes it on. Without it, each reconnect would start at the head and lose events.
+    # If the service refuses the header, the proxy passes it on. Without the header, each reconnect would start at the head and lose events.
     Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Pass the header Last-Event-ID on to the service"),
 )
 

@@ -1,4 +1,4 @@
-"""The latency of a new event: a test event, requested and then awaited on the stream of the same client."""
+"""Measures the latency of a new event: requests a test event, and waits for it on the stream of the same client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from events.doctor.observing import Observation, Patient
 _PATH = "/canary"
 _PROMPT_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0
-# A service without canaries answers that the path is unknown or the method not allowed.
+# Statuses of a service without canaries: unknown path, or method not allowed.
 _NOT_OFFERED = frozenset({404, 405, 501})
 
 

@@ -1,4 +1,4 @@
-"""Runs all checks in order; each check requires that the checks before it could run."""
+"""Runs all checks in order. A check runs only if all earlier checks could run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Plan:
 
 
 def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
-    """Yield findings as they are made. If a check fails fatally, its finding is the last one."""
+    """Yield each finding as soon as its check ends. A check that fails fatally yields the last finding."""
     try:
         yield from examine_answers(patient)
         yield from examine_compression(patient, plan.opening_seconds)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Verdict(IntEnum):
-    """Severities in order; the worst one is the exit status."""
+    """Severities in order. The highest severity is the exit status."""
 
     OK = 0
     WARN = 1

@@ -1,4 +1,4 @@
-"""Checks of the flow: an immediate opening, heartbeats in time, no buffering compression, no connection cut too early."""
+"""Checks the flow of bytes: an immediate opening, heartbeats in time, no compression that buffers, no early end of the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The response head of a stream: headers that make servers and proxies buffer, store or change the body."""
+"""Checks the response head of a stream for headers that make servers and proxies buffer, store or change the body."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Patient:
 
 @dataclass
 class Observation:
-    """What one connection has received so far. Times are in seconds since the response headers arrived."""
+    """The bytes and messages that one connection has received. Times are in seconds since the response headers arrived."""
 
     stream: Exchange
     pieces: list[tuple[float, int]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Observation:
         return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
 
     def watch(self, seconds: float, *, until: Callable[[Observation], bool], tell: Callable[[str], None] | None = None) -> bool:
-        """Read until the condition holds (True), or the connection or the time ends (False)."""
+        """Read until the condition holds. Return False if the connection or the time ends first."""
         deadline = time.monotonic() + seconds
         while not until(self):
             left = deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""The connection below HTTP: TLS version, certificate, and offered protocols."""
+"""Checks the connection below HTTP: TLS version, certificate, and offered protocols."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
 
 
 def examine_http2(server: Server, connect_seconds: float) -> Finding:
-    """Report whether HTTP/2 is offered; SDKs use it, and some proxies buffer in one version only."""
+    """Report whether HTTP/2 is offered; SDKs use HTTP/2, and some proxies buffer in one HTTP version only."""
     if server.scheme == "http":
         return skip("HTTP/2", "is negotiated over TLS")
     context = ssl.create_default_context(cafile=server.ca_file)

@@ -116,7 +116,7 @@ def _walk_of(question: Question) -> _Walk:
     events = Event.objects.filter(tenant_id=question.tenant_id)
     has_range = question.first is not None or question.last is not None
     if question.roots is not None:
-        # For one entity, the index gives the order. Several need a sort, which is cheap: an email address finds only a few entities.
+        # For one entity, the index gives the order. Several entities need a sort, which is cheap: an email address matches few entities.
         own = events.filter(root=question.roots[0]) if len(question.roots) == 1 else events.filter(root__in=question.roots)
         return _Walk(own, "pk", _also(type=question.type, log_range=(question.first, question.last)))
     if question.type and not has_range:
@@ -130,7 +130,7 @@ def _walk_over_all(log: Rows, question: Question) -> _Walk:
     def narrowed(rows: Rows) -> Rows:
         for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
             rows = rows if value is None else rows.filter(**{column: value})
-        # Compare an expression, so that PostgreSQL does not use the index on `position`: without a tenant it would scan all of it.
+        # Compare an expression, so that PostgreSQL does not use the index on `position`: without a tenant it would scan the whole index.
         rows = _within(rows.alias(place=F("position") + 0), question.first, question.last, column="place")
         rows = _of_event(rows, "type", [question.type]) if question.type else rows
         return rows if question.roots is None else _of_event(rows, "root", question.roots)

@@ -2,7 +2,7 @@
 
 A cursor is deterministic, so one event has one offset for ever. Layout before base64url: version and length of the key id (one
 byte), key id, tag (16 bytes), and the epoch and position (12 bytes) encrypted with a pad derived from the tag. The tag covers the
-tenant, so a cursor of another tenant is as invalid as a forged one.
+tenant, so a cursor of another tenant is invalid, like a forged cursor.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Cursor:
 
 
 class CursorSealer:
-    """Seals cursors of one tenant with the newest of its keys, and opens those of every key. Keys are listed newest first."""
+    """Seals cursors of one tenant with the first key, and opens cursors of every key. The newest key is the first."""
 
     __slots__ = ("_keys", "_newest")
 

@@ -1,8 +1,8 @@
-"""Checks that this is still the database in which the logs were written. Decision: docs/adr/0043.
+"""Checks that the service uses the database in which the logs were written. Decision: docs/adr/0043.
 
 PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion and every
-recovery to a point in time. A change of either is no proof of lost events, so a difference is only reported, until `manage.py events
-restored` confirms it.
+recovery to a point in time. A change of one of them does not prove that events were lost. So a difference is only reported, until
+`manage.py events restored` confirms it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def note(database: psycopg.Connection[Any]) -> Identity:
 
 
 def compare_at_start() -> Difference | None:
-    """Compare on a separate connection, log an alarm on a difference, and never fail: a start must not depend on it."""
+    """Compare on a separate connection, and log an alarm on a difference. Never raises: the start must not depend on this check."""
     try:
         with open_connection() as database, database.transaction():
             # Set the timeout for this transaction only, because the connection can belong to a pooler.

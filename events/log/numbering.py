@@ -1,7 +1,7 @@
 """Moves outbox rows to the log with dense positions, after commit and under a lock on the tenant's head row.
 
-Event ids are assigned at insertion but become visible in commit order, so a reader "after id n" would lose an event that commits
-late. Positions are assigned only to committed events, one transaction per tenant at a time, so a reader loses none.
+Event ids are assigned at insertion but become visible in commit order, so a reader that continues after an id would miss an event that
+commits late. Positions are assigned only to committed events, one transaction per tenant at a time, so a reader misses no event.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
             cursor.execute(_MOVE_HEAD, {"tenant": tenant_id, "position": position, "recorded_at": recorded_at})
     if count:
         failpoints.reach("numbered")
-    # Replication can end while a commit waits for it, so this is checked after the commit.
+    # Replication can end while a commit waits for a standby, so check after the commit.
     if fence is not None and (fence.is_replicated or is_replicated):
         follow_replication(database, fence)
     return NumberedBatch(tenant_id, count, position, recorded_at)

@@ -50,7 +50,7 @@ SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
 FROM (SELECT $1 AS tenant_id, $2 AS after) AS asked {_FOLLOWING} ORDER BY p.position
 """,
 )
-# The same for several tenants at once; each row has the index of its request.
+# The same query for several tenants at once. Each row has the index of its request.
 _PAGES = Statement(
     "log_pages",
     ("text[]", "bigint[]", "bigint", "bigint"),
@@ -169,7 +169,7 @@ class LogReader:
     async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
         """Return for each tenant and cursor the result or the error of `page`, with one statement for all."""
         if len(places) == 1:
-            # The server caches the plan for one tenant's page; the plan for several is made anew each time.
+            # For one tenant, the server caches the plan of the statement. For several tenants, it plans each time.
             tenant_id, cursor = places[0]
             return [_page_or_error(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)]
         tenant_ids, after = [tenant_id for tenant_id, _ in places], [cursor.position for _, cursor in places]

@@ -2,7 +2,7 @@
 
 Locks are taken in one order: the tenant's pruning lock (an advisory lock, so that two runs never overlap), log rows and events,
 and last the head row for one update before the commit. Numbering locks the head row and then inserts positions that pruning never
-touches. It therefore waits for that update at most, and no deadlock is possible. Writers of events take none of these locks.
+touches. So numbering waits for that update at most, and no deadlock is possible. Writers of events take none of these locks.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def prune_log(due: DueLog, *, is_dry_run: bool = False, progress: Progress | Non
     """Prune expired positions without a hold, at most 5,000 in each transaction.
 
     1. Let followers copy the events of their waiting work.
-    2. Ask followers once for their holds; `LogFollower` promises that the answer stays true.
+    2. Ask followers once for their holds; `LogFollower` promises that the holds stay valid.
     3. Prune chunk after chunk, up to the lowest hold.
     """
     if not is_dry_run:

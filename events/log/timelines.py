@@ -1,4 +1,4 @@
-"""The fence of numbering: after a promotion that may have lost numbered events, a log gets a new epoch before its next position.
+"""Raises the epoch of a log before its next position is assigned, if a promotion may have lost numbered events.
 
 Each log stores the timeline of PostgreSQL's WAL on which it was last numbered. A promotion, and a recovery to a point in time, begin
 a new timeline.

@@ -1,4 +1,4 @@
-"""Holds rows as JSON from the database, and restores the rows of a document before its unrecorded changes. Pure."""
+"""Holds rows as JSON from the database, and computes the rows that a document had before its unrecorded changes. Pure."""
 
 from __future__ import annotations
 

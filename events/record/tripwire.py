@@ -130,8 +130,8 @@ def _after_migrate(app_config: Any, **_: Any) -> None:
 def sweep(limit: int = 500) -> int:
     """Record the changes of up to `limit` leftover marks; return the number of events.
 
-    Existing documents are recorded parents first, deleted ones children first. Each is a separate transaction that skips rows
-    locked by another one until the next sweep. A document that cannot be recorded is logged and its marks stay.
+    Records existing documents parents first, and deleted documents children first, each in a separate transaction. Rows that another
+    transaction has locked are left to the next sweep. A document that cannot be recorded is logged and its marks stay.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}

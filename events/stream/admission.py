@@ -1,6 +1,6 @@
 """Every check before the 200 response, in order.
 
-A stream that is opened first and refused later makes clients reconnect for ever.
+All checks come before the response, because a client whose stream ends right after the opening reconnects again and again.
 
 Host and tenant are checked before this module; then method, draining, token and global client, scope, rate, query, cursor, slot
 of the tenant, slot of the process, first page.
@@ -218,7 +218,7 @@ async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
-    # A client that sends a cursor may not know how old it is, so it gets a warning. A client that sends a time gets none.
+    # A client that sends a cursor may not know the age of the cursor, so it gets a warning. A client that sends a time gets none.
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))

@@ -28,7 +28,7 @@ class Bell:
         self.has_rung = False
 
     def heard(self) -> asyncio.Future[None]:
-        """Return a future that is done when the bell rings, at once if it has rung. For one task only."""
+        """Return a future that is done when the bell rings, or is done already if the bell has rung. For one task only."""
         listener = self._loop.create_future()
         if self.has_rung:
             listener.set_result(None)

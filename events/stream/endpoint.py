@@ -29,7 +29,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _MAX_BODY_BYTES = 64 * 1024
 _STREAM_HEADERS: list[Header] = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    # `no-transform` keeps compressing proxies from holding frames back.
+    # `no-transform` tells proxies not to compress: a compressor holds frames back.
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
     # Proxies that ignore `no-transform` compress a response without an encoding, and hold small frames back.
@@ -41,7 +41,7 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
     """One request to the stream, with at most two tasks: the server's task writes, and a second one watches for the disconnect."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request. The base class would dispatch message by message and never see a disconnect while writing."""
+        """Serve one request. The base class handles one message at a time and would not notice a disconnect while writing."""
         host: HostMatch | None = scope.get("host_match")
         try:
             if host is None:
@@ -57,7 +57,7 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             logger.exception("A stream was not opened for an unexpected reason.")
             await _refuse(Refused(500, "The service met an unexpected condition."), host, scope, send)
             return
-        # Drop the request head with its token: an open stream would keep it for its whole life.
+        # Drop the request head with its token: otherwise the stream would keep the token in memory until its end.
         scope["headers"].clear()
         await serve(admitted, shared, scope, receive, send)
 

@@ -45,7 +45,7 @@ def heartbeat(offset: str, lag: Lag) -> bytes:
 
 
 def comment(text: str) -> bytes:
-    """Return a comment as a block of its own, which every client ignores."""
+    """Return a comment as a separate block, which every client ignores."""
     return b":%b\n\n" % text.encode()
 
 

@@ -1,4 +1,4 @@
-"""Lets the kernel detect a client that disappeared without closing its connection, and close the connection.
+"""Makes the kernel close the connections of clients that disappeared without closing them.
 
 ASGI servers do not expose the socket of a request in any common way. But Linux copies the options of a listening socket to every
 connection it accepts, and the listening sockets belong to this process.

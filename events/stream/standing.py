@@ -22,7 +22,7 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return why the stream must end in this state, or None. Compares states, not changes, so none is missed."""
+    """Return why the stream must end in this state, or None. Compares states, not changes, so no change is missed."""
     held = stream.subscription
     # A tenant in deletion still delivers its last events to its subscribers.
     if state.tenant_statuses.get(held.tenant_id, _SUSPENDED) in _CLOSED:

@@ -137,7 +137,7 @@ class Stream:
         self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)
 
     def offer(self, canary: Canary) -> None:
-        """Take a canary to write after everything the tail has announced; a stuck stream keeps only a few."""
+        """Accept a canary, to be written after all entries that the tail has announced. A stuck stream keeps only a few canaries."""
         event_type = canary.type_for(self._types)
         if event_type is not None and len(self._canaries) < _CANARIES_KEPT:
             self._canaries.append(WaitingCanary(self._tail.head, event_type, canary))
@@ -214,7 +214,7 @@ class Stream:
         before = measures.events
         await self._write(self._taken(ready))
         measures.replayed += measures.events - before
-        # A write may return without suspending: without this, a long replay would block every other stream.
+        # A write may return without suspending. Without this pause, a long replay would block every other stream.
         await asyncio.sleep(0)
 
     async def _write_new(self) -> None:

@@ -107,7 +107,7 @@ class Callee:
         await self._redis.aclose()
 
     def _answer(self, call: Details) -> bytes:
-        """Handle a call once: it comes both directly and through the channel."""
+        """Handle a call once: every call arrives both directly and through the channel."""
         known = self._answers.get(call["id"])
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""The warning of a stream's opening about events that will soon be pruned, and the earliest cursor. Pure."""
+"""The comment at the opening of a stream that warns of events that will soon be pruned, and the earliest cursor. Pure."""
 
 from __future__ import annotations
 

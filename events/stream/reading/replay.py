@@ -1,6 +1,6 @@
 """The source of a stream behind the ring: page after page; the next page is read while the present one is written.
 
-A stream that waits for its page, because of many others or an unavailable database, still sends heartbeats and can be ended at
+A stream that waits for its page, because of many other streams or an unavailable database, still sends heartbeats and can be ended at
 once.
 """
 
@@ -60,7 +60,7 @@ class Replay:
     def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:
         if now < self._retry_at:
             return None
-        # The page that was read ahead can be obsolete, when the ring has taken the stream further.
+        # The ring may have moved the stream beyond the page that was read ahead.
         if self._reading is None or self._reading_at != cursor:
             self._begin(cursor)
         if self._reading is None or not self._reading.done():

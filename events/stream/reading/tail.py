@@ -87,7 +87,7 @@ class Tail:
 
 
 class Tails:
-    """All tails of one process. At most two statements at once each read the next page of up to sixteen waiting tenants."""
+    """All tails of one process. At most two statements run at once. Each reads the next page of up to sixteen waiting tenants."""
 
     def __init__(self, log: LogReader, *, ring_bytes: int) -> None:
         self._log = log
@@ -147,7 +147,7 @@ class Tails:
         self._poll_now.set()
 
     async def poll(self) -> None:
-        """Query all watched heads at once, every 50 ms while that finds something new, else with growing pauses."""
+        """Query all watched heads at once, every 50 ms while new entries are found, otherwise with growing pauses."""
         pause = _SHORTEST_POLL_SECONDS
         while True:
             try:
