@@ -16,7 +16,7 @@ _UNSERVED = ("not served", "offered to clients")
 
 def rows() -> list[list[str]]:
     """Return the cells of every row of the lists, without the table heads."""
-    lines = [line for line in LIST.read_text().splitlines() if line.startswith("| ") and "Held by" not in line]
+    lines = [line for line in LIST.read_text().splitlines() if line.startswith("| ") and "Tested by" not in line]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
