@@ -58,7 +58,7 @@ _TENANT_PROBLEMS = {
 
 @dataclass(frozen=True)
 class ApiClient:
-    """The client of a request, in the place of a Django user."""
+    """The client of a request, used as the Django user of the request."""
 
     client_id: str
     name: str

@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "pushed_authorization_requests_supported": True,
     # Not in upstream; named as in RFC 9126, 5. If this setting is on, applications of the tenant must push their authorization requests.
     "require_pushed_authorization_requests": False,
-    # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients that do not know `iss` ignore it.
+    # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients without support for `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,
     # Not in upstream. Off, because both reveal more about a session or a token than most tenants need.
     "session_management_supported": False,
@@ -219,7 +219,7 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: values.get(name, "") for name in _TEXTS},
         "allowed_logout_urls": tuple(values["allowed_logout_urls"]),
-        # Older versions accepted every language code. A language without a catalog is neither used nor advertised.
+        # Older versions accepted every language code. A language without a catalog is not used and not advertised.
         "enabled_locales": tuple(code for code in values["enabled_locales"] if code in LANGUAGES) or (DEFAULT,),
         **{name: timedelta(hours=values[name]) for name in LIFETIMES},
     }

@@ -105,8 +105,8 @@ def create_setup_link(
     """Return a new link that sets up a factor. With `kind`, the link allows this kind only. Mail the link if requested.
 
     `adds` allows a link for a user who already has a factor and must prove it first. The mail goes to `recipient`, otherwise to the address
-    of the user. Raises `Conflict` for a user who can set up nothing by this link, `Invalid` for a mail without an address, `NotSupported`
-    for a tenant without a domain, and `MailNotConfigured`.
+    of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail without an address,
+    `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
@@ -166,14 +166,14 @@ def note_proof(setup: Setup) -> None:
 
 @unit_of_work
 def begin_app(setup: Setup, *, prover: Prover) -> None:
-    """Start with an authenticator app. Raises what `open_setup` raises, `ProofNeeded`, `SetupOver`, and `Conflict` for too many factors."""
+    """Start with an authenticator app. Raises the errors of `open_setup`, `ProofNeeded`, `SetupOver`, `Conflict` for too many factors."""
     _held(setup, TOTP)
     associate_app(prover, promises=False)
 
 
 @unit_of_work
 def begin_address(setup: Setup, *, prover: Prover, kind: str, address: str = "") -> None:
-    """Start to set up a phone, or the address of the profile, and send a code to it. Also raises what `associate_address` raises."""
+    """Start to set up a phone, or the address of the profile, and send a code to it. Also raises the errors of `associate_address`."""
     user = _held(setup, kind)
     associate_address(prover, kind, (user.email or "") if kind == EMAIL else address, promises=False)
 
@@ -181,7 +181,7 @@ def begin_address(setup: Setup, *, prover: Prover, kind: str, address: str = "")
 def confirm(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp:
     """Confirm an app, a phone or an address with its code, and use up the link.
 
-    Raises `WrongProof`, `TooManyGuesses`, `ProofNeeded`, `SetupOver`, and what `open_setup` raises.
+    Raises `WrongProof`, `TooManyGuesses`, `ProofNeeded`, `SetupOver`, and the errors of `open_setup`.
     """
     return _taken(_confirmed(setup, prover=prover, kind=kind, code=code))
 
@@ -189,7 +189,7 @@ def confirm(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp:
 def add_made_key(setup: Setup, *, prover: Prover, kind: str, answer: str, party: RelyingParty) -> SetUp:
     """Add a key that the browser has created, and use up the link.
 
-    Raises `WrongProof`, `AlreadyExists` if an account has the key, `Conflict` for too many keys, and what `confirm` raises.
+    Raises `WrongProof`, `AlreadyExists` if an account has the key, `Conflict` for too many keys, and the errors of `confirm`.
     """
     return _taken(_key_added(setup, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 

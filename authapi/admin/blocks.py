@@ -1,4 +1,4 @@
-"""Admin pages of attack protection: failed logins, blocked accounts and addresses, and known browsers. Blocks can be lifted here."""
+"""Admin pages of attack protection: failed logins, blocked accounts and addresses, and known browsers. Staff can lift blocks."""
 
 from __future__ import annotations
 

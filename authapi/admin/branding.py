@@ -168,7 +168,7 @@ class BrandingPage(TenantPage):
 
 
 def stored_looks(tenant_id: str) -> Looks:
-    """Return the stored branding without a cache, because staff must see what they have just saved. Always contains a theme."""
+    """Return the stored branding without a cache, because staff must see their saved changes at once. Always contains a theme."""
     branding, row = branding_of(tenant_id), theme_of(tenant_id)
     theme = row.values if row is not None else default_theme_of(tenant_id)
     # The pages prefer the logo of the theme to that of the settings. The form has one field for both logos.

@@ -258,7 +258,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         return values
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns whose submitted values differ from the stored ones."""
+        """Return the columns whose submitted values differ from the stored values."""
         return columns_of(self._body(), present=self._stored)
 
     def _body(self) -> dict[str, Any]:

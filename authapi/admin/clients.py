@@ -199,7 +199,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _paste(self, request: HttpRequest, row: Client) -> dict[str, Any]:
-        """Return what the tab with the snippets shows."""
+        """Return the content of the tab with the snippets."""
         setup = setup_of(row, request.get_host())
         return {
             "snippets": snippets_of(setup),

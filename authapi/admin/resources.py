@@ -157,7 +157,7 @@ class ApiResourceForm(ServiceForm):
             self.initial = {**_form_values(self.instance), **(named.get("initial") or {})}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns to save: all columns of a new row, otherwise the changed ones."""
+        """Return the columns to save: all columns of a new row, otherwise the changed columns."""
         values, changed, is_new = self.cleaned_data, set(self.changed_data), self.instance._state.adding
         found = {name: values[name] for name in (*_COLUMNS, "scopes") if name in values and (is_new or name in changed)}
         settings = {name: values[name] for name in (*_SWITCHES, "token_lifetime_for_web") if name in values and (is_new or name in changed)}

@@ -164,7 +164,7 @@ class SamlPage:
 
 
 def _shown(client: Client, addon: Mapping[str, Any] | None = None, callbacks: Sequence[str] | None = None) -> Shown:
-    """Return the page with the stored values of the client, or with the given unsaved ones."""
+    """Return the page with the stored values of the client, or with the given unsaved values."""
     stored = (client.settings.get("addons") or {}).get(ADDON) or {}
     known = client.redirect_uris.split() if callbacks is None else callbacks
     initial = form_values(stored if addon is None else addon, known)

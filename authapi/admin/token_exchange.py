@@ -63,7 +63,7 @@ class ProfileForm(ServiceForm):
             self.initial = {**self.initial, **own, **(named.get("initial") or {})}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns to save: all columns of a new row, otherwise the changed ones."""
+        """Return the columns to save: all columns of a new row, otherwise the changed columns."""
         values, is_new = self.cleaned_data, self.instance._state.adding
         names = (*_ABOUT, *_TOKENS, *_USERS)
         found = {name: values[name] for name in names if name in values and (is_new or name in self.changed_data)}

@@ -77,7 +77,7 @@ class SamlAddon(Closed):
     """
 
     def get_fields(self) -> Fields:
-        # Built here, because names such as `nameIdentifierFormat` break the naming rules for Python attributes.
+        # Built in this method, because names such as `nameIdentifierFormat` break the naming rules for Python attributes.
         texts = ("audience", "recipient", "destination", "issuer", "nameIdentifierFormat", "authnContextClassRef", "claimsPrefix")
         switches = (
             "createUpnClaim", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "mapIdentities", "signResponse", "signAssertion",

@@ -34,7 +34,7 @@ _SWITCHED_ON = ("native_social_login", "fedcm_login", "anonymous_sessions", "ide
 def refuse_promises(body: Members, present: Members) -> None:
     """Raise `operation_not_supported` for values that need an unsupported feature.
 
-    A value that the resource of the client already has (`present`) is accepted: deployment tools send back what they have read.
+    A value that the resource of the client already has (`present`) is accepted: deployment tools send back values that they have read.
     """
     for name in _promising(body):
         if body[name] != present.get(name):
@@ -71,7 +71,7 @@ def _transfers(value: Members) -> bool:
 
 def _limits_tokens(value: Members) -> bool:
     quota = value["client_credentials"]
-    # A limit is enforced unless the object says otherwise.
+    # A limit is enforced if the object does not contain `enforce`.
     return bool(quota.get("enforce", "per_day" in quota or "per_hour" in quota))
 
 

@@ -35,7 +35,7 @@ class NeutralEndpoint(Endpoint):
     owner: ClassVar[Owner | None] = None
 
     def require_owner(self, place: Mapping[str, str]) -> None:
-        """Raise 404 unless the `id` of the path is one of the tenant's rows."""
+        """Raise 404 if the `id` of the path is not a row of the tenant."""
         if self.owner is Owner.ORGANIZATION and not Organization.objects.filter(pk=place["id"]).exists():
             raise NotFound("No organization found by that id or name.")
         if self.owner is Owner.CONNECTION and not Connection.objects.filter(pk=place["id"]).exists():

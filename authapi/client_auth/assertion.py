@@ -83,7 +83,7 @@ def now() -> float:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # The audience must be this issuer alone. If an assertion named several audiences, another recipient could replay it here.
+    # The audience must be this issuer alone. If an assertion named several audiences, another recipient could replay it at this service.
     if isinstance(audience, list) and len(audience) == 1:
         audience = audience[0]
     return isinstance(audience, str) and is_issuer(audience, hosts)

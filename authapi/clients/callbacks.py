@@ -1,4 +1,4 @@
-"""Matches requested URLs with registered ones: exactly, with a wildcard for one label, or on any loopback port. Pure."""
+"""Matches requested URLs with registered URLs: exactly, with a wildcard for one label, or on any loopback port. Pure."""
 
 from __future__ import annotations
 

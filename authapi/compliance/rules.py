@@ -116,7 +116,7 @@ class TokenFacts:
 
 @dataclass(frozen=True)
 class ProfileFacts:
-    """The way in which `/userinfo` received the access token."""
+    """How `/userinfo` received the access token."""
 
     is_in_header: bool
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of detail types, limited so that neither a schema nor an object makes a check slow. Pure.
+"""JSON Schemas of detail types, limited so that no schema and no object can make a check slow. Pure.
 
 An administrator of a tenant writes the schema, and any client sends objects. Schemas are read without network access. References are
 replaced by the schemas that they name before any check. Patterns run in linear time.

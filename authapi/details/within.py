@@ -1,4 +1,4 @@
-"""Compares requested authorization details with granted ones or with those the user has consented to (RFC 9396, 6.1). Pure."""
+"""Compares requested authorization details with granted details, or with the details of a consent (RFC 9396, 6.1). Pure."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Proxies:
 
 
 def compiled(proxies: Collection[str]) -> Proxies:
-    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry that is neither an address nor a network."""
+    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry that is not an address or a network."""
     return _compiled(tuple(proxies))
 
 

@@ -61,7 +61,7 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 
 
 def due(demand: Demand, standing: Standing) -> Due:
-    """Return what the login must do. A remembered browser satisfies the policy, but not a client that requests a second factor itself."""
+    """Return the next step of the login. A remembered browser meets the policy, but not a client's own request for a second factor."""
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING
     if not (demand.is_asked or _is_demanded(demand.policy, standing)):

@@ -1,6 +1,6 @@
 """Errors of OAuth 2.0: client authentication, grants, authorization requests, bearer tokens.
 
-Errors of the toolkit's engine are translated here, too.
+This module also translates errors of the toolkit's engine.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class OAuthCase(Case):
 
 
 def engine_failure(error: OAuth2Error) -> Failure:
-    """Translate an error of the toolkit's engine. Its status stays, unless clients of the upstream service expect another one."""
+    """Translate an error of the toolkit's engine. Its status stays, except if clients of the upstream service expect another status."""
     status = _ENGINE_STATUS.get(error.error, error.status_code)
     return Failure(status, error.error, error.description or error.error.replace("_", " "))
 

@@ -50,7 +50,7 @@ def details_for_client(request: TokenRequest, client: Client, resource: ApiResou
 
 
 def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return a login with the details that this request names, or with all granted ones if it names none (RFC 9396, 6).
+    """Return a login with the details that this request names, or with all granted details if it names none (RFC 9396, 6).
 
     Raises `RequestRefused` for more than was granted.
     """
@@ -74,7 +74,7 @@ def still_granted_details(login: UserIssue, resource: ApiResource | None) -> Use
 
 
 def without_details(login: UserIssue) -> UserIssue:
-    """Return a login without details, for another API than the one at which they were granted."""
+    """Return a login without details, for another API than that of the granted details."""
     return replace(login, asked=replace(login.asked, details=())) if login.asked is not None and login.asked.details else login
 
 

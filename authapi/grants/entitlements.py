@@ -46,7 +46,7 @@ class Entitlement:
 
 
 def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -> Entitlement:
-    """Return what `client` may request at `audience`. Raises `RequestRefused` if it may request nothing.
+    """Return the scopes that `client` may request at `audience`. Raises `RequestRefused` if it may request nothing.
 
     A global client may omit the audience and needs no grant for the management interface.
     """

@@ -1,4 +1,4 @@
-"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends what a passkey has signed at login or registration (contract 2.3)."""
+"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey to a login or a registration (contract 2.3)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from foundation.memory.ttl_cache import Cold
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
     """Return the answer, after the exchange is stored and committed, and the functions that sign its tokens, by member.
 
-    Raises `Cold` and `RequestRefused` with nothing stored, and `Unanswered`.
+    Raises `Cold` and `RequestRefused` before any change, and `Unanswered`.
     """
     row = await read_refresh_token(tenant_id=request.host.tenant_id, token=request.required("refresh_token"))
     policy, now = policy_of(client), timezone.now()

@@ -87,7 +87,7 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
 
 
 def asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
-    """Return the login narrowed to what this request names. Scopes that were never granted are dropped without an error.
+    """Return the login, limited to the scopes and details that this request names. Scopes without a grant are dropped without an error.
 
     An API other than the original one must be listed in the client's policies (contract, 4.6).
     """

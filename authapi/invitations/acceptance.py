@@ -51,8 +51,8 @@ def is_addressed_to(invitation: Invitation, user: User) -> bool:
 def accept_invitation(invitation: Invitation, guest: Guest) -> Invitation:
     """Make the user a member with the remaining roles of the invitation. Idempotent for the same user.
 
-    1. Lock the user, the organization and the invitation. 2. Check again what may have changed since the page was shown. 3. Add the
-    member and the roles. 4. Set metadata if the user is newer than the invitation. 5. Mark the invitation as accepted.
+    1. Lock the user, the organization and the invitation. 2. Repeat all checks, because the rows may have changed since the page was shown.
+    3. Add the member and the roles. 4. Set metadata if the user is newer than the invitation. 5. Mark the invitation as accepted.
 
     If the mailed link has proven the mailbox, the address of a database user becomes verified. Raises `InvitationOver`,
     `InvitationOfAnother`, `AddressUnproven`, or `NotFound` for a deleted user or organization.
@@ -91,7 +91,7 @@ def _locked(invitation: Invitation) -> Invitation:
 
 
 def _refuse(invitation: Invitation, row: Invitation, user: User, guest: Guest) -> None:
-    # A renewed invitation has a different ticket from the one that started this login.
+    # A renewed invitation has another ticket than the ticket that started this login.
     is_same = row.digest == invitation.digest
     if not is_same or row.state_at(timezone.now()) is not Invitation.State.PENDING or user.blocked:
         raise InvitationOver

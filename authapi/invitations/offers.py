@@ -134,7 +134,7 @@ def revoke_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
 
 
 def offered(rows: models.QuerySet[Invitation]) -> models.QuerySet[Invitation]:
-    """Return the invitations that were neither accepted nor revoked, including expired ones."""
+    """Return the pending invitations: all except accepted and revoked invitations. Expired invitations are included."""
     return rows.filter(accepted_at__isnull=True, revoked_at__isnull=True)
 
 

@@ -16,7 +16,7 @@ _MOST_DETAILS = 50
 
 
 def needs_consent(client: Client, user: User, terms: Terms) -> bool:
-    """Tell whether the user must allow the terms before the client gets what they name.
+    """Tell whether the user must allow the terms before the client gets them.
 
     No consent is needed for a first-party client if the API allows that, or if the client requests the profile only. Details always need a
     consent: a new amount, account or recipient is a new decision.
@@ -35,7 +35,7 @@ def needs_consent(client: Client, user: User, terms: Terms) -> bool:
 
 @unit_of_work
 def give_consent(client: Client, user: User, terms: Terms) -> None:
-    """Add the terms to what the user has allowed this client."""
+    """Add the terms to the consent of the user to this client."""
     # Without the lock, two concurrent answers would each overwrite the scopes of the other.
     lock_rows(User, [user.pk])
     row = _row(client, user, terms.audience)

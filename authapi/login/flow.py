@@ -60,8 +60,8 @@ _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 class ProvenUser:
     """A user who has just logged in, with the connection and the methods.
 
-    `upstream` is the data of a provider login that a federated logout needs. `identifier` is the name that the user typed; the browser
-    remembers it for the next login.
+    `upstream` is the data of a provider login that a federated logout needs. `identifier` is the name that the user typed; a cookie
+    keeps it for the next login.
     """
 
     user: User
@@ -81,7 +81,7 @@ def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolReques
         login.check()
         return advance(login)
     except TooMuchParked:
-        # The client cannot change this, so an error page tells the user.
+        # The client cannot change this, so an error page informs the user.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)
@@ -187,7 +187,7 @@ def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
 
 
 def refuse(login: Login, refused: RequestRefused) -> HttpResponse:
-    """Have the protocol tell the client that its request has failed. Raises `RequestRefused` if the client has no trusted URL."""
+    """Have the protocol notify the client that its request has failed. Raises `RequestRefused` if the client has no trusted URL."""
     begin_anew(login.row)
     with speaking(login.language):
         return login.protocol.refuse(login.http_request, login.request, refused)

@@ -94,7 +94,7 @@ class Login:
 
     @cached_property
     def organization(self) -> Organization | None:
-        """The organization of the login: the one in the wish, otherwise the one that the user chose. Raises `RequestRefused`."""
+        """The organization of the login: the organization in the wish, otherwise the user's choice. Raises `RequestRefused`."""
         named = self.wish.organization or self._chosen
         return organizations.wished_organization(self.client, named or "")
 
@@ -132,7 +132,7 @@ class Login:
     def may_sign_up(self, connection: Connection) -> bool:
         """Tell whether the user may create an account at this connection: it accepts sign-ups, or the user is invited.
 
-        An invited user also needs an organization that accepts sign-ups there, or a browser that has opened the mail.
+        For an invited user, the organization must accept sign-ups at the connection, or the browser must have opened the mail.
         """
         if takes_sign_ups(connection) or not self.invited_email:
             return takes_sign_ups(connection)
@@ -184,7 +184,7 @@ class Login:
         return user_agent_of(self.http_request)
 
     def terms(self, user: User | None) -> Terms:
-        """Return what the client gets for the user. Raises `RequestRefused`, also for a refused wish."""
+        """Return the terms that the client gets for the user. Raises `RequestRefused`, also for a refused wish."""
         _ = self.wish
         return self.protocol.terms(self.request, user, self.organization)
 

@@ -30,7 +30,7 @@ _SILENT_FOR = timedelta(days=30)
 
 
 def offers_passkey(request: HttpRequest, host: HostMatch, session: Session, progress: Mapping[str, Any]) -> bool:
-    """Tell whether to offer a passkey. `progress` is what the pages have recorded for this session."""
+    """Tell whether to offer a passkey. `progress` has the results of the pages for this session."""
     if not (progress.get("has_logged_in") and progress.get(CAN_MAKE)) or progress.get(ANSWERED) or read_cookie(request, DECLINED):
         return False
     is_fresh = timezone.now() - session.authenticated_at <= FRESH and "pwd" in names_of(session.methods)

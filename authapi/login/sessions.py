@@ -121,7 +121,7 @@ def find_session(*, tenant_id: str, cookie: str) -> Session | None:
     now = timezone.now()
     alive = Session.objects.of(tenant_id).filter(digest=digest_of(cookie), expires_at__gt=now, idle_expires_at__gt=now)
     session = alive.select_related("user", "connection", "organization").first()
-    # The next login tells users that they are blocked.
+    # The next login shows users that they are blocked.
     if session is None or session.user.blocked:
         return None
     if now - session.last_interacted_at >= _TOUCHED_EVERY:
@@ -151,7 +151,7 @@ def note_client(session: Session, client: Client, *, protocol: str, state: Mappi
 
 
 def participant(session: Session, client: Client, *, protocol: str) -> Participant | None:
-    """Return what a protocol has stored about a client in this session, None if the client does not take part."""
+    """Return the state that a protocol has stored about a client in this session, None if the client does not take part."""
     row = SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).first()
     return None if row is None else Participant(client, _participant_state(row))
 
@@ -182,7 +182,7 @@ def end_session(session: Session, *, reason: str, browser_handle: str = "") -> l
 
 
 def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str | None = None) -> int:
-    """End every session of a user except the one with the id `except_id`. Return how many ended."""
+    """End every session of a user except the session `except_id`. Return the number of ended sessions."""
     sessions = list(Session.objects.of(tenant_id).filter(user_id=user_id).exclude(pk=except_id or "").order_by("pk"))
     for session in sessions:
         end_session(session, reason=reason)

@@ -78,7 +78,7 @@ class Wish:
     factors: tuple[str, ...] = ()
     # Whether a login that meets none of `factors` fails.
     requires_factors: bool = False
-    # Whether the login always asks for a second factor, because what the client gets includes management of factors.
+    # Whether the login always asks for a second factor, because the client may then manage factors.
     asks_for_factor: bool = False
     # Parameters of the client's request by their wire names. A connection may pass some of them to its provider.
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -94,7 +94,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One thing that a user allows, in words: a title, an optional sentence, and labeled members that the sentence omits."""
+    """One permission that a user allows, in words: a title, an optional sentence, and labeled members that the sentence omits."""
 
     title: str
     sentence: tuple[Passage, ...] = ()

@@ -1,7 +1,7 @@
 """Reads the sign-in log for the admin: newest first, one page at a time, from any line.
 
 A page counts nothing and skips no rows, so its cost does not depend on the length of the log. The tenant, a user id of a tenant and the
-times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit says so.
+times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit has `is_partial`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Place:
     is_newer: bool = False
 
     def written(self) -> str:
-        """Return the place in its form for a URL."""
+        """Return the place as text for a URL."""
         return f"{(self.created_at - _EPOCH) // timedelta(microseconds=1)}.{self.key}"
 
 

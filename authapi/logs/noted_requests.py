@@ -1,6 +1,6 @@
 """The parts of a management request that the administrative log may contain: everything except secrets. Pure.
 
-Uses the rules of the audit log (`foundation.secrets.hidden_values`), with stricter ones for members of bodies that no column stores.
+Uses the rules of the audit log (`foundation.secrets.hidden_values`), with stricter rules for members of bodies that no column stores.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_BODY = 8_000
 LONGEST_PATH = 1_000
 _LONGEST_QUERY = 2_000
 _MOST_NAMES = 50
-# Only their services know the schemas of options and secrets (docs/adr/0075). `link_with` is a token. A client may send tokens in `ids`
+# Options and secrets have schemas in their services only (docs/adr/0075). `link_with` is a token. A client may send tokens in `ids`
 # by mistake. `data` is an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
 # JSON web tokens, private keys, bearer tokens and addresses with credentials are hidden under any name.

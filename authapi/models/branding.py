@@ -25,7 +25,7 @@ class BrandingTheme(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # Clients know one theme only, the default one.
+        # Clients expect one theme only, the default theme.
         constraints = [models.UniqueConstraint(fields=["tenant"], name="authapi_brandingtheme_unique")]
 
     def __str__(self) -> str:

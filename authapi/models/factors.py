@@ -19,7 +19,7 @@ class SecondFactorPolicy(models.TextChoices):
 class FactorChallenge(UnrecordedOwned):
     """A code that was sent to one user, or a challenge that a key of the user must sign. Only digests of codes are stored.
 
-    It is valid only for what `bound_to` names: one login of the hosted pages, one transaction of an application, or one session.
+    It is valid only for the owner that `bound_to` names: one login of the hosted pages, one transaction of an application, or one session.
     """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")

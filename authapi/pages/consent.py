@@ -19,7 +19,7 @@ from identity.hosts import HostMatch
 
 @tenant_page("consent")
 def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show what the client gets, and process the answer."""
+    """Show the terms of the client, and process the user's answer."""
     login, handle = opened_login(request, host)
     try:
         session = login.session

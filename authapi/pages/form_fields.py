@@ -15,7 +15,7 @@ from identity.options.connection_options import login_identifiers
 
 LONGEST_EMAIL = 254
 LONGEST_PASSWORD = 4096
-# Type of an input that users do not see. It tells a password manager to which account the password belongs.
+# Type of an input that users do not see. From it, a password manager reads to which account the password belongs.
 ACCOUNT_NAME = "hidden-username"
 # Id of the summary of problems (`hosted/errors.html`).
 _SUMMARY = "errors"

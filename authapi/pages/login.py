@@ -120,7 +120,7 @@ def _log_in_with_passkey(login: Login, handle: str) -> HttpResponse:
 
 
 def password_connection(login: Login) -> Connection | None:
-    """Return the connection that checks passwords: the tenant's default directory if it is usable here, otherwise the oldest usable one."""
+    """Return the connection that checks passwords: the tenant's default directory if usable, otherwise the oldest usable connection."""
     databases = [connection for connection in login.connections if takes_passwords(connection)]
     default = sign_in_settings(login.host.tenant_id).default_directory
     return next((one for one in databases if one.name == default), next(iter(databases), None))
@@ -146,14 +146,14 @@ def _reset_address(handle: str) -> str:
 
 
 def _by_code(login: Login, named: str) -> Connection | None:
-    """Return the connection that logs in with a code: the one that the user chose, or the only usable connection."""
+    """Return the connection that logs in with a code: the connection that the user chose, or the only usable connection."""
     usable = login.connections
     found = [one for one in passwordless_among(usable) if one.name == named or (not named and len(usable) == 1)]
     return next(iter(found), None)
 
 
 def _elsewhere(login: Login, named: str) -> Connection | None:
-    """Return the provider to redirect to: the one that the user chose, or the only usable connection."""
+    """Return the provider to redirect to: the provider that the user chose, or the only usable connection."""
     usable = login.connections
     if named:
         found = upstream.named_connection(login.client, named)

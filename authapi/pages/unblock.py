@@ -1,4 +1,4 @@
-"""The page of the link that lifts a block. Mail scanners open every link, so opening it does nothing."""
+"""The page of the link that lifts a block. Mail scanners open every link, so opening the link changes nothing."""
 
 from __future__ import annotations
 

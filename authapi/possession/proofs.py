@@ -79,7 +79,7 @@ class _Registry(JWSRegistry):
 
 
 def read_proof(text: str, target: Target, *, now: float) -> Proof:
-    """Return a proof that is for this request and this time. Raises `InvalidProof`, which says what is wrong."""
+    """Return a proof that is for this request and this time. Raises `InvalidProof` with the reason."""
     if len(text) > MAX_PROOF_CHARACTERS or text.count(".") != 2 or not text.isascii():
         raise InvalidProof("The DPoP header must contain one signed JWT.")
     header, claims = (_object(part) for part in text.split(".")[:2])

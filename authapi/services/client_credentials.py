@@ -94,7 +94,7 @@ def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Cli
 
 @unit_of_work
 def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, even_used: bool = False) -> None:
-    """Delete a credential at once. Raises `NotFound`, and `NotSupported` for one that the client uses.
+    """Delete a credential at once. Raises `NotFound`, and `NotSupported` for a credential that the client uses.
 
     With `even_used`, a credential in use is deleted, too, and the client's tokens end as with a changed secret. A client whose last
     credential is deleted keeps its method, so it cannot authenticate until its method changes.

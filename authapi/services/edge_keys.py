@@ -25,7 +25,7 @@ def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
 
 @unit_of_work
 def remove_edge_key(*, tenant_id: str, domain_id: str) -> None:
-    """Delete the key of a domain, so that no forwarded certificate is trusted there. Raises `NotFound`."""
+    """Delete the key of a domain, so that no forwarded certificate is trusted at the domain. Raises `NotFound`."""
     domain = _domain(tenant_id, domain_id)
     EdgeKey.objects.of(tenant_id).filter(domain=domain).delete()
     mtls.edge_keys.forget((tenant_id, domain.host))

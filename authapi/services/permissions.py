@@ -27,7 +27,7 @@ class Named:
 
 @unit_of_work
 def add_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequence[Named]) -> None:
-    """Add permissions to a role; existing ones stay. Raises `NotFound`, `Invalid`, and then adds none."""
+    """Add permissions to a role; existing permissions stay. Adds all or none. Raises `NotFound`, `Invalid`."""
     role = locked_role(tenant_id=tenant_id, role_id=role_id)
     for permission in _made(tenant_id, permissions):
         RolePermission.objects.of(tenant_id).get_or_create(role=role, permission=permission, defaults={"tenant_id": tenant_id})
@@ -42,7 +42,7 @@ def remove_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequen
 
 @unit_of_work
 def add_user_permissions(*, tenant_id: str, user_id: str, permissions: Sequence[Named]) -> None:
-    """Add permissions to a user; existing ones stay. Raises `NotFound`, `Invalid`, and then adds none."""
+    """Add permissions to a user; existing permissions stay. Adds all or none. Raises `NotFound`, `Invalid`."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     for permission in _made(tenant_id, permissions):
         UserPermission.objects.of(tenant_id).get_or_create(user=user, permission=permission, defaults={"tenant_id": tenant_id})
@@ -94,7 +94,7 @@ class UserPermissions:
 
 
 def permissions_of_user(user: User) -> UserPermissions:
-    """Return the permissions of a user in the whole tenant: direct ones, and those of the user's roles and groups."""
+    """Return the permissions of a user in the whole tenant: direct permissions, and permissions of the user's roles and groups."""
     return UserPermissions(user, effective_roles(user))
 
 

@@ -3,7 +3,7 @@
 Each entry of the audit log has one line, which is written in the same transaction.
 
 A line has less than its entry: it names the fields that changed, not their values. The platform's own staff appear without
-their names, because clients of the tenant may not know them.
+their names, because clients of the tenant may not see these names.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _PAGES = frozenset({"error_page", "change_password"})
 _KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
-# Every flag that clients of the interface know, with its fixed value in this service. A flag with None can be set freely: the service
+# Every flag that clients of the interface use, with its fixed value in this service. A flag with None can be set freely: the service
 # supports it, or it concerns pages and products that this service does not have.
 FLAGS: dict[str, bool | None] = {
     "allow_changing_enable_sso": None,
@@ -212,7 +212,7 @@ def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str
 
 
 def _language_problems(codes: list[str]) -> dict[str, list[str]]:
-    """Refuse a language that would show English pages, and one that is listed twice."""
+    """Refuse a language without a catalog, which would show English pages, and a language that is listed twice."""
     unknown = [code for code in codes if code not in LANGUAGES]
     if unknown:
         known = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
@@ -267,7 +267,7 @@ def _check_brute_force(values: dict[str, Any]) -> None:
 
 
 def allowlist_problems(entries: list[str]) -> dict[str, list[str]]:
-    """Return what is wrong with a list of addresses for which failed logins are not counted, by field."""
+    """Return the errors of a list of addresses for which failed logins are not counted, by field."""
     wrong = next((entry for entry in entries if not _is_network(entry)), None)
     if wrong is not None:
         return {"allowlist": [f"{wrong[:64]} is not an address or a network."]}

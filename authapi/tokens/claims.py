@@ -163,7 +163,7 @@ def read_key_id(token: str) -> str:
     if not isinstance(header, dict) or _REFUSED_HEADERS & header.keys():
         raise Malformed
     kid, kind = header.get("kid"), header.get("typ")
-    # Tokens that are signed with a secret are refused here: an API that shares the secret could forge them.
+    # Tokens that are signed with a secret are refused: an API that shares the secret could forge them.
     if header.get("alg") not in VERIFIED_ALGORITHMS or not isinstance(kid, str):
         raise Malformed
     if not isinstance(kind, str) or kind.lower() not in _ALLOWED_TYPES:

@@ -1,4 +1,4 @@
-"""Describes a token and tells whether it is valid now (RFC 7662, 2.2), as far as one client may know.
+"""Describes a token and tells whether it is valid now (RFC 7662, 2.2), with the facts that one client may see.
 
 A client sees tokens that were issued to it, and access tokens for its own API. All other tokens look as if they did not exist.
 """

@@ -1,4 +1,4 @@
-"""The connection of a login: the one that a client names, the one for an email domain, or the one of a button."""
+"""The connection of a login: the connection that a client names, that of an email domain, or that of a button."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from identity.models import Connection
 
 
 def kept_for_logout(connection: Connection, proven: Proven) -> str:
-    """Return as text what a session stores of a login at a provider. It is stored encrypted."""
+    """Return the data of a login at a provider as text, which the session stores encrypted."""
     return orjson.dumps({"connection": connection.pk, **proven.kept}).decode()
 
 

@@ -1,4 +1,4 @@
-"""Checks id tokens of providers (OpenID Connect Core 1.0, 3.1.3.7): the token chooses neither its key nor its algorithm."""
+"""Checks id tokens of providers (OpenID Connect Core 1.0, 3.1.3.7): the token cannot choose its key or its algorithm."""
 
 from __future__ import annotations
 

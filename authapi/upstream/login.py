@@ -182,7 +182,7 @@ def _userinfo(provider: Provider, metadata: Metadata, claims: Mapping[str, Any],
     # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if found.get("sub") != claims["sub"]:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint describes another subject.")
-    # Each provider has one rule for whether an address is verified, so claims that `fields` define are left out here.
+    # Each provider has one rule for whether an address is verified, so this step leaves out claims that `fields` define.
     return {name: value for name, value in found.items() if name not in provider.fields}
 
 

@@ -78,14 +78,14 @@ class Provider:
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "app_secret is not a private key of the provider.") from error
 
     def expected_issuer(self, issuer: str, claims: Mapping[str, Any]) -> str:
-        """Return the issuer that signed claims must name; `issuer` is the one that got the request."""
+        """Return the issuer that signed claims must name; `issuer` is the issuer that got the request."""
         if TENANT_ID in issuer:
             return issuer.replace(TENANT_ID, _directory_of(claims))
         named = claims.get("iss")
         return named if named in self.row.other_issuers else issuer
 
     def may_be_named(self, issuer: str, named: str) -> bool:
-        """Tell whether an answer may name `named` as its issuer; `issuer` is the one that got the request.
+        """Tell whether an answer may name `named` as its issuer; `issuer` got the request.
 
         A provider without a known issuer is identified by the host of its authorization endpoint.
         """

@@ -1,4 +1,4 @@
-"""What an administrator must know about a connection to a provider: the values to enter there, and the known values of the provider."""
+"""Facts about a connection for administrators: the values to enter at the provider, and the known values of the provider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """`ours` must be entered at the provider, `theirs` are its known values: pairs of label and value. `problem` says what is missing."""
+    """`ours` must be entered at the provider, `theirs` are its known values: pairs of label and value. `problem` names missing options."""
 
     ours: tuple[tuple[str, str], ...]
     metadata_address: str

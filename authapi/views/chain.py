@@ -52,7 +52,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _BODY_SECONDS = 30.0
 # A request may have to load host, client, keys, API, grant and settings, one after the other.
 _MOST_LOADS = 8
-# A tenant that is being deleted answers like a suspended one, so that clients cannot tell the two apart.
+# A tenant that is being deleted answers like a suspended one, so that clients cannot distinguish the two states.
 _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.TENANT_SUSPENDED), "draining": RequestCase.TENANT_DRAINING}
 
 
@@ -93,7 +93,7 @@ class Later:
 
 
 Endpoint = Callable[[Call], Answer | Later]
-# Answers on the event loop. Raises `Cold`, with nothing done, if the endpoint itself must answer.
+# Answers on the event loop. Raises `Cold` before any change if the endpoint itself must answer.
 AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
@@ -227,7 +227,7 @@ async def _done_at_once(request: _Request, at_once: AtOnce) -> _Done | None:
                 # Nothing was done yet. The missing value is loaded once for all waiting requests, and then they start over.
                 await executor.remembered(missing.memory, missing.key)
             except throttling.NoPlace:
-                # The request is charged here, and not again when it starts over.
+                # Charge the request now. It is not charged again when it starts over.
                 request.paid.rate = await throttling.hit_async(request.paid.tenant_id, request.name)
     except Decided as decided:
         return _Done(_failed(_worded(decided.error, request.words), request.methods), request.paid.tenant_id, request.paid.rate)

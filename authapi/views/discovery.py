@@ -1,4 +1,4 @@
-"""The published keys, and the discovery document. The document lists only what the service supports."""
+"""The published keys, and the discovery document. The document lists only supported features."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SERVED: dict[str, Any] = {
     "request_parameter_supported": True,
     "request_object_signing_alg_values_supported": list(ALGORITHMS),
     "request_uri_parameter_supported": False,
-    # Clients registered as non-conformant may use `plain`. The document lists what works for every client.
+    # Clients registered as non-conformant may use `plain`. The document lists methods that work for every client.
     "code_challenge_methods_supported": ["S256"],
     "prompt_values_supported": sorted(PROMPTS),
     "dpop_signing_alg_values_supported": list(PROOF_ALGORITHMS),

@@ -1,4 +1,4 @@
-"""`POST /oauth/introspect` (RFC 7662): an authenticated client asks whether a token is valid now, and what it is for."""
+"""`POST /oauth/introspect` (RFC 7662): an authenticated client asks whether a token is valid now, and gets its claims."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`GET /passwordless/verify_redirect`: a page of an application sends the browser here with the code that the user typed (contract 2.5).
+"""`GET /passwordless/verify_redirect`: a page of an application sends the browser with the code that the user typed (contract 2.5).
 
-Any site can send a browser here with an attacker's own address and code, so a page asks the user before the browser is logged in.
+Any site can redirect a browser to it with an attacker's own address and code, so a page asks the user before the browser is logged in.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def verify_redirect(request: HttpRequest, host: HostMatch) -> HttpResponse:
     connection = named_passwordless(client, parameters.get("connection"))
     state = {name: value for name, value in without_legacy_members(parameters.values).items() if name not in _OWN}
     if connection is not None:
-        # Client libraries send the strategy of the connection. From here on, its name is used.
+        # Client libraries send the strategy of the connection. All later steps use the name of the connection.
         state["connection"] = connection.name
     state.setdefault("response_type", "code")
     login = new_login(request, OAUTH, ProtocolRequest(host, client, state))

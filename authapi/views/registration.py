@@ -69,7 +69,7 @@ def _made(call: Call) -> Answer:
         raise _unproven(RegistrationCase.TOKEN_NEEDED)
     _take_of_place(call)
     if token and not is_initial_token(tenant_id=call.host.tenant_id, token=token):
-        # Checked before the tenant is charged: forged tokens must not lock out the holders of valid ones.
+        # Checked before the tenant is charged: forged tokens must not lock out the holders of valid tokens.
         raise _unproven(RegistrationCase.INVALID_INITIAL_TOKEN)
     _count(REGISTRATIONS_OF_TENANT, call.host.tenant_id)
     made = _in_words(lambda: _register(call, registration, token))
@@ -143,7 +143,7 @@ def _token(call: Call) -> str:
 
 
 def _members(call: Call) -> dict[str, Any]:
-    # RFC 7591, 3.1: the body is JSON. A form has neither lists nor booleans.
+    # RFC 7591, 3.1: the body is JSON. A form has no lists and no booleans.
     if call.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise _refused("Send the metadata as JSON, with the content type application/json.")
     try:

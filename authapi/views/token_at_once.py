@@ -59,7 +59,7 @@ def token_request(call: Call) -> TokenRequest:
 async def token_at_once(call: Call) -> Answer:
     """Answer a request for a machine token, or the exchange of a refresh token.
 
-    Raises `Cold` for other requests, `RequestRefused` with nothing done, and `Decided`.
+    Raises `Cold` for other requests, `RequestRefused` before any change, and `Decided` after a change.
     """
     request = token_request(call)
     grant = _GRANTS.get(engine.requested_grant(request))

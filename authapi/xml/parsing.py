@@ -1,7 +1,7 @@
 """The only parser of foreign XML, with bounded decoding of base64 and DEFLATE.
 
 A parsed tree has elements and whole texts only: no document type, no entity, no comment, no processing
-instruction. Nothing is fetched, and nothing is trusted: `verifying` tells what is signed.
+instruction. The parser fetches nothing. A parsed tree is not trusted: `verifying` returns the signed elements.
 """
 
 from __future__ import annotations

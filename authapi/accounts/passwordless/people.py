@@ -17,7 +17,7 @@ def user_at(connection: Connection, address: Address) -> User | None:
     """Return the user of the connection with this address, or the user of a linked identity with it; None without such a user.
 
     Never returns an account of another connection: an equal address links nothing. Both queries always run, so that the time does not
-    reveal which one matched.
+    reveal which query matched.
     """
     users = User.objects.of(connection.tenant_id).select_related("connection")
     user: User | None

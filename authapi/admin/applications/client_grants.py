@@ -103,14 +103,14 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         return self._back(request, obj) or super().response_post_save_add(request, obj)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Delete the grant. Return to the page that led here."""
+        """Delete the grant. Return to the page from which the form was opened."""
         row = self.get_object(request, unquote(object_id))
         answer = super().delete_view(request, object_id, extra_context)
         is_deleted = isinstance(answer, HttpResponseRedirect) and not self.get_queryset(request).filter(pk=row.pk).exists()
         return (self._back(request, row) if is_deleted else None) or answer
 
     def _back(self, request: HttpRequest, row: ClientGrant) -> HttpResponseRedirect | None:
-        """Return to the page of the client or of the API that led to this form; None if neither did."""
+        """Return to the page of the client or of the API that led to this form; None for another page."""
         for name, key, tab in (("client", row.client_id, "apis"), ("apiresource", row.api_resource_id, "clients")):
             if request.GET.get(_PARAMETERS[name]) == str(key):
                 page = reverse(f"{self.admin_site.name}:authapi_{name}_change", args=(quote(key),))

@@ -1,4 +1,4 @@
-"""Converts addresses of uploaded pictures: a path in the database, a full URL in the API, so that clients can send back what they read."""
+"""Converts addresses of uploaded pictures: a path in the database, a full URL in the API. Clients may send back either form."""
 
 from __future__ import annotations
 

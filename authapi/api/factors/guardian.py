@@ -30,7 +30,7 @@ from identity.api.lookups import organization_at
 from identity.factors.user_factors import remove_factor
 from identity.models import EnrolledFactor
 
-# Factors of vendors and of an app that this service does not have. Deployment tools send back what they have read.
+# Factors of vendors and of an app that this service does not have. Deployment tools send back values that they have read.
 _NOT_HERE = ("push-notification", "duo")
 # In the order of upstream, which clients expect.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")

@@ -36,7 +36,7 @@ _READ, _CREATE, _DELETE = (f"{verb}:organization_invitations" for verb in ("read
 
 
 class InvitationEndpoint(Endpoint):
-    """Invitations that were neither accepted nor revoked, including expired ones."""
+    """Pending invitations, including expired invitations."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

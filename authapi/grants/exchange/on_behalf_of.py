@@ -38,7 +38,7 @@ _LONGEST_CHAIN = 5
 
 @dataclass(frozen=True)
 class _Target:
-    """The API of the new token, and what the client may request there for users."""
+    """The API of the new token, and the scopes that the client may request at this API for users."""
 
     audience: str
     resource: ApiResource

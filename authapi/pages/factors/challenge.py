@@ -80,7 +80,7 @@ def challenge_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         session = login.session
         if session is None or next_step(login.wish, login.situation()) is not Step.SECOND_FACTOR:
-            # The session has ended or was replaced, or nothing remains to be proven.
+            # The session has ended or was replaced, or the second factor is already proven.
             return flow.advance(login, handle=handle)
         visit = _Visit(login, handle, session, ways_of(login, session))
         # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.

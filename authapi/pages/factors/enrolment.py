@@ -1,7 +1,7 @@
 """The pages on which a user sets up the first second factor, in a login that requires one.
 
 An enrollment belongs to the login that began it: the row of the login names it, and codes and challenges are bound to that row. Another
-login of the same user, with the same password, can neither see nor confirm it. The need for an enrollment is checked again with the user
+login of the same user, with the same password, cannot see or confirm it. The need for an enrollment is checked again with the user
 locked. So one of two concurrent logins enrolls a factor, and the other one must prove that factor.
 """
 
@@ -165,7 +165,7 @@ def _chosen(visit: _Visit, kind: str) -> HttpResponse:
 
 @unit_of_work
 def _send_first(visit: _Visit, kind: str, address: str) -> None:
-    """Start to set up a phone or an email address, and send a code to it. Raises what `begin_enrolment` and `send_code` raise."""
+    """Start to set up a phone or an email address, and send a code to it. Raises the errors of `begin_enrolment` and `send_code`."""
     factor = _begun(visit, kind, address=address)
     send_code(visit.prover, factor, purpose=ENROLL)
     visit.note(kind, factor.device)

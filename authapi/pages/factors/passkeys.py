@@ -53,7 +53,7 @@ class _Over(Exception):
 
 
 def passkey_parts(login: Login) -> dict[str, Any]:
-    """Return what the login page shows for passkeys; empty if no connection of the login accepts them."""
+    """Return the context of the login page for passkeys; empty if no connection of the login accepts them."""
     found = passkey_connections(login.connections)
     if not found:
         return {}
@@ -165,7 +165,7 @@ def _made(visit: _Visit) -> HttpResponse:
 
 
 def _added(visit: _Visit, answer: str, name: str) -> None:
-    """Add the passkey that the browser created. Raises `WrongProof`, `_Over`, and what `add_key` raises."""
+    """Add the passkey that the browser created. Raises `WrongProof`, `_Over`, and the errors of `add_key`."""
     user, party = visit.session.user, party_of(visit.login.host)
     challenge = open_key_challenge(prover_of(visit.login, visit.session), purpose=_PURPOSE)
     if challenge is None:

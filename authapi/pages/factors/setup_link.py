@@ -1,6 +1,6 @@
 """The page of a link that sets up a second factor. Opening the link does nothing, because mail scanners open every link.
 
-A user who already has a factor must prove it first. Neither the link nor this proof begins a session.
+A user who already has a factor must prove it first. The link and this proof do not begin a session.
 """
 
 from __future__ import annotations

@@ -123,11 +123,11 @@ class Visit:
         return next((section for section in self.sections if section.name == self.section.parent), self.section)
 
     def done(self, code: str, *, section: str | None = None, **further: str) -> HttpResponse:
-        """Redirect to a section and show the result there. Because of the redirect, a reload repeats nothing."""
+        """Redirect to a section that shows the result. Because of the redirect, a reload does not repeat the form."""
         return self.go_to(self.section.name if section is None else section, **{DONE: code}, **further)
 
     def failed(self, code: str, *, section: str) -> HttpResponse:
-        """Redirect to a section and show an error there."""
+        """Redirect to a section that shows an error."""
         return self.go_to(section, **{FAILED: code})
 
     def go_to(self, section: str, **parameters: str) -> HttpResponse:

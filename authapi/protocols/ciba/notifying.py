@@ -46,7 +46,7 @@ def channel_for(client: Client, user: User) -> str:
 def notify(begun: Begun, host: HostMatch) -> Job:
     """Queue the notification of the user. Call it in the transaction that creates the row."""
     row = begun.row
-    # The host of the request is a registered host. The user's browser has its session there.
+    # The host of the request is a registered host, and the user's browser has its session at this host.
     link = f"{host.issuer.rstrip('/')}{PATH}?{urlencode({PARAMETER: begun.link})}"
     if row.channel == EMAIL:
         return _mail(row, link)

@@ -1,4 +1,4 @@
-"""Starts a request. All checks run before the user is notified, so that the client learns at once what cannot be granted."""
+"""Starts a request. All checks run before the user is notified, so that the client gets every refusal at once."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _user(request: TokenRequest, client: Client, user_id: str) -> User:
 
 
 def _may_log_in(user: User, client: Client) -> bool:
-    """Tell whether the user can log in to this client: with the account, or with one that is linked to it."""
+    """Tell whether the user can log in to this client: with the account, or with a linked account."""
     enabled = {connection.pk for connection in client_connections(client)}
     if user.connection_id in enabled:
         return True

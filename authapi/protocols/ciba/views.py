@@ -1,7 +1,7 @@
 """`/approve`: the page of the link that a user gets, and the pages on which the login of a request ends.
 
-Opening a link, for example by a mail scanner, approves nothing: the user logs in, and a page then asks for approval. Only that page says
-what an application requests of which user, and only that user sees it.
+Opening a link, for example by a mail scanner, approves nothing: the user logs in, and a page then asks for approval. Only that page shows
+the request, and only its user sees the page.
 """
 
 from __future__ import annotations

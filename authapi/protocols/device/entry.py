@@ -44,7 +44,7 @@ def state_of(row: DeviceGrant, shown: str) -> dict[str, str | int]:
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Always ask for consent: an attacker who holds the device may have sent the user here (RFC 8628, 5.4)."""
+    """Always ask for consent: an attacker who holds the device may have sent the user to this page (RFC 8628, 5.4)."""
     row = _row(request)
     over = DeviceCase.CODE_EXPIRED if row is None else why_over(row, now=timezone.now())
     refusal = RequestRefused(over) if over is not None else None

@@ -1,4 +1,4 @@
-"""Starts the login of a device. All checks run before the device gets a code, so that the client learns at once what cannot be granted."""
+"""Starts the login of a device. All checks run before the device gets a code, so that the client gets every refusal at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logins with a code of a passwordless connection at old endpoints. No other module here checks codes."""
+"""Logins with a code of a passwordless connection at old endpoints. No other module of this package checks codes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def log_in(
             connection=connection,
             address=read_address(channel, username),
             code=code,
-            # Clients are not authenticated here, so a client is not trusted to act for many users.
+            # Old endpoints do not authenticate clients, so a client is not trusted to act for many users.
             place=Place(ip=request.address),
             user_agent=request.user_agent,
         )

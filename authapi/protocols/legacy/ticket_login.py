@@ -49,7 +49,7 @@ def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
             return _verification(login, row, ticket)
         raise RequestRefused(LegacyCase.INVALID_TICKET)
     except TooMuchParked:
-        # The client cannot change this, so an error page tells the user.
+        # The client cannot change this, so an error page informs the user.
         raise
     except RequestRefused as refused:
         return flow.refuse(login, refused)
@@ -112,7 +112,7 @@ def _is_of_origin(login: Login, row: LoginTicket) -> bool:
 
 
 def _page_of(http_request: HttpRequest) -> str:
-    """Return the origin of the page that sent the browser here, empty if unknown."""
+    """Return the origin of the page from which the browser came, empty if unknown."""
     named = http_request.headers.get("Origin") or http_request.headers.get("Referer", "")
     return "" if named in ("", "null") else web_origin_of(named) or "unknown"
 

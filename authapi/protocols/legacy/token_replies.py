@@ -1,4 +1,4 @@
-"""The token answer of old endpoints, with the members that old clients know."""
+"""The token answer of old endpoints, with the members that old clients expect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPE = "bearer"
 
 
 def for_profile(request: LegacyRequest) -> LegacyRequest:
-    """Return the request for a token for the profile only. The tenant's default audience does not apply here."""
+    """Return the request for a token for the profile only. The tenant's default audience does not apply."""
     return replace(request, form={**request.form, "audience": request.host.issuer + USERINFO_PATH})
 
 

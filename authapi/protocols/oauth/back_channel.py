@@ -17,7 +17,7 @@ _PASSING = frozenset({408, 425, 429})
 
 
 def send_notice(notice_id: int) -> None:
-    """Make one attempt to tell a client of a logout. Does nothing if the notice is not due: it was sent, or another worker has it.
+    """Make one attempt to notify a client of a logout. Does nothing if the notice was sent, or if another worker has claimed it.
 
     1. Claim the notice, so that no other worker sends it for half a minute.
     2. Create a token and post it, outside of a transaction.

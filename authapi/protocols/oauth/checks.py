@@ -138,8 +138,8 @@ def _check_key(request: AuthorizationCall) -> None:
 def check_login(request: AuthorizationCall) -> dict[str, Any]:
     """Refuse, after all other checks, demands that a login cannot meet.
 
-    For `prompt=none`, the engine's grants for OpenID Connect ask here whether the user is logged in and has consented. This is known only
-    later (`authapi.login.decision`). The engine also does not support the prompt `create`.
+    For `prompt=none`, the engine's grants for OpenID Connect call this check to ask whether the user is logged in and has consented. That
+    is known only later (`authapi.login.decision`). The engine also does not support the prompt `create`.
     """
     request.prompts = _prompts(request.text("prompt"))
     request.max_age = _max_age(request.text("max_age"))

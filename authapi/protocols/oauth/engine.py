@@ -44,7 +44,7 @@ PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})
 
 
 class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no types
-    """Offers no scopes, because the grants of this service decide about them. The toolkit would allow every scope that it knows."""
+    """Offers no scopes, because the grants of this service decide about them. The toolkit would allow every scope in its settings."""
 
     def get_all_scopes(self) -> dict[str, str]:
         return {}
@@ -57,7 +57,7 @@ class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no
 
 
 class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
-    """Answers the engine's questions: which client it is, what it may do, what a request may contain, and how a token is revoked."""
+    """Implements the engine's callbacks: they find the client, check its permissions and its requests, and revoke tokens."""
 
     def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         # A client id without a proof is one of the methods of `authapi.client_auth`.
@@ -66,7 +66,7 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         """Accept a client that is already authenticated, or authenticate it now. Raises `RequestRefused`.
 
-        The toolkit supports a secret in only two places, and searches a client by its id in all tenants.
+        The toolkit supports only a secret in the header or in the body, and searches a client by its id in all tenants.
         """
         if request.client is None:
             request.client = client_auth.authenticate(request.token_request)
@@ -139,7 +139,7 @@ class Server(EngineServer):  # type: ignore[misc]
         """
         request = _engine_request(token_request)
         request.token_type_hint = token_request.form.get("token_type_hint")
-        # The engine would report a missing token before it authenticates the client. An unauthenticated sender must learn nothing here.
+        # The engine would report a missing token before it authenticates the client. An unauthenticated sender must not see this error.
         self.request_validator.authenticate_client(request)
         self.validate_revocation_request(request)
         self.request_validator.revoke_token(request.token, request.token_type_hint, request)

@@ -15,7 +15,7 @@ def front_channel(
     """Return the members of an authorization response for any set of `code`, `token` and `id_token`. The caller adds `state`.
 
     A code needs `code_parameters`. The response never has a refresh token, and no member is stored in plain text. Raises `RequestRefused`
-    if the user may no longer get what was requested.
+    if the client may no longer get the requested members for the user.
     """
     request = EngineRequest()
     request.host, request.client, request.client_id = issue.host, issue.client, issue.client.client_id

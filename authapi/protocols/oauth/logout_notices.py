@@ -1,4 +1,4 @@
-"""Notices that tell clients that a session has ended (OpenID Connect Back-Channel Logout 1.0).
+"""Notices to clients that a session has ended (OpenID Connect Back-Channel Logout 1.0).
 
 A notice is a row that is written in the transaction which ends the session. A message wakes a worker after the commit. If the message is
 lost, the scheduled task sends the notice, because the row stays due.

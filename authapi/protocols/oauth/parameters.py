@@ -97,7 +97,7 @@ def single(parameters: Parameters, name: str) -> str:
 
 
 def target_of(parameters: Parameters, client: ClientFacts) -> Target:
-    """Return where answers are sent. Raises `RequestRefused` without a valid address; a page then tells the user."""
+    """Return where answers are sent. Raises `RequestRefused` without a valid address; a page then shows the error to the user."""
     redirect_uri = _redirect_uri(single(parameters, "redirect_uri"), client)
     types = response_types(parameters.get("response_type"))
     default = "query" if types <= {"code"} else "fragment"

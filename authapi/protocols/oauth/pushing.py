@@ -1,4 +1,4 @@
-"""Accepts pushed requests. All checks run before a request is stored, so that the client learns at once what cannot be answered."""
+"""Accepts pushed requests. All checks run before a request is stored, so that the client gets every refusal at once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Answers to an application: a response with an assertion about a user, or with an error.
 
-Pure: ids and the time are arguments. Elements are signed and encrypted last, the inner ones first.
+Pure: ids and the time are arguments. Elements are signed and encrypted last, inner elements first.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _subject(answering: Answering, name_id: NameId, *, recipient: str, ends: str
 
 
 def _statement(attributes: Sequence[Attribute], settings: SamlSettings) -> Element:
-    # Declared once here, because values name their types with these prefixes.
+    # Declared once in the root, because values name their types with these prefixes.
     statement = with_prefixes(element(saml("AttributeStatement")), "xs", "xsi")
     for attribute in attributes:
         name_format = _name_format(attribute.name) if settings.includes_name_format else None

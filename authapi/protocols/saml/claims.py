@@ -51,7 +51,7 @@ class NameId:
 
 
 def attributes_of(profile: Mapping[str, Any], settings: SamlSettings) -> tuple[Attribute, ...]:
-    """Return the attributes of a user in a stable order: mapped, UPN, passed through, identities. Empty ones are omitted.
+    """Return the attributes of a user in a stable order: mapped, UPN, passed through, identities. Empty attributes are omitted.
 
     A mapping reads a member of the profile, or with dots a nested member, such as `app_metadata.department`.
     """
@@ -101,7 +101,7 @@ def name_id_of(
 
 
 def pairwise_id(*, tenant_id: str, client_id: str, user_id: str) -> str:
-    """Return the id by which only one application knows a user. It never changes and contains no name."""
+    """Return the id of a user for one application. It never changes and contains no name."""
     return hashlib.sha256("\x00".join((tenant_id, client_id, user_id)).encode()).hexdigest()
 
 

@@ -67,7 +67,7 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
     if not settings.requires_signed_requests and not asked.session_indexes:
         # A NameID can be guessed. Without a signature, only the session index proves that the application sent it.
         return round_trips.send(request, answers.call(REQUESTER, REQUEST_DENIED))
-    # The requesting application is not told, because it began the logout.
+    # The requesting application gets no logout request, because it began the logout.
     drop_client(session, client, protocol=NAME)
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=answers.call(SUCCESS), otherwise=answers.call(*PARTLY))
     _note(request, host, client, session)

@@ -23,7 +23,7 @@ _MOST_ADDRESSES = 50
 
 @dataclass(frozen=True)
 class ProviderFacts:
-    """What service providers need to know about this service. `attributes` are names of claims."""
+    """The facts about this service in its metadata. `attributes` are names of claims."""
 
     entity_id: str
     login_address: str

@@ -55,7 +55,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class AuthnRequest:
-    """A request of an application. Absent texts are empty. All members are empty for a login that begins here (`is_unsolicited`)."""
+    """A request of an application. Absent texts are empty. A login that begins at this service has empty members (`is_unsolicited`)."""
 
     id: str = ""
     issuer: str = ""

@@ -109,7 +109,7 @@ def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
 
 
 def client_of(host: HostMatch, client_id: str, sent: Sent | None) -> Client:
-    """Return the client in the address, otherwise the one that has the Issuer of the message as an alias.
+    """Return the client in the address, otherwise the client that has the Issuer of the message as an alias.
 
     The Issuer of an unverified message only selects the certificates that must verify it. Raises `RequestRefused`.
     """

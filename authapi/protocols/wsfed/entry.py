@@ -26,7 +26,7 @@ from authapi.xml.bindings import Signer
 from identity.models import Organization, User
 
 NAME = "wsfed"
-# Logouts that began in the previous version continue here.
+# Logouts that began in the previous version continue with this entry.
 CLEAN_UP_PATH = "/u/wsfed/cleanup"
 _MOST_LANGUAGES = 20
 

@@ -53,7 +53,7 @@ class SignIn:
 
 
 def read_parameters(values: Mapping[str, list[str]]) -> dict[str, str]:
-    """Return the known parameters that were sent. Raises `RequestRefused` for one that is repeated or too long."""
+    """Return the known parameters that were sent. Raises `RequestRefused` for a repeated or too long parameter."""
     found = {}
     for name in NAMES:
         sent = values.get(name) or []

@@ -1,6 +1,6 @@
 """Certificates of providers: read from options and metadata in every form that administrators paste. Pure.
 
-A certificate only carries a key here. The administrator or the provider's metadata names it, so no chain is built. An expired
+Only the key of a certificate is used. The administrator or the provider's metadata names it, so no chain is built. An expired
 certificate still verifies: providers often roll over late, and logins must not fail for that. Pages show the expiry and warn of it.
 """
 

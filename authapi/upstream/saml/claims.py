@@ -99,7 +99,7 @@ def claims_of(
 
 
 def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
-    """Return the identifier of the user. Default attributes never replace configured ones: they may identify another user."""
+    """Return the identifier of the user. Default attributes never replace configured attributes, because they may identify another user."""
     if configured:
         subject = _first(statement.attributes, configured)
         if not subject and NAME_IDENTIFIER in configured and statement.name_id is not None and not statement.name_id.is_transient:

@@ -88,7 +88,7 @@ def own_certificates(connection: Connection, option: str) -> list[Certificate]:
 
 
 def _metadata(connection: Connection, options: SamlOptions) -> ProviderMetadata | None:
-    """Return the provider's metadata: the pasted document, otherwise the one from the address; None without both."""
+    """Return the provider's metadata: the pasted document, otherwise the document from the address; None without both."""
     if options.metadata_xml:
         try:
             return pasted_metadata(options.metadata_xml, read_metadata)

@@ -24,7 +24,7 @@ from identity.models import Connection
 LOGOUT_PATH = "logout"
 # The maximum number of a user's sessions that are searched when the provider ends a login.
 _MOST_SESSIONS = 200
-# The maximum for sessions of all users, if the name in a logout request does not identify the user here.
+# The maximum for sessions of all users, if the name in a logout request does not identify a user.
 _MOST_SEARCHED = 5_000
 
 

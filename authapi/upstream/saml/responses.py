@@ -40,7 +40,7 @@ def read_message(encoded: str) -> bytes:
 
 
 def request_id_of(raw: bytes) -> str:
-    """Return the id of the request that a response claims to answer; empty without one. Verifies nothing. Raises `UpstreamFailed`."""
+    """Return the id of the request that a response claims to answer; empty if it names none. Verifies nothing. Raises `UpstreamFailed`."""
     try:
         return _response(raw).get("InResponseTo") or ""
     except XmlError as error:
@@ -123,7 +123,7 @@ class UnknownSigner(UpstreamFailed):
 
 
 def _whose(element: Element, certificates: Sequence[Certificate]) -> str:
-    """Return which certificate the message names and which ones are known. The usual cause is a new certificate of the provider."""
+    """Return the certificate that the message names, and the known certificates. The usual cause is a new certificate of the provider."""
     known = ", ".join(certificate.thumbprint[:16] for certificate in certificates)
     named = _named_certificate(element)
     if named is None:

@@ -1,6 +1,6 @@
 """A message in readable form for an administrator: indented, without the parts that would allow its reuse. Pure.
 
-Signatures and encrypted data are left out, so the text cannot open a session, here or at another service.
+Signatures and encrypted data are left out, so the text cannot open a session at any service.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def signed_secret(key: SigningKey, *, client_id: str, audience: str, now: float 
 
 
 def check_key(pem: str) -> ECKey:
-    """Return the key in a PEM text. Raises `SigningKeyInvalid`; its message repeats nothing of the text."""
+    """Return the key in a PEM text. Raises `SigningKeyInvalid`; its message does not quote the text."""
     # Pasted text often has white space around it.
     text = pem.strip()
     if not text.startswith("-----BEGIN"):

@@ -1,6 +1,6 @@
 """Metadata of a WS-Federation provider (WS-Federation 1.2, 3.1). Pure.
 
-The result has the type of SAML metadata, so that both are stored and refreshed in the same way.
+The result has the type of SAML metadata, so that both are stored and refreshed by the same code.
 """
 
 from __future__ import annotations

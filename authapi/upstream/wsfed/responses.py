@@ -77,7 +77,7 @@ def _checked(assertion: Assertion, expected: Expected, *, is_saml2: bool) -> dat
 
 
 def _check_bearer(assertion: Assertion, now: datetime) -> None:
-    """Check that a browser may present a SAML 2.0 token (SAML Core 2.0, 2.4.1), because no proof of a key is possible here."""
+    """Check that a browser may present a SAML 2.0 token (SAML Core 2.0, 2.4.1), because WS-Federation has no proof of a key."""
     bearers = [one for one in assertion.confirmations if one.method == BEARER]
     if not bearers:
         raise _refused("The token has no SubjectConfirmation of the method bearer.")

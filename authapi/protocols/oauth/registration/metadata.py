@@ -58,7 +58,7 @@ _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 @dataclass(frozen=True)
 class Metadata:
-    """The sent members. Unset ones are absent."""
+    """The sent members, without unset members."""
 
     members: Mapping[str, Any]
 

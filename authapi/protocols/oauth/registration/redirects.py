@@ -24,7 +24,7 @@ def is_native(address: str) -> bool:
 
 
 def address_problem(address: str, *, takes_native: bool = True) -> str:
-    """Return what is wrong with an address for redirects, empty if it is valid."""
+    """Return the error of an address for redirects, empty if it is valid."""
     if len(address) > LONGEST_ADDRESS or not address.isprintable() or any(character in address for character in " \\*#"):
         return "has a space, a backslash, a wildcard, a fragment or a control character, or is too long"
     try:

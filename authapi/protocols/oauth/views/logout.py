@@ -1,4 +1,4 @@
-"""`/v2/logout` and `/oidc/logout`: end the session here, at clients that want to be told, and on request at the provider."""
+"""`/v2/logout` and `/oidc/logout`: end the session at this service, at clients that request notices, and on request at the provider."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Ending:
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """`/v2/logout`: end the session of this browser, and redirect to an address that the client, or without one the tenant, allows.
 
-    The contract ends the session at any GET, such as one for an image on another page. Here only a navigation ends it at once; otherwise
-    the user is asked first.
+    The contract ends the session at any GET, such as one for an image on another page. This service ends it at once only for a navigation;
+    otherwise it asks the user first.
     """
     sent = _sent(request.GET)
     client = _named_client(host, single(sent, "client_id"))
