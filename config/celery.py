@@ -12,9 +12,9 @@ from celery import Celery, signals
 from django.conf import settings
 from django.db import close_old_connections, connection
 
-from config.task_messages import use_checked_transport
+from config.task_transports import use_checked_transports
 
-use_checked_transport()
+use_checked_transports()
 app = Celery("identity")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -2,25 +2,20 @@
 
 Redis has no permissions per queue: a process with write access can write anything. Celery itself refuses pickled bodies and unknown
 names. But an unexpected header ends the worker, a compressed body fills its memory, and a malformed message stays unsettled and occupies
-the place of a valid one. So the transport drops such messages before Celery reads them.
+the place of a valid one. So the transports (`config.task_transports`) drop such messages before Celery reads them.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Container
 from datetime import datetime
 from typing import Any
 
 import orjson
-from kombu.transport import TRANSPORT_ALIASES
-from kombu.transport.redis import Channel, Transport
 
 from config.settings.queue import TASK_SECONDS
-
-logger = logging.getLogger(__name__)
 
 # Large enough for arguments that are ids.
 MAX_BODY_BYTES = 64 * 1024
@@ -106,35 +101,3 @@ def _is_moment(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-class CheckedChannel(Channel):
-    """A channel that skips messages that are not JSON."""
-
-    def _brpop_read(self, **options: Any) -> Any:
-        try:
-            return super()._brpop_read(**options)  # type: ignore[misc]  # kombu's types leave it out
-        except (ValueError, RecursionError) as error:
-            # The message is already removed from the queue. Its text must not be logged.
-            logger.error("a message that cannot be read was dropped: %s", type(error).__name__)  # noqa: TRY400  (the trace quotes it)
-            return True
-
-
-class CheckedTransport(Transport):
-    """A transport that drops messages which no process of the service has written."""
-
-    Channel = CheckedChannel
-
-    def _deliver(self, message: Any, queue: str | None) -> None:
-        from config.celery import app  # noqa: PLC0415  (it registers this transport)
-
-        if is_task_message(message, app.tasks):
-            super()._deliver(message, queue)
-        else:
-            logger.error("a message in the queue %s was dropped: no process of this service wrote it", queue)
-
-
-def use_checked_transport() -> None:
-    """Use the checked transport for all broker addresses of Redis."""
-    for scheme in ("redis", "rediss"):
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:{CheckedTransport.__name__}"

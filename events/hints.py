@@ -120,8 +120,10 @@ class HintListener:
         # A connection without the library's bookkeeping of subscriptions, because a hint can arrive for every commit.
         connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:
-            await connection.connect()
-            await connection.send_command("SUBSCRIBE", hint_channel(), *self._also)
+            # A frozen server accepts the connection and answers nothing.
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await connection.connect()
+                await connection.send_command("SUBSCRIBE", hint_channel(), *self._also)
             self._connected()
             asking = asyncio.create_task(self._ask_when_silent(connection))
             try:
@@ -141,11 +143,16 @@ class HintListener:
                 self._take(reply[1], reply[2])
 
     async def _ask_when_silent(self, connection: AbstractConnection) -> None:
+        """Ask a silent server, and close the connection that the other task reads if no answer comes: the server is gone or frozen."""
+        is_asked = False
         while True:
             self._is_silent = True
             await asyncio.sleep(_SILENCE_SECONDS)
-            if self._is_silent:
-                # The ping fails if the server is gone, and closes the connection that the other task reads.
+            if self._is_silent and is_asked:
+                await connection.disconnect(nowait=True)
+                return
+            is_asked = self._is_silent
+            if is_asked:
                 with suppress(RedisError, OSError):
                     await connection.send_command("PING")
 

@@ -1,7 +1,8 @@
 """Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each memory has its own generation of nonces.
 
 A proof that was recorded in the other memory has a nonce of the other generation, or none, so it is refused. For this, every
-proof needs a nonce while PostgreSQL is in use, and for two minutes after the first use of a Redis without earlier records.
+proof needs a nonce while PostgreSQL is in use, and for two minutes after the first use of a Redis without earlier records. A restarted
+server and a promoted replica may lack the latest records, so a generation belongs to one run of one server. Decision: docs/adr/0125.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import secrets
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import redis
 from django.conf import settings
@@ -28,6 +30,13 @@ _OF_POSTGRESQL = "p"
 _PURPOSE = "dpop\x00"
 # How long a process caches the generation. Recording a use reads it again.
 _KNOWN_SECONDS = 1.0
+# KEYS: the generation. ARGV: the generation that the caller has read (empty: none), and its successor. Returns the stored generation.
+_RENEW = """
+local stored = redis.call('GET', KEYS[1]) or ''
+if stored ~= ARGV[1] then return stored end
+redis.call('SET', KEYS[1], ARGV[2])
+return ARGV[2]
+"""
 
 
 class NonceWanted(Exception):
@@ -60,6 +69,8 @@ class UsedProofs:
         self._name = f"{prefix}:dpop:generation"
         self._prefix = f"{prefix}:dpop:used:"
         self._known: tuple[float, Generation] | None = None
+        # The run of the server behind each open connection.
+        self._runs: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     def generation(self) -> Generation:
         """Return the current generation, from a cache that is at most a second old."""
@@ -79,15 +90,36 @@ class UsedProofs:
 
     def _note_in_redis(self, tenant_id: str, proof: Proof) -> tuple[bool, Generation]:
         key = self._prefix + hashlib.sha256(f"{tenant_id}\x00{proof.thumbprint}\x00{proof.jti}".encode()).hexdigest()
-        is_first, name = self._asked(("SET", key, 1, "NX", "PX", REMEMBERED_SECONDS * 1000), ("GET", self._name))
-        return bool(is_first), _generation(name) if name else self._generation_of_redis()
+        (is_first, name), run = self._asked(("SET", key, 1, "NX", "PX", REMEMBERED_SECONDS * 1000), ("GET", self._name))
+        return bool(is_first), self._current(name, run)
 
-    def _asked(self, *commands: tuple[str | int, ...]) -> list[Any]:
-        """Return the answers to commands that are sent together. A pipeline of redis-py would take five times as much CPU time."""
+    def _generation_of_redis(self) -> Generation:
+        (name,), run = self._asked(("GET", self._name))
+        return self._current(name, run)
+
+    def _current(self, name: bytes | None, run: str) -> Generation:
+        """Return the generation `name` if this run of the server has recorded all its uses, otherwise a new one."""
+        stored = (name or b"").decode("latin-1")
+        if stored.endswith(f".{run}"):
+            return _generation(stored)
+        # Redis is new, has lost its data, was restarted, or is a promoted replica. One process sets the name of the new generation.
+        successor = f"{int(time.time())}.{secrets.token_hex(8)}.{run}"
+        (found,), run_of_renewal = self._asked(("EVAL", _RENEW, 1, self._name, stored, successor))
+        if run_of_renewal != run or not found.decode("latin-1").endswith(f".{run}"):
+            # Another failover has just happened, so treat Redis as unavailable.
+            raise redis.RedisError("The generation of nonces changed while it was read.")
+        return _generation(found.decode("latin-1"))
+
+    def _asked(self, *commands: tuple[str | int, ...]) -> tuple[list[Any], str]:
+        """Return the answers to commands that are sent together, and the run of the server that gave them.
+
+        A pipeline of redis-py would take five times as much CPU time.
+        """
         connection: Any = self._pool.get_connection()
         try:
+            run = self._runs.get(connection) or self._run_of(connection)
             connection.send_packed_command(connection.pack_commands(commands), check_health=False)
-            return [connection.read_response() for _ in commands]
+            return [connection.read_response() for _ in commands], run
         except BaseException:
             # Close the connection: the next command would otherwise read the unread answers of these commands.
             connection.disconnect()
@@ -95,16 +127,17 @@ class UsedProofs:
         finally:
             self._pool.release(connection)
 
-    def _generation_of_redis(self) -> Generation:
-        name = cast("bytes | None", self._redis.get(self._name))
-        if name is None:
-            # Redis is new or has lost its data. One process sets the name of the new generation.
-            self._redis.set(self._name, f"{int(time.time())}.{secrets.token_hex(8)}", nx=True)
-            name = cast("bytes | None", self._redis.get(self._name))
-        if name is None:
-            # Redis stores nothing, so treat it as unavailable.
-            raise redis.RedisError("The generation of nonces was not stored.")
-        return _generation(name)
+    def _run_of(self, connection: Any) -> str:
+        """Read the run of the server; it stays the same until the connection is opened again."""
+        connection.register_connect_callback(self._forget_run)
+        connection.send_command("INFO", "server", check_health=False)
+        lines = connection.read_response().decode().splitlines()
+        run = next(line.partition(":")[2] for line in lines if line.startswith("run_id:"))
+        self._runs[connection] = run
+        return str(run)
+
+    def _forget_run(self, connection: Any) -> None:
+        self._runs.pop(connection, None)
 
 
 def judge(proof: Proof, *, tenant_id: str, needs_nonce: bool) -> None:
@@ -142,10 +175,9 @@ def _note_in_postgresql(tenant_id: str, proof: Proof) -> bool:
     return use_once(tenant_id=tenant_id, client_id=_PURPOSE + proof.thumbprint, jti=proof.jti, until=until)
 
 
-def _generation(name: bytes) -> Generation:
-    text = name.decode("latin-1")
-    began, _, _ = text.partition(".")
-    return Generation(text, is_young=not began.isdigit() or time.time() - int(began) < REMEMBERED_SECONDS)
+def _generation(name: str) -> Generation:
+    began, _, _ = name.partition(".")
+    return Generation(name, is_young=not began.isdigit() or time.time() - int(began) < REMEMBERED_SECONDS)
 
 
 _POSTGRESQL = Generation(_OF_POSTGRESQL, is_young=True)

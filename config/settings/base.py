@@ -68,7 +68,9 @@ WEB_ROLE = env.text(
 )
 WEB_SYNC_LIMIT = env.integer("WEB_SYNC_LIMIT", 12, "Synchronous requests a web process runs at once; also its pool size.", minimum=1)
 DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
-REDIS_URL = env.secret("REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server; no event is lost when it fails.")
+REDIS_URL = env.secret(
+    "REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server, or sentinels that name one; no event is lost when it fails."
+)
 REDIS_PREFIX = env.text("REDIS_PREFIX", "identity", "Prefix of every key and channel in Redis.")
 REDIS_TIMEOUT_SECONDS = env.number(
     "REDIS_TIMEOUT_SECONDS",
@@ -267,7 +269,8 @@ DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the proof
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
 # --- Celery -----------------------------------------------------------------------------------------------------------
-vars().update(celery_settings(redis_url=REDIS_URL, prefix=REDIS_PREFIX, data_dir=DATA_DIR))
+BROKER_URL = env.secret("BROKER_URL", "", "The queue of the workers, such as RabbitMQ: amqp://user:password@host/vhost; empty: REDIS_URL.")
+vars().update(celery_settings(broker=BROKER_URL or REDIS_URL, prefix=REDIS_PREFIX, data_dir=DATA_DIR))
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "Minimum severity of logged lines.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))

@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from config.settings import frameworks
+from foundation.memory.sentinel_address import SCHEMES, InvalidSentinelAddress, sentinel_address
+
+_AMQP = frozenset({"amqp", "amqps", "pyamqp"})
+_BROKERS = ("redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "unix://", "amqp://", "amqps://")
 
 # The maximum time in seconds a worker may keep a message without settling it; then Redis gives it to another worker.
 _VISIBILITY_SECONDS = 120
@@ -47,30 +52,55 @@ _ALWAYS: dict[str, Any] = {
 }
 
 
-def celery_settings(*, redis_url: str, prefix: str, data_dir: Path) -> dict[str, Any]:
-    """Return Celery's settings by their Django names, for a queue in that Redis and a schedule file in that directory."""
+def celery_settings(*, broker: str, prefix: str, data_dir: Path) -> dict[str, Any]:
+    """Return Celery's settings by their Django names, for a queue at that address and a schedule file in that directory.
+
+    Raises `ImproperlyConfigured` for an address of another kind of server, and for an invalid address of sentinels.
+    """
     return {
         **_ALWAYS,
-        "CELERY_BROKER_URL": broker_url(redis_url),
-        "CELERY_BROKER_TRANSPORT_OPTIONS": {
-            "visibility_timeout": _VISIBILITY_SECONDS,
-            "global_keyprefix": f"{prefix}:",
-            # With a hanging broker, publishing takes about two seconds instead of minutes.
-            "socket_timeout": 1,
-            "socket_connect_timeout": 1,
-            "health_check_interval": 10,
-            "max_retries": 1,
-            "interval_start": 0,
-        },
+        "CELERY_BROKER_URL": broker_url(broker),
+        "CELERY_BROKER_TRANSPORT_OPTIONS": _transport_options(broker, prefix),
         "CELERY_BEAT_SCHEDULE_FILENAME": str(data_dir / "beat-schedule"),
     }
 
 
-def broker_url(redis_url: str) -> str:
-    """Return the URL unchanged, except that a Unix socket becomes `redis+socket://` with its database as `virtual_host`."""
-    parts = urlsplit(redis_url)
+def _transport_options(broker: str, prefix: str) -> dict[str, Any]:
+    if urlsplit(broker).scheme in _AMQP:
+        # With a hanging broker, publishing takes about two seconds instead of minutes.
+        return {"connect_timeout": 1, "write_timeout": 2}
+    return {
+        "visibility_timeout": _VISIBILITY_SECONDS,
+        "global_keyprefix": f"{prefix}:",
+        "socket_timeout": 1,
+        "socket_connect_timeout": 1,
+        "health_check_interval": 10,
+        "max_retries": 1,
+        "interval_start": 0,
+    }
+
+
+def broker_url(url: str) -> str:
+    """Return the URL as Celery reads it.
+
+    A Unix socket becomes `redis+socket://` with its database as `virtual_host`. Sentinels become `sentinel://`, without their
+    addresses and passwords, which `config.task_transports` reads from the settings.
+    """
+    parts = urlsplit(url)
+    if parts.scheme in SCHEMES:
+        return _sentinel_url(url)
+    if parts.scheme in {"redis", "rediss", *_AMQP}:
+        return url
     if parts.scheme != "unix":
-        return redis_url
+        raise ImproperlyConfigured(f"The broker must be one of {', '.join(_BROKERS)}; found the scheme {parts.scheme!r}.")
     query = urlencode([("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)])
     # Built by hand: urlunsplit omits the slashes before an empty host of an unknown scheme.
     return f"redis+socket://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")
+
+
+def _sentinel_url(url: str) -> str:
+    try:
+        address = sentinel_address(url)
+    except InvalidSentinelAddress as error:
+        raise ImproperlyConfigured(str(error)) from error
+    return f"sentinel://sentinels/{address.to_servers.get('db', 0)}"

@@ -104,5 +104,6 @@ class Prover:
 def settle_memory() -> None:
     """Make the Redis of this process appear to have stored used proofs for a long time, so that proofs need no nonce by default."""
     used = replays.used_proofs()
-    used._redis.set(used._name, f"{int(time.time()) - 1000}.{secrets.token_hex(4)}")
+    _, run = used._asked(("PING",))
+    used._redis.set(used._name, f"{int(time.time()) - 1000}.{secrets.token_hex(4)}.{run}")
     used._known = None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 
+import psycopg
+
 from config.launcher import postgres
+from config.schema.restoring import restore_schema
 from tests.cluster.patroni import Cluster
 from tests.faults.world import World
 
@@ -27,3 +30,6 @@ class ClusterWorld(World):
     def _start_database(self) -> None:
         self.cluster = Cluster(self.directory, is_synchronous=self._is_synchronous)
         self.query(f"CREATE DATABASE {postgres.DATABASE}", database="postgres")
+        # Each of the migrations would wait for a standby.
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            restore_schema(connection)

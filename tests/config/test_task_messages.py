@@ -12,7 +12,7 @@ from kombu.transport.memory import Channel
 
 from authapi import tasks as _authapi_tasks  # noqa: F401  (it registers its tasks)
 from config.celery import app
-from config.task_messages import CheckedTransport, is_task_message
+from config.task_messages import is_task_message
 from identity.tasks import RUN_JOB
 from provisioning import tasks as _provisioning_tasks  # noqa: F401 (it registers its tasks)
 from provisioning.engine import nudges
@@ -68,9 +68,3 @@ def test_a_message_with_an_impossible_number_of_retries_is_not_read(retries: Any
     sent = written(RUN_JOB, ["an-id"])
     assert is_task_message({**sent, "headers": {**sent["headers"], "retries": 1_000_000}}, app.tasks)
     assert not is_task_message({**sent, "headers": {**sent["headers"], "retries": retries}}, app.tasks)
-
-
-@pytest.mark.parametrize("url", ["redis://127.0.0.1/0", "redis+socket:///run/redis.sock"])
-def test_every_redis_broker_uses_the_check(url: str) -> None:
-    with Connection(url) as connection:
-        assert connection.get_transport_cls() is CheckedTransport

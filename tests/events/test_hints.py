@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from django.conf import settings
 from events import hints
 from events.hints import HintListener, HintPublisher, parse_hint
 from tests.deadlines import eventually, own_time
+from tests.faults.conftest import RedisServer
 
 
 @pytest.mark.parametrize(
@@ -100,6 +103,30 @@ def test_an_idle_connection_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
         listening.cancel()
 
     asyncio.run(story())
+
+
+def test_a_listener_leaves_a_server_that_stops_answering(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "events.hints")
+    monkeypatch.setattr(hints, "_SILENCE_SECONDS", 0.2)
+    server = RedisServer(tmp_path)
+    connected: list[None] = []
+
+    async def story() -> None:
+        listener = HintListener(server.url, heard=lambda *_: None, connected=lambda: connected.append(None))
+        listening = asyncio.create_task(listener.run())
+        await asyncio.to_thread(eventually, lambda: len(connected) == 1)
+        server.freeze()
+        await asyncio.to_thread(eventually, lambda: "no hints for now" in caplog.text, seconds=20)
+        server.thaw()
+        await asyncio.to_thread(eventually, lambda: len(connected) == 2, seconds=20)
+        listening.cancel()
+
+    try:
+        asyncio.run(story())
+    finally:
+        server.close()
 
 
 def _last_command_of(name: str) -> str | None:

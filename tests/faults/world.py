@@ -132,6 +132,7 @@ class World:
         self.directory.chmod(0o711)
         self.seed = seed()
         self.random = random.Random(self.seed)
+        self.postgres: Process
         self._start_database()
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
         self._tenants: list[Seeded] = []

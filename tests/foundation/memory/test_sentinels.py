@@ -1,0 +1,71 @@
+"""The choice between the answers of several sentinels, and the refusal of a replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from foundation.memory.redis_clients import redis_client
+from foundation.memory.sentinel_address import sentinel_address
+from foundation.memory.sentinels import NotTheMaster, View, chosen, is_agreed, master_pool
+from tests.faults.conftest import RedisServer
+
+OLD, NEW = ("10.0.0.1", 6379), ("10.0.0.2", 6379)
+
+
+def test_the_newest_configuration_wins_over_a_sentinel_that_was_restarted() -> None:
+    assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=True)]) == NEW
+
+
+def test_an_older_configuration_does_not_replace_a_new_master_that_is_down() -> None:
+    assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=False)]) is None
+
+
+def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_one_reaches_it() -> None:
+    assert chosen([View(5, NEW, is_up=False), View(5, NEW, is_up=True)]) == NEW
+
+
+def test_no_answer_names_no_master() -> None:
+    assert chosen([]) is None
+
+
+@pytest.mark.parametrize(
+    ("views", "agreed"),
+    [
+        ([View(5, NEW, is_up=True)], False),
+        ([View(5, NEW, is_up=True), View(4, OLD, is_up=True)], False),
+        ([View(5, NEW, is_up=False), View(5, NEW, is_up=False)], False),
+        ([View(5, NEW, is_up=True), View(4, OLD, is_up=True), View(5, NEW, is_up=True)], True),
+    ],
+)
+def test_two_of_three_sentinels_agree_before_the_third_is_skipped(views: list[View], agreed: bool) -> None:
+    assert is_agreed(views, sentinels=3) is agreed
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    running = RedisServer(tmp_path)
+    yield running
+    running.close()
+
+
+def test_a_connection_to_a_replica_is_refused(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = master_pool(sentinel_address("redis+sentinel://127.0.0.1:1/main"), socket_timeout=1, socket_connect_timeout=1)
+    # What an outdated sentinel answers.
+    monkeypatch.setattr(pool.sentinel_manager, "discover_master", lambda _: ("127.0.0.1", server.port))
+    client = redis.Redis(connection_pool=pool)
+    assert client.ping()
+    pool.disconnect()
+
+    server.client.slaveof("127.0.0.1", 1)
+
+    with pytest.raises(NotTheMaster):
+        client.ping()
+
+
+def test_a_client_without_a_sentinel_fails_at_once() -> None:
+    with pytest.raises(redis.ConnectionError, match="no sentinel names a reachable master 'main'"):
+        redis_client("redis+sentinel://127.0.0.1:1/main").ping()
