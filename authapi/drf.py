@@ -183,7 +183,7 @@ def origin_of_request(request: Any) -> Origin:
 
 
 def claims_of(request: Request) -> VerifiedToken:
-    """Return the verified token behind this request."""
+    """Return the verified token of this request."""
     return cast("VerifiedToken", request.auth)
 
 

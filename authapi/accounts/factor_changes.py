@@ -22,7 +22,7 @@ def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_use
     invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays logged in.
     """
     if removed:
-        # A link that adds a factor requires the proof of an existing one. Without that factor, the link would require no proof.
+        # A link that adds a factor requires the proof of an existing factor. Without that factor, the link would require no proof.
         void(user, AccountTicket.Purpose.ENROLLMENT)
     if removed and is_by_user:
         # The account page writes the line, because it has the IP address of the browser.

@@ -49,7 +49,7 @@ class ProofNeeded(Exception):
 
 
 class SetupOver(Exception):
-    """This browser has no such setup in progress: it has expired, a newer one replaced it, or the kind is disabled."""
+    """This browser has no such setup in progress: the setup has expired, a newer setup replaced it, or the kind is disabled."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def kinds_for(user: User, kind: str = "") -> tuple[str, ...]:
 
 
 def needs_proof(setup: Setup) -> bool:
-    """Tell whether the user must prove an existing factor in this browser before the link sets up another one."""
+    """Tell whether the user must prove an existing factor in this browser before the link sets up another factor."""
     if not factors_of(setup.user):
         return False
     proof = setup.ticket.parameters.get(_PROOF)

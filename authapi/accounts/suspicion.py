@@ -125,7 +125,7 @@ def _applies(rules: Suspicion, ip: str) -> bool:
 
 @unit_of_work
 def _note_block(tenant_id: str, address: str, stage: str, rules: Suspicion) -> None:
-    """Record the block for administrators, and notify them of a new one."""
+    """Record the block for administrators, and notify administrators of a new block."""
     now = timezone.now()
     shown = {"last_refused_at": now, "ends_at": now + timedelta(seconds=rules.buckets[stage].seconds), "is_refused": rules.blocks}
     rows = AddressBlock.objects.of(tenant_id).filter(address=address, stage=stage)

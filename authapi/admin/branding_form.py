@@ -247,14 +247,14 @@ class LooksForm(forms.Form):
         return {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
 
     def _picture(self, kind: str) -> str:
-        """Return the URL to store. An uploaded picture is kept unless the form names another one or removes it."""
+        """Return the URL to store. The form keeps an uploaded picture if it does not name another URL and does not remove the picture."""
         sent, stored = str(self.cleaned_data.get(ADDRESS_FIELDS[kind]) or ""), self._uploaded()[kind]
         stays = not sent and is_own_picture(stored) and not self.cleaned_data.get(f"remove_{kind}")
         return stored if stays else sent
 
 
 def with_readable_default(looks: Looks) -> Theme:
-    """Return the theme of a tenant, or a theme with the same look for a tenant without one."""
+    """Return the theme of a tenant, or, for a tenant without a theme, a theme with the same look."""
     return {**default_theme(), **looks.theme}
 
 

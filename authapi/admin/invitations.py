@@ -189,7 +189,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return {"inviter_name": actor_of(request), **super().get_changeform_initial_data(request)}
 
     def has_change_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
-        # An invitation cannot be changed, because it has been sent: revoke it and add another one.
+        # An invitation cannot be changed, because it has been sent: revoke it and add another invitation.
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:

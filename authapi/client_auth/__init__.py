@@ -129,7 +129,7 @@ def _known(key: tuple[str, str], *, max_age: float | None = None) -> Client | No
 
 
 def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> bool:
-    # An unknown client costs the same comparison as a known one, so that the response time reveals nothing.
+    # An unknown client costs the same comparison as a known client, so that the response time reveals nothing.
     stored = client.secret_digest if client is not None else ""
     matches = [vault.digest_matches(secret, stored) for secret in credential.secrets]
     is_signed = credential.assertion is not None and assertion.is_signed(client, credential.assertion)

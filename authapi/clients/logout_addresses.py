@@ -51,7 +51,7 @@ def _matches(requested: SplitResult, pattern: str) -> bool:
 
 
 def front_channel_problem(address: str, callbacks: Iterable[str]) -> str | None:
-    """Return the reason why an address cannot be loaded at a logout (OpenID Connect Front-Channel Logout 1.0, 2). None for a valid one."""
+    """Return why an address cannot be loaded at a logout (OpenID Connect Front-Channel Logout 1.0, 2). None for a valid address."""
     parts = _split(address)
     if parts is None or parts.scheme not in ("https", "http") or "#" in address or not _HOST.fullmatch(parts.netloc):
         return "Expected a web address without a fragment."

@@ -37,7 +37,7 @@ def check(level: str, stage: Stage, facts: Any) -> None:
 def check_client(client: Client, claims: Mapping[str, Any] | None, *, issuer: str) -> None:
     """Check a client that has just authenticated against its level. `claims` are those of its assertion. Raises `RequestRefused`.
 
-    Checks the settings of the client again, because a row may have been changed without the service.
+    Checks the settings of the client again, because a row may have been changed without the checks of the service.
     """
     level = level_of(client.settings)
     check(level, Stage.CLIENT, client_shape(client, proofs=client.active_credentials, request_keys=client.active_request_keys))

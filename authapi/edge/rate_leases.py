@@ -55,7 +55,7 @@ class RateLeases:
         return lease is not None and lease.window == window and lease.is_full and not lease.places
 
     def taken(self, owner: str, window: int, limit: int, take: Take) -> int:
-        """Reserve places through `take`. Return the first one and keep the others."""
+        """Reserve places through `take`. Return the first place and keep the others."""
         lease = self._of(owner, window, limit)
         amount = lease.size
         last = take(amount)

@@ -147,7 +147,7 @@ def has_sent(prover: Prover, factor: EnrolledFactor) -> bool:
 
 
 def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
-    """Return the challenge that an application names by its `oob_code`. None for an unknown, used or expired one."""
+    """Return the challenge that an application names by its `oob_code`. None for an unknown, used or expired challenge."""
     found = counting(prover).filter(handle_digest=digest_of(handle)).select_related("factor").first() if handle else None
     return found
 

@@ -22,7 +22,7 @@ from identity.models import User
 
 
 class TooManyMessages(Exception):
-    """Too many codes were sent to this user or to this address. Request another one later."""
+    """Too many codes were sent to this user or to this address. Request another code later."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)

@@ -55,7 +55,7 @@ class Opened:
 
 @unit_of_work
 def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
-    """Return the challenge for one login on the hosted pages: the open one, or a new one.
+    """Return the challenge for one login on the hosted pages: the open challenge, or a new challenge.
 
     Two windows of one login share the challenge, so that the second window does not invalidate the challenge of the first.
     """

@@ -102,7 +102,7 @@ def _answer(request: TokenRequest) -> Mapping[str, Any]:
 
 
 def _connection(request: TokenRequest, client: Client, row: PasskeyCeremony) -> Connection:
-    """Return the current connection of a ceremony. Raises `RequestRefused` if the request names another one."""
+    """Return the current connection of a ceremony. Raises `RequestRefused` if the request names another connection."""
     enabled = client_connections(client)
     named = request.text("organization")
     if row.organization is not None:

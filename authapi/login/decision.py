@@ -158,5 +158,5 @@ def _must_log_in(wish: Wish, situation: Situation) -> bool:
         return True
     if situation.second_factor is Due.ENROLL and situation.age > _ENROLLS_WITHIN:
         return True
-    # Core 1.0, 3.1.2.1: a login older than `max_age` must be repeated, and 0 always demands a new one.
+    # Core 1.0, 3.1.2.1: a login older than `max_age` must be repeated, and 0 always demands a new login.
     return wish.max_age is not None and (wish.max_age == 0 or situation.age > wish.max_age)

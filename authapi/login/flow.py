@@ -99,7 +99,7 @@ def resume(http_request: HttpRequest, host: HostMatch, row: LoginTransaction, *,
 def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None = None) -> HttpResponse:
     """Begin the session of a user who has just logged in, and continue the login.
 
-    `login` was found by this browser, or is new. `handle` is its handle if the caller knows it; otherwise the pages get a new one. The
+    `login` was found by this browser, or is new. `handle` is its handle if the caller knows it; otherwise the pages get a new handle. The
     session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:
@@ -249,7 +249,7 @@ def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
 
 
 def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:
-    """Return the session after the login, with its cookie: the present session of the same user, renewed, or a new one."""
+    """Return the session after the login, with its cookie: the renewed present session of the same user, or a new session."""
     present = login.session
     if present is not None and (present.user_id, present.connection_id) == (proven.user.pk, proven.connection.pk):
         sender = {"ip": login.address, "user_agent": login.user_agent, "country": login.country}

@@ -1,4 +1,4 @@
-"""Records the browsers in which users have logged in, and mails the user about a login with a new one (docs/adr/0117).
+"""Records the browsers in which users have logged in, and mails the user about a login with a new browser (docs/adr/0117).
 
 Each browser has a cookie with a random value. A row holds the digest of that value and the user, so the cookie of another user proves
 nothing. A new password forgets all browsers of its user.

@@ -48,7 +48,7 @@ def wished_organization(client: Client, named: str) -> Organization | None:
 
 
 def named_organization(tenant_id: str, named: str) -> Organization:
-    """Return the organization of this id, or of this name if the tenant accepts names. Raises `RequestRefused` for an unknown one."""
+    """Return the organization of this id, or of this name if the tenant accepts names. Raises `RequestRefused` if it is unknown."""
     by_name = sign_in_settings(tenant_id).takes_organization_names
     found = find_organization(tenant_id, named) if by_name or named.startswith(_PREFIX) else None
     if found is None:

@@ -139,7 +139,7 @@ def upstream_of(session: Session) -> str | None:
 def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
     """Record that `client` was answered in this session, so that its protocol notifies it when the session ends. Idempotent.
 
-    `state` is JSON that only the protocol reads; it is in the `Participant` that `end_session` gets. A newer state replaces an older one.
+    `state` is JSON that only the protocol reads; it is in the `Participant` that `end_session` gets. A newer state replaces an older state.
     """
     row = SessionClient(tenant_id=session.tenant_id, session=session, client=client, protocol=protocol)
     rows = SessionClient.objects.of(session.tenant_id)

@@ -124,7 +124,7 @@ class Terms:
     resource: str = ""
     # Whether first-party clients get this without a consent.
     is_implied_for_first_party: bool = True
-    # Objects that the user allows one by one, and single claims of the profile besides those of the scopes. A consent stores them, too.
+    # Objects that the user allows one by one, and single claims of the profile that no scope contains. A consent stores these, too.
     details: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[str, ...] = ()
     # The details in words. Also shown for first-party clients: users must see what they allow.

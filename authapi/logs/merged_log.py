@@ -62,13 +62,13 @@ class MergedLog:
 
 
 def line_at(log_id: str) -> Line | None:
-    """Return the line of the current tenant with this id. None without one."""
+    """Return the line of the current tenant with this id; None if there is none."""
     found = MergedLog(Q(pk=log_id)).page(0, 1, is_descending=True)
     return found[0] if found else None
 
 
 def after(known: Line) -> Q:
-    """Return the condition for the lines after a known one, oldest first."""
+    """Return the condition for the lines after a known line, oldest first."""
     moment = known["created_at"]
     # The time condition alone is an index range. The other condition drops lines of the same time that were already shown.
     return Q(Q(created_at__gt=moment) | Q(pk__gt=known["id"]), created_at__gte=moment)
@@ -85,7 +85,7 @@ def settled_until(now: datetime, oldest_writer: datetime | None) -> datetime:
 
 
 def oldest_writer() -> datetime | None:
-    """Return the start of the oldest transaction that is writing to the database now. None without one."""
+    """Return the start of the oldest transaction that is writing to the database now; None if there is none."""
     with connection.cursor() as cursor:
         cursor.execute(_OLDEST_WRITER)
         found: datetime | None = cursor.fetchone()[0]

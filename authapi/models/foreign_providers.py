@@ -29,9 +29,10 @@ class ProviderMetadata(UnrecordedOwned):
 
 
 class RefusedMessage(UnrecordedOwned):
-    """A refused message of a provider, without signatures and encrypted data, so that it opens no session.
+    """A refused message of a provider, without signatures and encrypted data, so that it cannot begin a session.
 
-    It contains data of a user and is kept for a few days only. A text names its line of the sign-in log, which may be deleted first.
+    It contains data of a user and is kept for a few days only. It names its line of the sign-in log as text, because the line may be
+    deleted first.
     """
 
     line_id = models.CharField(max_length=32)
@@ -48,7 +49,7 @@ class RefusedMessage(UnrecordedOwned):
 
 
 class ConnectionTest(UnrecordedOwned):
-    """A test login by an administrator: the provider's answer is checked and shown, and opens no session.
+    """A test login by an administrator: the provider's answer is checked and shown, but begins no session.
 
     The provider gets `<id>.<secret>` as its state; the row stores the digest of the secret.
     """

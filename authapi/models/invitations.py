@@ -28,7 +28,7 @@ class Invitation(UnrecordedOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_invitation_id, editable=False)
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, related_name="+")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+", verbose_name="application")
-    # Deleted with its connection. Without the connection, the invitation would allow a login through any other one.
+    # Deleted with its connection. Without the connection, the invitation would allow a login through any other connection.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     inviter_name = models.CharField(max_length=300)
     email = models.EmailField(max_length=254)
@@ -76,7 +76,7 @@ class Invitation(UnrecordedOwned):
         return self.State.EXPIRED if self.expires_at <= now else self.State.PENDING
 
     def renew_ticket(self) -> None:
-        """Replace the ticket with a new one. The old one no longer works. Does not save the row."""
+        """Replace the ticket with a new ticket. The old ticket no longer works. Does not save the row."""
         ticket = new_secret()
         self.digest, self.sealed_ticket = digest_of(ticket), vault.seal(ticket, place=self._place)
 

@@ -1,4 +1,4 @@
-"""The two tables behind `GET /logs`: attempts of users, and changes by clients and staff. Their columns have the same names."""
+"""The two tables that `GET /logs` reads: attempts of users, and changes by clients and staff. Their columns have the same names."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class ApiResource(UnrecordedOwned):
         return vault.unseal(self.sealed_signing_secret, place=self._secret_place) if self.sealed_signing_secret else ""
 
     def set_signing_secret(self, secret: str) -> None:
-        """Seal and store the secret; an empty one deletes it."""
+        """Seal and store the secret; an empty secret deletes the stored secret."""
         self.sealed_signing_secret = vault.seal(secret, place=self._secret_place) if secret else ""
 
     @property

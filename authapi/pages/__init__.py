@@ -1,1 +1,1 @@
-"""The hosted pages: the pages of a login, and the pages behind mailed links."""
+"""The hosted pages: the pages of a login, and the pages that mailed links open."""

@@ -346,7 +346,7 @@ def odd_number(typed: str) -> str:
 
 
 def seconds_text(seconds: int) -> str:
-    """Return the text that says how long to wait before the next message."""
+    """Return the text with the time to wait before the next message."""
     text = ngettext(
         "You can ask for another message in %(count)d second.", "You can ask for another message in %(count)d seconds.", seconds
     )

@@ -1,7 +1,7 @@
 """The link in a mail that logs a user in. Mail scanners open every link, so a page that is only fetched logs in no user.
 
-In the browser that requested the link, which its cookie proves, opening the link is enough. Another browser first shows the application and
-the account, and asks. So a user who opens an attacker's link is not silently logged in to the attacker's account.
+In the browser that requested the link, which its cookie proves, opening the link is enough. In another browser, a page first shows the
+application and the account, and asks the user. So a user who opens an attacker's link is not silently logged in to the attacker's account.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def ask_about_code(login: Login, connection: Connection, address: Address, code: str) -> HttpResponse:
-    """Redirect a browser that submits a typed code to the page that asks, because any site could have sent it. Raises `RequestRefused`."""
+    """Redirect a browser with a typed code to the page that asks the user, because any site could have sent the code. Raises `RequestRefused`."""
     return _asking(login, **{_CODE: (connection, address, code)})
 
 

@@ -16,7 +16,7 @@ FORGET = "forget"
 
 
 def offered_account(login: Login, connection: Connection, typed: str) -> str:
-    """Return the remembered account to offer at this connection; empty if the user or the client named another one.
+    """Return the remembered account to offer at this connection; empty if the user or the client named another account.
 
     Empty for an invitation, too: the page shows the invited address.
     """
@@ -33,7 +33,7 @@ def offered_account(login: Login, connection: Connection, typed: str) -> str:
 
 
 def remembered_name(login: Login) -> str:
-    """Return the last account name that was typed in this browser, for any connection; empty if the user wants another one."""
+    """Return the last account name that was typed in this browser, for any connection; empty if the user wants another account."""
     kept = remembered_account(login.http_request, login.host.tenant_id)
     return "" if kept is None or wants_other(login) else kept.identifier
 

@@ -1,4 +1,4 @@
-"""The client behind the account page of a tenant. The service creates it at the first visit and hides it from every list.
+"""The client of the account page of a tenant. The service creates it at the first visit and hides it from every list.
 
 It has no secret, no grant and no callback, so no endpoint of a protocol serves it. Decision: docs/adr/0118.
 """

@@ -33,7 +33,7 @@ class TicketOver(ServiceError):
 
 
 class TicketUsed(TicketOver):
-    """The link, or a later one, was already used."""
+    """This link, or a later link for the same purpose, was already used."""
 
 
 class TicketExpired(TicketOver):

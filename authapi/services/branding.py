@@ -173,7 +173,7 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
 
 
 def default_theme_of(tenant_id: str) -> Theme:
-    """Return a theme that looks as the tenant does without one; it includes the tenant's two colors."""
+    """Return a theme with the look of the tenant without a theme. It includes the tenant's two colors."""
     looks = branding_of(tenant_id)
     theme = default_theme()
     if primary := looks.get("primary_color"):

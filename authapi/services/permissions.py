@@ -112,7 +112,7 @@ def permission_values(user: User, resource: ApiResource, *, organization_id: str
 
 
 def _made(tenant_id: str, named: Iterable[Named]) -> list[Permission]:
-    """Return the rows of permissions in a fixed order. Creates those that do not exist yet."""
+    """Return the rows of permissions in a fixed order. Creates missing rows."""
     resources = _resources(tenant_id, named, is_locked=True)
     found = []
     for one in sorted(set(named), key=lambda one: (one.identifier, one.value)):

@@ -144,7 +144,7 @@ def save_settings(row: TenantSettings, *columns: str) -> None:
 
 
 def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
-    """Omit null and empty values, also within pages: deployment tools send a text for each page, even an empty one."""
+    """Omit null and empty values, also within pages: deployment tools send a text for each page, even an empty text."""
     pages = {
         name: {member: value for member, value in (values[name] or {}).items() if value not in (None, "")}
         for name in _PAGES & values.keys()

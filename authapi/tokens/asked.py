@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Name of a claim in JWTs that also open `/userinfo`. It lists the profile claims that were requested by name, because a JWT has no row.
+# Name of a claim in JWTs that are also valid at `/userinfo`. The claim lists the profile claims that were requested by name, because a JWT
+# has no row.
 USERINFO_CLAIMS = "userinfo_claims"
 DETAILS = "authorization_details"
 

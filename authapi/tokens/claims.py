@@ -52,7 +52,7 @@ class AccessTokenClaims:
     key_id: str
     # RFC 7800, 3.1: the key or certificate that the sender of the token must prove to have.
     confirmation: Mapping[str, Any] | None = None
-    # Profile claims that the token opens in addition to those of its scopes.
+    # Profile claims at `/userinfo` in addition to the claims of its scopes.
     userinfo_claims: tuple[str, ...] = ()
     # RFC 9396, 9.1.
     details: tuple[Mapping[str, Any], ...] = ()

@@ -50,7 +50,7 @@ def refresh_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> Re
 
 
 def shown_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> dict[str, Any]:
-    """Return the `refresh_token` settings of a client as the management interface shows them, with defaults for those that are not set."""
+    """Return the `refresh_token` settings of a client as the management interface shows them, with defaults for unset members."""
     values = dict(settings or {})
     is_expiring = values.get("expiration_type", "expiring") == "expiring"
     return {

@@ -47,7 +47,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Successor:
-    """The token that replaced a rotated one, with its row locked."""
+    """The token that replaced a rotated token, with its row locked."""
 
     row: RefreshToken
     text: str = field(repr=False)
@@ -182,7 +182,7 @@ def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: Refre
     row.issued_jti, row.issued_until = access.jti, until
 
 
-# The columns that a use writes, and those that a rotation writes.
+# The columns that a use writes, and the columns that a rotation writes.
 USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
 ROTATED = ("revoked", "is_rotated", "last_exchanged_at", "sealed_successor", "sealed_until")
 # Columns instead of related objects, so that copying them needs no query.

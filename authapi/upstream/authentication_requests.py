@@ -32,7 +32,7 @@ class AuthenticationRequest:
 
 
 def begin_request(row: LoginTransaction, *, connection_id: str, issuer: str, callback: str) -> tuple[AuthenticationRequest, str]:
-    """Store a new request in the row, in place of an earlier one; return it with the `state` for the provider."""
+    """Store a new request in the row, in place of an earlier request; return the new request and the `state` for the provider."""
     secret = new_secret()
     request = AuthenticationRequest(connection_id, issuer, callback, digest_of(secret), nonce=new_secret(), verifier=new_secret())
     row.sealed_upstream = vault.seal(orjson.dumps(asdict(request)).decode(), place=_place(row))

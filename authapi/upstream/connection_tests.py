@@ -1,4 +1,4 @@
-"""Tests of a connection: a login at its provider. The answer is checked like any other and shown to an administrator; no session opens.
+"""Tests of a connection: a login at its provider. The answer is checked as in a login and shown to an administrator, but no session begins.
 
 A test does not mark the assertion as used and creates no user.
 """

@@ -63,7 +63,7 @@ def begin(login: Login, connection: Connection) -> str:
 def authorization_address(
     provider: Provider, metadata: Metadata, request: AuthenticationRequest, state: str, parameters: Mapping[str, str]
 ) -> str:
-    """Return the address for the browser. Raises `UpstreamFailed`. Configured parameters never replace those that protect the login."""
+    """Return the address for the browser. Raises `UpstreamFailed`. Configured parameters never replace protecting parameters."""
     free = {name: value for name, value in parameters.items() if name not in _PROTECTED}
     if provider.row.has(Peculiarity.FORM_POST):
         free["response_mode"] = "form_post"

@@ -54,7 +54,7 @@ class Provider:
     row: KnownProvider = OPENID
     # Added to every request to the token endpoint and for the profile.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # Claims as expressions over the profile. They replace or extend those of the row.
+    # Claims as expressions over the profile. They replace or extend the expressions in the table.
     fields: Mapping[str, str] = field(default_factory=dict)
     hosted_domains: tuple[str, ...] = ()
     key: SigningKey | None = field(default=None, repr=False)

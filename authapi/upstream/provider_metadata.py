@@ -1,6 +1,6 @@
-"""Stored metadata of providers that publish it at an address: fetched when a login first needs it, then on a schedule.
+"""Stored metadata of providers that publish it at an address. The document is fetched when a login first needs it, then on a schedule.
 
-One process at a time fetches the document of a connection. A fetched document stays in use until another one replaces it, so that a
+One process at a time fetches the document of a connection. A fetched document stays in use until a newer document replaces it, so that a
 provider whose address is temporarily unreachable locks no user out. The admin shows since when it is unreachable.
 """
 
@@ -27,7 +27,7 @@ from identity.models import Connection
 Reader = Callable[..., ProviderMetadata]
 _SECONDS = 5.0
 _SHORTEST, _LONGEST = timedelta(hours=1), timedelta(days=1)
-# The time that a fetching process has before another one may try.
+# The time that a fetching process has before another process may try.
 _LEASE = timedelta(seconds=15)
 # The shortest interval between two fetches for signatures of unknown keys, so that forged messages cause no load at the provider.
 _UNKNOWN_KEY = timedelta(seconds=60)

@@ -52,7 +52,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _BODY_SECONDS = 30.0
 # A request may have to load host, client, keys, API, grant and settings, one after the other.
 _MOST_LOADS = 8
-# A tenant that is being deleted answers like a suspended one, so that clients cannot distinguish the two states.
+# A tenant that is being deleted answers like a suspended tenant, so that clients cannot distinguish the two states.
 _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.TENANT_SUSPENDED), "draining": RequestCase.TENANT_DRAINING}
 
 
@@ -187,7 +187,7 @@ class _Request:
 
     @property
     def paid(self) -> Charge:
-        """The charge so far; an empty one if no tenant was found."""
+        """The charge so far; an empty charge if no tenant was found."""
         return self.charge or Charge("", self.name)
 
 

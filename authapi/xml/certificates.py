@@ -58,7 +58,7 @@ def fingerprint_of(certificate: x509.Certificate) -> str:
 
 
 def certificates_of(text: str) -> tuple[x509.Certificate, ...]:
-    """Read every certificate of a text: one or several in PEM, for a rollover, or a single one in base64."""
+    """Read every certificate of a text: one or several in PEM, for a rollover, or a single certificate in base64."""
     if len(text) > _MOST_CERTIFICATES * MAX_CERTIFICATE_CHARACTERS:
         raise UnreadableCertificate
     found = _PEM.findall(text)

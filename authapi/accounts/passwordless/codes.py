@@ -86,7 +86,7 @@ def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
 
 
 def use_up(row: PasswordlessCode, *, now: datetime | None = None) -> None:
-    """Invalidate this code and all others of the same client and address. Lock the scope first."""
+    """Invalidate this code and all other codes of the same client and address. Lock the scope first."""
     rows = PasswordlessCode.objects.of(row.tenant_id)
     same = rows.filter(connection_id=row.connection_id, address=row.address, client_id=row.client_id, used_at=None)
     same.update(used_at=now or timezone.now())
@@ -119,7 +119,7 @@ def _said(row: PasswordlessCode, code: str) -> str:
 
 
 def session_code(client: Client, session: str) -> PasswordlessCode | None:
-    """Return the newest unexpired row of an `auth_session` of the client. None without one."""
+    """Return the newest unexpired row of an `auth_session` of the client; None if there is none."""
     rows = PasswordlessCode.objects.of(client.tenant_id).select_related("connection")
     return rows.filter(client=client, bound_to=bound_to_session(session), expires_at__gt=timezone.now()).order_by("-pk").first()
 

@@ -33,7 +33,7 @@ _Owned = tuple[Bucket, tuple[str, ...]]
 
 
 class TooManyCodes(Exception):
-    """Too many codes for this recipient, IP address, browser or application. Request another one later."""
+    """Too many codes for this recipient, IP address, browser or application. Request another code later."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)

@@ -32,7 +32,7 @@ class ProofNeeded(Exception):
 
 
 class SetupOver(Exception):
-    """The session has no such setup in progress: it timed out, a newer one replaced it, or the kind is switched off."""
+    """The session has no such setup in progress: the setup timed out, a newer setup replaced it, or the kind is switched off."""
 
 
 @dataclass(frozen=True)

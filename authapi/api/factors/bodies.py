@@ -141,7 +141,7 @@ def refuse_voice(body: dict[str, Any]) -> None:
 
 
 def given_factor(body: dict[str, Any]) -> GivenFactor:
-    """Return the phone, address or app that a checked body describes. An app without a secret gets a new one."""
+    """Return the phone, address or app that a checked body describes. An app without a secret gets a new secret."""
     name = body.get("name", "")
     if body["type"] == PHONE:
         try:

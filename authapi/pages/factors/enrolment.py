@@ -2,7 +2,7 @@
 
 An enrollment belongs to the login that began it: the row of the login names it, and codes and challenges are bound to that row. Another
 login of the same user, with the same password, cannot see or confirm it. The need for an enrollment is checked again with the user
-locked. So one of two concurrent logins enrolls a factor, and the other one must prove that factor.
+locked. So one of two concurrent logins enrolls a factor, and the other login must prove that factor.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ _KIND, _DEVICE = "enrolling", "enrolling_device"
 
 
 class _Over(Exception):
-    """The enrollment has ended: it expired, another one replaced it, or a factor was enrolled in another login."""
+    """The enrollment has ended: it expired, a newer enrollment replaced it, or the user enrolled a factor in another login."""
 
 
 @dataclass(frozen=True)
 class _Visit:
-    """A request to a page of a login that requires a factor of a user without one."""
+    """A request to a page of a login in which a user without a factor must enroll one."""
 
     login: Login
     handle: str

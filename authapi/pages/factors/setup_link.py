@@ -224,7 +224,7 @@ def _asked(visit: _Visit, ways: list[Way], way: Way, trouble: Trouble | None = N
 
 
 def _chosen(visit: _Visit, kind: str) -> HttpResponse:
-    """Start to set up a kind of factor. Without a kind, let the user choose another one."""
+    """Start to set up a kind of factor. Without a kind, show the list of kinds again."""
     if kind not in visit.kinds:
         return visit.go_to()
     try:

@@ -85,7 +85,7 @@ def view_of(kind: str) -> Callable[[Visit], HttpResponse]:
 
 
 def passkey_view(visit: Visit) -> HttpResponse:
-    """Add a passkey that the browser creates. The next page asks for its name."""
+    """Add a passkey that the browser creates. The next page asks for the name of the passkey."""
     return _key_page(visit, PASSKEY)
 
 

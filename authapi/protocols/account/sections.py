@@ -154,7 +154,7 @@ def _page(section: Section) -> Callable[[HttpRequest], HttpResponse]:
 
 
 def _answered(visit: Visit) -> HttpResponse:
-    """Answer a user who is logged in. Begins a login first if the section needs a new one."""
+    """Answer a user who is logged in. Begins a login first if the section requires a new login."""
     section = visit.section
     if section is not OVERVIEW and not section.is_offered(visit):
         raise RequestRefused(RequestCase.UNSERVED)

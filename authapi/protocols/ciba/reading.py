@@ -15,7 +15,7 @@ from authapi.token_request import TokenRequest
 SECONDS = 300
 # Contract, 2.11: a request that is sent by mail may wait for three days.
 _LONGEST_SECONDS = {EMAIL: 259_200}
-# CIBA 7.1 demands exactly one hint. This service does not read the other two.
+# CIBA 7.1 demands exactly one hint. This service does not read the hints `id_token_hint` and `login_hint_token`.
 _OTHER_HINTS = ("login_hint_token", "id_token_hint")
 _LONGEST_HINT = 1024
 _LONGEST_CONTEXTS = 1024

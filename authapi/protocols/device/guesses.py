@@ -30,7 +30,7 @@ class Guesses:
             self._buckets += [(USER_CODES_OF_BROWSER, (tenant_id, browser)), (USER_CODES_OF_STRANGERS, (tenant_id,))]
 
     def hold(self) -> None:
-        """Lock the guesses of one IP address until the transaction ends, so that they are counted one after the other."""
+        """Lock the guesses of one IP address until the transaction ends, so that concurrent guesses are counted one after the other."""
         lock_name("user_code:" + ":".join(self._place))
 
     def used_up(self) -> Rate | None:

@@ -31,7 +31,7 @@ def cookie_of(request: LegacyRequest, name: str) -> str:
 
 
 def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
-    """Return the mark of the browser, or a new one, and the header that sets it."""
+    """Return the mark of the browser, or a new mark, and the header that sets a new mark."""
     browser = cookie_of(request, BROWSER) or new_secret()
     answer = HttpResponse()
     set_cookie(answer, BROWSER, browser)

@@ -65,7 +65,7 @@ def _key(request: LegacyRequest, client: Client, device: str, token: str) -> Dev
 
 
 def _unverified(token: str) -> dict[str, Any]:
-    """Return the claims of a token before its signature is checked. Raises `ValueError` or `JoseError` for a malformed one."""
+    """Return the claims of a token before its signature is checked. Raises `ValueError` or `JoseError` for a malformed token."""
     if len(token) > _LONGEST_TOKEN or not token.isascii():
         raise ValueError
     claims = orjson.loads(jws.extract_compact(token.encode()).payload)

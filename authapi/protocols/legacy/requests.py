@@ -66,7 +66,7 @@ class Reply:
 def named_client(request: LegacyRequest) -> Client:
     """Return the client that a request names, without authentication. Raises `RequestRefused`.
 
-    The error is the same for a revoked client, one of another tenant, and an unknown one.
+    The error is the same for a revoked client, a client of another tenant, and an unknown client.
     """
     client = client_named(request.host.tenant_id, request.needed("client_id"))
     if client is None:

@@ -27,7 +27,8 @@ def unlink(request: LegacyRequest) -> Reply:
     user = holder.user
     try:
         with change_context(context_of(request.host, holder.client, ip=request.address, user_agent=request.user_agent)):
-            # Searches only the identities of this user, so that the error for another user's identity is the same as for an unknown one.
+            # Searches only the identities of this user, so that the error for another user's identity is the same as for an unknown
+            # identity.
             unlink_identity(tenant_id=user.tenant_id, user_id=user.user_id, provider=provider, identifier=identifier)
     except NotFound as error:
         raise RequestRefused(LegacyCase.NOT_LINKED) from error

@@ -61,7 +61,7 @@ def _sentence(detail: Detail, template: str) -> tuple[tuple[Passage, ...], froze
         value = _found(detail, text)
         plain = _plain(value)
         if plain is None:
-            # A sentence without one of its values would mislead. All members are listed instead.
+            # A sentence with a missing value would mislead, so all members are listed instead.
             return (), frozenset()
         # As a tuple, because a member may have a dot in its name.
         named.add(tuple(text.split(".")))

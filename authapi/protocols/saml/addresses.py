@@ -1,4 +1,4 @@
-"""Addresses of both sides: those of this service by host and client, and the application's address for an answer. Pure."""
+"""Addresses of this service by host and client, and the application's address for an answer. Pure."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _answering(request: ProtocolRequest, asked: AuthnRequest, settings: SamlSett
 def _session_index(session: Session, client: Client) -> str:
     """Return the session index of a session at one application. It never changes.
 
-    Each application gets a different one, so that applications cannot compare them.
+    Each application gets a different index for a session, so that applications cannot correlate their users.
     """
     return f"_{hashlib.sha256(f'{session.pk}:{client.client_id}'.encode()).hexdigest()[:40]}"
 

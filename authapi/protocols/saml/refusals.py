@@ -34,7 +34,7 @@ _FORBIDDEN = 403
 
 
 def codes_of(case: Case, status: int, *, is_passive: bool) -> tuple[str, ...]:
-    """Return the outer status code and, if there is a specific one, the inner one."""
+    """Return the outer status code and, if the error has one, the inner status code."""
     if is_passive and case in _NEEDS_A_PAGE:
         return RESPONDER, NO_PASSIVE
     if case in _CODES:

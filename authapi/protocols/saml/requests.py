@@ -128,7 +128,7 @@ def read_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str
 
 
 def unsupported(request: AuthnRequest) -> str:
-    """Return the status code for an unsupported request, empty for a supported one."""
+    """Return the status code for an unsupported request, empty for a supported request."""
     if request.binding and request.binding != HTTP_POST:
         return UNSUPPORTED_BINDING
     return REQUEST_UNSUPPORTED if request.comparison not in ("exact", "minimum", "maximum", "better") else ""

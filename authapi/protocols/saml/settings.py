@@ -96,7 +96,7 @@ class SamlSettings:
         return CONTENT_ENCRYPTION_NAMES[self.encryption]
 
     def address_at(self, index: int) -> str | None:
-        """Return the assertion consumer service with this index, None for an unknown one."""
+        """Return the assertion consumer service with this index, None for an unknown index."""
         return next((each.address for each in self.addresses if each.index == index), None)
 
 
@@ -130,7 +130,7 @@ def settings_of(addon: Mapping[str, Any]) -> SamlSettings:
         signature=addon.get("signatureAlgorithm") or "rsa-sha256",
         digest=addon.get("digestAlgorithm") or "sha256",
         signs_response=signs_response,
-        # Differs from upstream, which signs either the response or the assertion. Some service providers need both.
+        # Differs from upstream, which signs only the response or only the assertion. Some service providers need both signatures.
         signs_assertion=_switch(addon, "signAssertion", default=not signs_response),
         lifetime_seconds=addon.get("lifetimeInSeconds") or DEFAULT_LIFETIME,
         name_id_format=addon.get("nameIdentifierFormat") or UNSPECIFIED_NAME,

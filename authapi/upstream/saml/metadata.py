@@ -146,7 +146,8 @@ def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
             try:
                 found |= dict.fromkeys(read_certificates(text))
             except CertificateUnreadable:
-                # One unsupported certificate beside a usable one must not lock users out. A document without any usable one is refused.
+                # An unsupported certificate beside a usable certificate must not lock users out. A document without a usable certificate is
+                # refused.
                 continue
     return tuple(found)[:MOST_CERTIFICATES]
 

@@ -62,7 +62,7 @@ def logout_request(
 def logout_response(
     provider: SamlProvider, *, destination: str, response_id: str, in_response_to: str, now: datetime, is_complete: bool = True
 ) -> Element:
-    """Return a `LogoutResponse`. Without `is_complete`, it says that some participant could not be logged out."""
+    """Return a `LogoutResponse`. Without `is_complete`, its status is a partial logout."""
     partial = None if is_complete else element(samlp("StatusCode"), {"Value": f"{PREFIX}PartialLogout"})
     return element(
         samlp("LogoutResponse"),

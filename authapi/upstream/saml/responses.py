@@ -48,7 +48,7 @@ def request_id_of(raw: bytes) -> str:
 
 
 def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected, *, keys: Sequence[RSAPrivateKey] = ()) -> Accepted:
-    """Return the assertion of a response. `keys` decrypt an encrypted one. Raises `UpstreamFailed`.
+    """Return the assertion of a response. `keys` decrypt an encrypted assertion. Raises `UpstreamFailed`.
 
     1. A status other than success is raised with the provider's own text.
     2. If the response is signed, its signature is verified; then only the signed part is read.
@@ -97,7 +97,7 @@ def _assertion(root: Element, certificates: Sequence[Certificate], keys: Sequenc
 
 
 def opened(holder: Element, keys: Sequence[RSAPrivateKey]) -> Element:
-    """Return the assertion inside an encrypted one. Raises `UpstreamFailed`."""
+    """Decrypt an encrypted assertion and return the assertion. Raises `UpstreamFailed`."""
     try:
         element = decrypted(holder, keys)
     except DecryptionFailed as error:

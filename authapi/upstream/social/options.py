@@ -27,7 +27,7 @@ _MOST_DOMAINS = 100
 _LONGEST_ADDRESS = 2048
 _ADDRESSES = ("authorizationURL", "tokenURL", "userInfoURL", "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
 _APPLE_ID = re.compile(r"[A-Za-z0-9]{1,20}")
-# RFC 9110, 5.1: a token. Headers that frame the request, and those that every request sets, cannot be configured.
+# RFC 9110, 5.1: a token. Headers that frame the request, and headers that every request sets, cannot be configured.
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _FIXED_HEADERS = frozenset(
     {

@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 1024
 
 
 def signing_keys(key_set: Any, *, algorithm: str) -> tuple[NewCredential, ...]:
-    """Return the signing keys of a set. `algorithm` is the default for keys without one. Raises `RequestRefused`."""
+    """Return the signing keys of a set. `algorithm` is the default for keys without an algorithm. Raises `RequestRefused`."""
     keys = [jwk for jwk in _members(key_set) if jwk.get("use", "sig") == "sig"]
     if not keys or len(keys) > MOST_KEYS:
         raise refused(f"The jwks must have one or {MOST_KEYS} keys that sign.")

@@ -47,7 +47,7 @@ class Ending:
 
 @tenant_page("logout", methods=("GET",))
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/v2/logout`: end the session of this browser, and redirect to an address that the client, or without one the tenant, allows.
+    """`/v2/logout`: end the session of this browser, and redirect to an address that the client (or the tenant, without a client) allows.
 
     The contract ends the session at any GET, such as one for an image on another page. This service ends it at once only for a navigation;
     otherwise it asks the user first.
