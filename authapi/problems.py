@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class ApiProblem(Exception):
-    """An error with a status, a sentence, and an error code, None if clients expect none."""
+    """An error with a status, a sentence, and an error code (None if clients expect no code)."""
 
     def __init__(self, status: int, message: str, error_code: str | None = None, *, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)

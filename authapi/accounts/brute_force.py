@@ -1,7 +1,7 @@
 """Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks at a threshold.
 
 An attempt locks the name of its count until its transaction ends. Attempts at one account from one IP address therefore run one after
-another in all processes, and no more attempts than the threshold allows are checked. The row of the user is not locked.
+another in all processes, and the number of checked attempts never exceeds the threshold. The row of the user is not locked.
 """
 
 from __future__ import annotations

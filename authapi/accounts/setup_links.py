@@ -1,4 +1,4 @@
-"""Links that set up a second factor, for users who cannot or should not wait until a login requires one.
+"""Links that set up a second factor, for users who cannot or should not wait until a login requires a second factor.
 
 A link only allows its holder to enroll a factor for its user. It begins no session. If the user already has a factor, the holder must
 prove that factor first. A setup that one browser has begun can be confirmed in that browser only. Decision: docs/adr/0122.

@@ -101,7 +101,7 @@ def is_address_blocked(tenant_id: str, ip: str) -> bool:
 
 
 def lift_address(tenant_id: str, ip: str) -> None:
-    """Restore all attempts of an address at every stage. Idempotent. For an IPv6 address, the whole /64 network is meant."""
+    """Restore all attempts of an address at every stage. Idempotent. For an IPv6 address, restores those of its whole /64 network."""
     _lift(tenant_id, counted_address(ip))
 
 

@@ -70,7 +70,7 @@ class AttackFields(ServiceForm):
     sign_up_attempts, sign_up_seconds = _attempts(_STAGES["sign_up"][1]), _seconds(_STAGES["sign_up"][1])
     exchange_attempts, exchange_seconds = _attempts(_STAGES["exchange"][1]), _seconds(_STAGES["exchange"][1])
     leaks_enabled = forms.BooleanField(
-        required=False, label="Check for breached passwords", help_text="Each use of one is recorded in the sign-in log."
+        required=False, label="Check for breached passwords", help_text="The sign-in log records each use of a breached password."
     )
     leak_shields = _shields(_LOGIN_SHIELDS, "At a login with a breached password")
     leak_sign_up_shields = _shields(_STAGE_SHIELDS, "At a sign-up, and for new users created with the management API")

@@ -47,7 +47,7 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
             "Publish the next",
             lambda _request, _row: (
                 "Another certificate is added to the metadata and does not sign yet. Applications that load the metadata receive it "
-                "automatically. Send it to the others. Make it current when all of them have it."
+                "automatically. Send it to the other applications. Make it current when all applications have it."
             ),
             _prepare,
             is_offered=lambda row: row.state == SamlKey.State.CURRENT,

@@ -58,7 +58,7 @@ class Situation:
     # Whether the login meets one of the contexts that the wish requires, or will meet one after the required second factor. Also true if
     # the wish requires none.
     meets_factors: bool = True
-    # What the wish and the policies of the tenant, client and organization demand of this session beyond the first factor.
+    # The second-factor step that the wish and the policies of tenant, client and organization require of this session.
     second_factor: Due = Due.NOTHING
     # A recovery code was created on the pages of this request, and the user has not confirmed yet that it is saved.
     has_code_to_keep: bool = False
@@ -72,7 +72,7 @@ class Situation:
     needs_consent: bool = False
     # Whether to offer a passkey to a user who has just logged in with a password.
     offers_passkey: bool = False
-    # What users must still be asked about organizations.
+    # The question about organizations that the user must still answer.
     question: Question | None = None
     # The state of the invitation in the request, None without one.
     offer: Offer | None = None

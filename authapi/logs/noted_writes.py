@@ -17,7 +17,7 @@ from foundation.api.operations import Operation
 from foundation.json_values import storable
 
 _LONGEST_CORRELATION_ID = 64
-# Collections whose path has the id of a user first: `users/{id}/...`. Other paths may have one as `.../members/{user_id}/...`.
+# Collections whose path has the id of a user first: `users/{id}/...`. Other paths may contain a user id as `.../members/{user_id}/...`.
 _OF_USERS = frozenset({"users", "user-blocks"})
 _PREFIX = "/api/v2/"
 # The body of this operation contains only the requested part of the id of a new user. Other bodies name an existing user.

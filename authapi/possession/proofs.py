@@ -39,8 +39,8 @@ _LONGEST_JTI = 256
 _LONGEST_NONCE = 256
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 2048, 4096
 _SHORTEST_MODULUS_CHARACTERS = 342
-# For 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes a check a hundred times
-# slower.
+# The maximum exponent of RSA keys, for 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the
+# modulus makes a check a hundred times slower.
 _LONGEST_EXPONENT_CHARACTERS = 11
 _WRONG_SIZE = f"An RSA key of a DPoP proof must have {_SHORTEST_MODULUS} to {_LONGEST_MODULUS} bits, and an exponent of at most 64."
 _PORTS = {"http": 80, "https": 443}

@@ -22,7 +22,7 @@ _METHODS, _SIGNED = "client_authentication_methods", "signed_request_object"
 
 @dataclass(frozen=True)
 class Registration:
-    """The checked registration of an application: columns, settings by their names on the wire (None clears one), and keys.
+    """The checked registration of an application: columns, settings by their names on the wire (None clears a setting), and keys.
 
     `method` is the authentication method of `proofs`; empty for a client with a secret or without authentication. `request_keys`
     verify its signed requests, and `signs_requests` means that every request is signed.
@@ -61,7 +61,7 @@ def register_client(*, tenant_id: str, registration: Registration) -> Registered
 def replace_registration(*, tenant_id: str, client_id: str, registration: Registration) -> Registered:
     """Replace the present registration, and the registration access token. Raises the errors of `register_client`.
 
-    A client that needs a secret and has none gets one. Otherwise it keeps its secret, which is not shown again.
+    A client that needs a secret and has none gets a new secret. Otherwise the client keeps its secret, which is not shown again.
     """
     client = clients.locked_client(tenant_id, client_id)
     needs_secret = registration.columns["token_endpoint_auth_method"] != Client.AuthMethod.NONE and not registration.method

@@ -45,7 +45,7 @@ class Wanted:
     ip: str
     country: str = ""
     acr_values: str = ""
-    # What the tokens must be bound to, if the request had a DPoP proof.
+    # The key to which the tokens must be bound, if the request had a DPoP proof.
     confirmation: Mapping[str, Any] | None = None
     details: tuple[Mapping[str, Any], ...] = ()
 
@@ -62,7 +62,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Approval:
-    """What a user has allowed in the session of a browser. `acr` is the context that the login has met, or empty."""
+    """The approval of a user, given in the session of a browser. `acr` is the context that the login has met, or empty."""
 
     session: Session
     audience: str

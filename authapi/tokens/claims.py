@@ -70,8 +70,9 @@ class AccessTokenClaims:
 class TokenOrder:
     """Everything that decides the contents of one access token.
 
-    `userinfo` is the address of `/userinfo` if the token is also valid there. Dialects with a `permissions` claim list `permissions` there,
-    or the scopes if it is None. `organization` has the claims of the organization through which the user logged in.
+    `userinfo` is the address of `/userinfo` if the token is also valid there. In dialects with a `permissions`
+    claim, the claim has `permissions`, or the scopes if `permissions` is None. `organization` has the claims of the organization through
+    which the user logged in.
     """
 
     issuer: str
@@ -88,7 +89,7 @@ class TokenOrder:
     permissions: tuple[str, ...] | None = None
     organization: Mapping[str, str] = field(default_factory=dict)
     confirmation: Mapping[str, Any] | None = None
-    # What few logins request beside scopes (`authapi.tokens.asked`), by claim name.
+    # The values that only few logins request beside scopes (`authapi.tokens.asked`), by claim name.
     further: Mapping[str, Any] = field(default_factory=dict)
     actor: Mapping[str, Any] | None = None
 

@@ -47,7 +47,7 @@ class DeviceRequest:
     audience: str
     sender: Sender
     country: str = ""
-    # What the tokens must be bound to, if the request had a DPoP proof.
+    # The key to which the tokens must be bound, if the request had a DPoP proof.
     confirmation: Mapping[str, Any] | None = None
     details: tuple[Mapping[str, Any], ...] = ()
 
@@ -64,7 +64,7 @@ class DeviceCodes:
 
 @dataclass(frozen=True)
 class Approval:
-    """What a user has allowed a device in the session of a browser."""
+    """The approval of a user for a device, given in the session of a browser."""
 
     session: Session
     audience: str

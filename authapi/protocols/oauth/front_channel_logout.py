@@ -12,7 +12,7 @@ from identity.hosts import canonical_address
 def frame_addresses(session: Session, clients: Iterable[Client]) -> list[str]:
     """Return the URL of each client that has registered one, with the issuer and the id of the ended session.
 
-    Every client gets both parameters. With both, it can distinguish a logout of this session from a link on another page.
+    Every client gets both parameters. With both, the client can distinguish a logout of this session from a link on another page.
     """
     named = {"iss": session.issuer or f"{canonical_address(session.tenant_id)}/", "sid": session.pk}
     registered = (client.settings.get("frontchannel_logout_uri") for client in clients if client.revoked_at is None)

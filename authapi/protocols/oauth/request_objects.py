@@ -99,7 +99,7 @@ def _problem_of_claims(claims: Mapping[str, Any], client: Client) -> str:
     if claims.get("iss") != client.client_id:
         return "Its iss must be the client_id."
     if claims.get("client_id") != client.client_id:
-        return "Its client_id must be the one of the request."
+        return "Its client_id must be the client_id of the request."
     if not _is_for(claims.get("aud"), trust.get(client.tenant_id).hosts):
         return "Its aud must be the issuer."
     if claims.get("sub") == client.client_id:
@@ -109,7 +109,7 @@ def _problem_of_claims(claims: Mapping[str, Any], client: Client) -> str:
         return "It must have a response_type."
     if claims.keys() & {"request", "request_uri"}:
         # RFC 9101, 4.
-        return "It must hold neither request nor request_uri."
+        return "It must not contain request or request_uri."
     return _problem_of_times(claims) or _problem_of_jti(claims)
 
 
