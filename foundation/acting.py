@@ -34,7 +34,7 @@ SERVICE = Actor("service", "", "The service itself")
 class Act:
     """One request or command: all its changes share the id. `label` and `reason` are empty until `named` sets them.
 
-    `job` is the id of the job that continues the act, if a request only began it.
+    `job` is the id of the job that continues the act after the request.
     """
 
     actor: Actor
@@ -50,13 +50,13 @@ _current: ContextVar[Act | None] = ContextVar("current_act", default=None)
 
 
 def current_act() -> Act | None:
-    """Return the act of this task or thread, None without an actor."""
+    """Return the act of this task or thread, or None if there is no actor."""
     return _current.get()
 
 
 @contextmanager
 def acting(act: Act | None) -> Iterator[None]:
-    """Bind `act` for the block; None for a block without an actor, such as the work of a job."""
+    """Bind `act` for the block. Pass None for a block without an actor, such as the work of a job."""
     token = _current.set(act)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The cause of this request's changes: set at the edges, read by the recorder."""
+"""The cause of this request's changes: set by middleware and endpoints, read by the recorder."""
 
 from __future__ import annotations
 

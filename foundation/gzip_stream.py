@@ -1,4 +1,4 @@
-"""One gzip file from pieces that different processes compress at different times. Pure (RFC 1951, RFC 1952)."""
+"""Builds one gzip file from pieces that different processes compress at different times (RFC 1951, RFC 1952). Pure."""
 
 from __future__ import annotations
 

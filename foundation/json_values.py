@@ -16,9 +16,9 @@ RESERVED_APP_METADATA = frozenset(
 
 
 def json_problem(value: Any, *, depth: int = 0) -> str | None:
-    """Return the reason why `value` is refused as a sentence, or None: text without NUL and lone surrogates, numbers in range.
+    """Return a sentence that says why `value` is refused, or None.
 
-    Numbers must fit into 64 bits; objects and lists nest at most 64 deep.
+    Texts must not contain NUL or lone surrogates. Numbers must fit into 64 bits. Objects and lists nest at most 64 deep.
     """
     if depth > MAX_DEPTH:
         return f"Nested deeper than {MAX_DEPTH} levels."

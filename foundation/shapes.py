@@ -180,8 +180,8 @@ def unrecorded(rule: Rule, **said: Any) -> Field:
 class Resource:
     """One declaration of a resource, the source of its schemas in the OpenAPI document and in events, and of its document.
 
-    Fields are in the order of the OpenAPI document. Events and documents were published in other orders, which must stay:
-    `in_events` and `in_documents` map a field that moves to the field before it.
+    Fields are in the order of the OpenAPI document. Events and documents have other published orders, which must not change:
+    `in_events` and `in_documents` map each field with another position to the field before it.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Resource:
 
 
 def values(read: Callable[[str], Any], names: Iterable[str], **made: Any) -> dict[str, Any]:
-    """Return for each name the result of `read`, or its value in `made`; empty fields are omitted."""
+    """Return the document: for each name its value in `made`, otherwise the result of `read`. Omits empty fields."""
     found = {}
     for name in names:
         value = made[name] if name in made else read(name)

@@ -1,4 +1,4 @@
-"""The current tenant, and managers that refuse to read without one or to bypass the signals on writes."""
+"""The current tenant, and managers that refuse reads without a tenant and writes without signals."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ENDS = (1, 2, 4, 6, 8, 10)
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar. `url` links to the rows that it counts. `text` replaces the count as its value in words."""
+    """One bar. `url` links to the rows that it counts. `text` is shown instead of the count."""
 
     label: str
     count: float

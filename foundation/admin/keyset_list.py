@@ -44,7 +44,7 @@ class Order:
 
     @classmethod
     def of(cls, model: type[models.Model], names: Any, *, same: str = "") -> Order:
-        """Parse a Django `ordering`; the primary key makes it total. The column `same` has one value in every row."""
+        """Parse a Django `ordering`, and add the primary key, so that the order is total. The column `same` has one value in every row."""
         key = model._meta.pk.attname
         columns = [(name.lstrip("-"), name.startswith("-")) for name in names]
         columns = [(key if name == "pk" else model._meta.get_field(name).attname, falls) for name, falls in columns]  # type: ignore[union-attr]
@@ -190,7 +190,7 @@ class KeysetChangeList(ChangeList):
             asked.base, asked.narrowed, asked.is_walked = asked.base.none(), asked.narrowed.none(), False
             return
         if keys[FOUND : FOUND + 1].exists():
-            # With so many matches, walking the list soon finds a page of them.
+            # With so many matches, examining the list in order soon finds a page of them.
             asked.narrowed, asked.is_walked = self.model_admin.found_by_index(request, asked.narrowed, term), True
             return
         asked.base = asked.narrowed = asked.narrowed.filter(pk__in=keys[:FOUND])

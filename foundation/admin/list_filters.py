@@ -26,7 +26,7 @@ class ScopedRelatedFilter(RelatedFieldListFilter):
 
 
 class RecentValuesFilter(AllValuesFieldListFilter):
-    """A filter by a plain value that offers the values of the first rows: Django would scan every row."""
+    """A filter by a plain value. Offers only the values of the first rows, because Django's own filter would scan every row."""
 
     def __init__(self, field: Any, request: HttpRequest, params: Any, model: type[models.Model], model_admin: Any, field_path: str) -> None:
         super().__init__(field, request, params, model, model_admin, field_path)

@@ -98,7 +98,7 @@ class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
 
 
 class ListOf(serializers.ListField):
-    """A list; one member of a form counts as a list of one."""
+    """A list. In a form, a member that occurs once is a list of one item."""
 
     default_error_messages = {"not_a_list": "Expected type array", "min_length": "Array is too short, minimum {min_length}"}
 

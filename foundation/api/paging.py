@@ -35,8 +35,8 @@ Render = Callable[[Any], dict[str, Any]]
 class Listing:
     """The options of one list: its collection key, the fields of its items, and its differences from other lists.
 
-    The parameter `fields` selects from `fields`; the response always has those in `kept`, and those in `only_on_request` only
-    when the request names them.
+    The parameter `fields` selects from `fields`; the response always has the fields in `kept`, and has the fields in
+    `only_on_request` only when the request names them.
     """
 
     key: str

@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 
 MANAGEMENT_PREFIX = "/api/v2/"
 GROUP_ID = "grp_[1-9A-HJ-NP-Za-km-z]{14,22}"
-# Path ids with a fixed form, which is checked before any query, by the preceding path.
+# The forms of ids in paths, by the path before the id. A form is checked before any query.
 _PATTERNS = {"users": r"\|", "user-blocks": r"\|", "members": r"\|", "groups": f"^{GROUP_ID}$"}
 
 

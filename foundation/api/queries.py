@@ -84,7 +84,7 @@ class Projection:
         return self.keeps and name in self.names
 
     def of_list(self, document: dict[str, Any], *only_on_request: str) -> dict[str, Any]:
-        """Return the members of a document that a list shows: those `only_on_request` if `fields` names them."""
+        """Return the members of a document that a list shows. Members in `only_on_request` are shown only if `fields` names them."""
         return self({name: value for name, value in document.items() if name not in only_on_request or self.wants(name)})
 
 

@@ -1,7 +1,7 @@
 """Keyset pages of a log, newest first, in both directions: no row is counted or skipped.
 
-Conditions that an index serves narrow the walk itself; all others are checked row by row among `WALK` rows per page, and the page
-then reports that it is partial. So the cost of a page does not grow with the log.
+An index serves some conditions. All other conditions are checked row by row among `WALK` rows per page, and the page then reports
+that it is partial. So the cost of a page does not grow with the log.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
 def met(walk: QuerySet[Any], further: Q) -> list[Any]:
     """Return the keys of walked rows that fulfill `further`: one more than a page shows.
 
-    Each row is checked during the walk; a query by key would look every one of them up a second time.
+    Each row is checked during the walk; a query by key would read each row a second time.
     """
     judged = walk.annotate(is_wanted=ExpressionWrapper(further, BooleanField())).values_list("pk", "is_wanted")
     sql, parameters = judged.query.sql_with_params()

@@ -1,9 +1,9 @@
 """Fast path: single statements of hot endpoints, run on the event loop as prepared statements, without a thread.
 
 The plain path is `CompiledSelect.first` or a query set, in a thread; docs/figures.md has the measurement. Django's own loaders
-decode the rows, which become the same model instances. A process has one pool of four connections for it, open from its start to
-its end. `Cold` is raised when the pool is closed, when no connection is free in time, and when a statement fails; the plain path
-then reports the cause.
+decode the rows, which become the same model instances. A process has one pool of four connections for these statements, open from the
+start of the process to its end. `Cold` is raised when the pool is closed, when no connection is free in time, and when a statement fails;
+the plain path then reports the cause.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class LoopStatement:
             raise Cold from error
 
     async def changes(self, *values: Value) -> bool:
-        """Run a write; return whether it returned a row, which means that it changed one. Raises `Cold` and `Unanswered`."""
+        """Run a write, and return whether the write changed a row: a changed row is returned. Raises `Cold` and `Unanswered`."""
         return bool(await _opened().rows(self.statement, values))
 
 
@@ -171,7 +171,7 @@ def numbered(sql: str) -> str:
 
 
 async def open_loop_queries() -> None:
-    """Open the pool for this event loop; connections are made on first use, or soon."""
+    """Open the pool for this event loop. Its connections are opened in the background, or on first use."""
     if _open and _open[0].loop is asyncio.get_running_loop():
         return
     # Compiling a statement may use Django's connection.

@@ -1,4 +1,4 @@
-"""Fast path: statements in the path of every new event, prepared with the connection and run without the work of a cursor.
+"""Fast path: statements that run for every new event, prepared when a connection opens and run without a cursor.
 
 The plain path is a cursor on a connection of psycopg's pool, which converts, adapts and waits in many small steps: 182 µs of
 processor time for a page of the log. This module takes 74 µs (`python -m benchmarks fast_paths`, docs/figures.md): it reserves a few
@@ -122,7 +122,7 @@ class Line:
             loaders.set_pgresult(None, set_loaders=False)
 
     def _read(self) -> None:
-        """Process received data: the server sends the result, then that it is ready for the next statement."""
+        """Process received data: the server sends the result, then a message that it is ready for the next statement."""
         try:
             self._pgconn.consume_input()
             while self._answer is not None and not self._answer.done() and not self._pgconn.is_busy():

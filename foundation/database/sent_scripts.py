@@ -25,7 +25,7 @@ _ANSWERED = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
 
 class ScriptSender:
-    """Sends one script at a time. Any error closes the connection: an unread answer must not be taken for that of another script."""
+    """Sends one script at a time. Any error closes the connection: an unread answer must not be taken for the answer to another script."""
 
     def __init__(self, wrapper: BaseDatabaseWrapper) -> None:
         self._wrapper = wrapper

@@ -81,7 +81,7 @@ def _results_of(cursor: Any, count: int, *, skip: int) -> list[tuple[int, Row | 
         if number:
             cursor.nextset()
         if number >= skip:
-            # Reading the description would build one for every column.
+            # Reading the cursor's description would build an object for every column.
             has_columns = cursor.pgresult is not None and cursor.pgresult.nfields > 0
             results.append((cursor.rowcount, cursor.fetchone() if has_columns else None))
     return results

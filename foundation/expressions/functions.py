@@ -1,6 +1,6 @@
 """The functions of mapping expressions: a dozen of our own, and those of JMESPath that cannot enlarge a value. Pure.
 
-Ours return null for null: an attribute that a user lacks stays absent.
+Our own functions return null for null, so an attribute that a user lacks stays absent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOO_LONG = f"a text would have more than {LONGEST_TEXT} characters"
 _TEXT = {"types": ["string", "null"]}
 _ANY: dict[str, list[str]] = {"types": []}
 _WORDS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-# JMESPath's own functions. The excluded ones make texts of any size from nested values, or run expressions of their own.
+# JMESPath's own functions. The excluded functions make texts of any size from nested values, or evaluate further expressions.
 BUILT_IN = ("abs", "ceil", "ends_with", "floor", "keys", "length", "not_null", "reverse", "sort", "starts_with", "type", "values")
 
 

@@ -1,7 +1,7 @@
 """The expressions that tenants write: JMESPath, bounded in size, depth and work. Pure.
 
-A worker runs them for every event and a login for every profile, so this module
-bounds their cost: every expression ends soon for any document.
+They run in a worker for every event and in a login for every profile. So this module bounds their cost: every expression ends soon
+for any document.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class ExpressionFailed(ValueError):
 def compile_expression(text: str) -> Expression:
     """Return a function of the user's document; raise `ExpressionRefused` with the reason.
 
-    A missing path yields None. An expression that is only `!path` is False for exactly true and True for everything else, since
-    only a block makes a user inactive. Elsewhere, `!` has its meaning in JMESPath. The function raises `ExpressionFailed` when a function
-    gets a wrong type, or when the value would become too large.
+    A missing path yields None. An expression that is only `!path` yields False if the value is true, and True for any other value,
+    since only a block makes a user inactive. Elsewhere, `!` has its meaning in JMESPath. The function raises `ExpressionFailed` when a
+    function gets a wrong type, or when the value would become too large.
     """
     expression = text.strip()
     if not expression or len(expression) > MAX_CHARACTERS:

@@ -1,4 +1,4 @@
-"""The few threads in which hot endpoints read, sign, count and wait for hashes, so that the event loop stays free."""
+"""The threads in which frequently used endpoints read, sign, count and wait for hashes, so that the event loop is not blocked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 # Signing releases the interpreter lock, so each core gets a thread, plus one that waits for Redis or the database. More threads
-# only contend for the lock: four more made a tenth fewer tokens.
+# only contend for the lock: with four more threads, a process issued a tenth fewer tokens.
 _THREADS = (os.cpu_count() or 1) + 1
 
 

@@ -61,7 +61,7 @@ def prepared_request(method: str, url: str, headers: Mapping[str, str], body: by
     request = requests.PreparedRequest()
     request.method, request.url, request.body = method, parse_url(url).url, body
     request.headers = CaseInsensitiveDict(headers)
-    # Some servers wait for a body of any other request without a content length of 0 (RFC 9110, 8.6).
+    # For methods other than GET and HEAD, some servers wait for a body unless the content length is 0 (RFC 9110, 8.6).
     if body is not None or method not in ("GET", "HEAD"):
         request.headers["Content-Length"] = str(len(body or b""))
     return request

@@ -35,7 +35,7 @@ def resolve(host: str, port: int, seconds: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """The present request's rules and deadline, as the connection classes need them."""
+    """The rules and the deadline of the present request, for the connection classes."""
 
     deadline: float
     rules: OutboundRules
@@ -99,7 +99,7 @@ class _DeadlineResponse(http.client.HTTPResponse):
 
 
 class _CheckedConnection:
-    """Connects under the rules; host, SNI and certificate check keep the name."""
+    """Connects to a checked address. Host, SNI and the certificate check use the name."""
 
     response_class: type[http.client.HTTPResponse] = _DeadlineResponse
     _dns_host: str
@@ -112,7 +112,7 @@ class _CheckedConnection:
         super().request(method, url, body, *args, **options)  # type: ignore[misc]  # a method of the class it is mixed into
 
     def send(self, data: Any) -> None:
-        """Send; hold back the head of a request with a body: two packets would wake the server twice."""
+        """Send. The head of a request with a body is sent together with the body: two packets would wake the server twice."""
         if self._has_body:
             self._has_body, self._head = False, data
             return

@@ -122,7 +122,7 @@ def _whole_body(response: requests.Response) -> bytes:
 
 @contextmanager
 def _named_failures() -> Iterator[None]:
-    """Translate exceptions of the libraries; their messages quote the URL with its filter and are dropped."""
+    """Translate exceptions of the libraries; drop their messages, because these quote the URL with its filter."""
     try:
         yield
     except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""SMTP to servers that tenants name: connected under the rules of outbound requests, with one deadline for the whole session."""
+"""SMTP to servers that tenants name. Connects by the rules of outbound requests, with one deadline for the whole session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AnswersTooLong(OSError):
 
 
 class _BoundedReader(io.RawIOBase):
-    """Reads a socket until the deadline of its call, and no more bytes than a session needs."""
+    """Reads a socket until the deadline of its call. Limits the number of bytes per session."""
 
     def __init__(self, sock: socket.socket, call: Call) -> None:
         self._sock = sock

@@ -17,7 +17,7 @@ class RecordsUnread(Exception):
 def text_records(name: str) -> frozenset[str]:
     """Return the TXT records at `name` itself; empty when there are none.
 
-    Aliases are not followed: with a wildcard alias the owner of its target could prove every name below a domain. Asks the
+    Aliases are not followed: with a wildcard alias the owner of its target could prove every name below a domain. Queries the
     servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
     """
     asked = dns.name.from_text(name)

@@ -1,4 +1,4 @@
-"""Hashes and checks passwords, a few at a time: each takes a core and much memory, which must not starve other work.
+"""Hashes and checks passwords, a few at a time: each hash occupies a core and much memory, and other work must continue.
 
 Hashes in a dedicated thread and blocks the caller. Never call this in an event loop.
 """

@@ -1,7 +1,7 @@
-"""The values of a row that the audit log may show: everything but secrets, of which it shows only that they are set.
+"""The values of a row that the audit log may show. For a secret, the log shows only whether it is set.
 
-A value is secret if its name looks like one, or if it is bytes: a new column or key is hidden by its name until it is allowed
-here. Pure.
+A value counts as secret if its name looks like the name of a secret, or if it consists of bytes. So a new column or key with such a
+name is hidden until this module allows it. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SECRET = re.compile(
     r"|assertion|bearer|verifier|salt|jti|^ticket(_id)?$|invitation_url|^key$|^code$|_code$|^pin$|_pin$",
     re.IGNORECASE,
 )
-# Named like a secret but public: durations, methods, times.
+# Public values whose names look like names of secrets: durations, methods, times.
 _HARMLESS = re.compile(
     r"token_endpoint(_auth_method|_auth_signing_alg)?|token_(lifetime(_for_web)?|dialect|type|exchange)|refresh_token|client_credentials"
     r"|password_?(policy|history|dictionary|no_personal_info|complexity_options|changed_at)|last_password_reset|credential_type"

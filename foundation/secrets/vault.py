@@ -1,6 +1,6 @@
-"""Encryption of secrets at rest: AES-256-GCM, with a key id in each token and the place of the secret as associated data.
+"""Encryption of secrets at rest: AES-256-GCM, with a key id in each token. The associated data names the place where the secret is stored.
 
-A token copied to another row, tenant or name does not decrypt there. Failure raises; a value never appears in an error.
+So a token that is copied to another row, tenant or name cannot be decrypted. A failure raises an error without the value.
 """
 
 from __future__ import annotations
