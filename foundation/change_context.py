@@ -1,4 +1,4 @@
-"""The cause of this request's changes: set by middleware and endpoints, read by the recorder."""
+"""The cause of this request's changes: set by the code that handles requests, read by the recorder."""
 
 from __future__ import annotations
 
