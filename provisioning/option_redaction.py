@@ -15,7 +15,7 @@ from provisioning.runs.masking import Mask
 
 _AT_ONCE = 100
 _BODIES = ("body", "rebuilt_body")
-# Replaces a body that was cut: secrets cannot be found in incomplete JSON.
+# Replaces a truncated body: secrets cannot be found in incomplete JSON.
 REMOVED = "(removed: it held options of a connection)"
 
 

@@ -1,7 +1,7 @@
 """Removes secret options of connections from all stored rows and reports which secrets must be rotated.
 
-Attempts are masked with values found in events and dead letters. Events and dead letters are therefore rewritten last: an
-interrupted run finds all values again when it is repeated.
+Attempts are masked with values found in events and dead letters. Events and dead letters are therefore rewritten last: if a run is
+interrupted, the repeated run finds all values again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _look(tenant_id: str, report: RedactionReport) -> None:
 
 
 def _note(tenant_id: str, findings: Findings) -> None:
-    """Write to the audit log which secrets must be rotated: a repeated run no longer finds those that are already removed."""
+    """Write to the audit log which secrets must be rotated: a repeated run no longer finds secrets that are already removed."""
     named = [f"{connection_id} {path}" for connection_id, path, _ in findings.of(tenant_id)]
     with transaction.atomic():
         for first in range(0, len(named), _NAMED_AT_ONCE):

@@ -32,7 +32,7 @@ class ActionCapabilities:
         self.note(name, timezone.now().isoformat())
 
     def note(self, name: str, finding: Any) -> None:
-        """Store a finding under `name`: a time is when the probe was passed, True is a permanent result."""
+        """Store a finding under `name`: the time at which the probe was passed, or True for a permanent result."""
         with transaction.atomic():
             row = Action.objects.of(self._setup.tenant_id).select_for_update(no_key=True).filter(pk=self._setup.action_id).first()
             if row is None:

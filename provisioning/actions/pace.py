@@ -16,7 +16,7 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# Longest wait in seconds: short before the first request of a delivery, longer after it, because a new start costs tokens again.
+# Longest wait in seconds. It is longer after the first request of a delivery, because a delivery that starts again repeats requests.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.
@@ -56,7 +56,7 @@ class NoTurn(NotSent):
 
 @dataclass
 class Pace:
-    """The rate limit of one run. Without a limit, it neither waits nor stores anything."""
+    """The rate limit of one run. An action without a limit does not wait, and stores nothing."""
 
     action_id: Any
     rate: float | None

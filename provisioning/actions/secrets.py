@@ -77,7 +77,10 @@ def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
 
 
 def _place_of(tenant_id: str, action_id: UUID, name: str) -> str:
-    """Return the associated data of a secret: copied to another tenant, action or name, it cannot be decrypted. Versions share it."""
+    """Return the associated data of a secret, so that a copy for another tenant, action or name cannot be decrypted.
+
+    All versions of an action have the same associated data.
+    """
     return f"{tenant_id}:action:{action_id}:{name}"
 
 

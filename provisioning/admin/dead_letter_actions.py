@@ -48,7 +48,7 @@ class RedeliveryForm(forms.Form):
 
 
 class ForcedRedeliveryForm(RedeliveryForm):
-    """A redelivery of several letters, optionally without the protection of newer events."""
+    """The form of a redelivery of several letters, optionally even if newer events were written."""
 
     force = forms.BooleanField(
         required=False,

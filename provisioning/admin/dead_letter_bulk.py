@@ -1,4 +1,4 @@
-"""Actions on selected dead letters of the list. A confirmation page shows them and fixes their ids."""
+"""Actions on selected dead letters of the list. A confirmation page shows the letters, and submits their ids."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class DeadLetterPage:
         return []
 
     def route(self, route: str, view: Callable[..., HttpResponseBase], name: str, *rights: Right) -> URLPattern:
-        """Return a URL pattern of the page; it answers with 403 without `rights`."""
+        """Return a URL pattern of the page; the page answers 403 to an account without `rights`."""
 
         def guarded(request: HttpRequest, **parts: Any) -> HttpResponseBase:
             require(request, *rights)

@@ -66,7 +66,7 @@ def searched(letters: QuerySet[DeadLetter], term: str) -> QuerySet[DeadLetter]:
 
 
 def _term(search: Search, value: str) -> Search:
-    """Narrow the search by a term: its format tells the kind of id; any other term is an entity."""
+    """Narrow the search by a term. The format of an id determines its kind; any other term is an entity."""
     term = value.strip()
     if STREAM_ID_PATTERN.fullmatch(term):
         return _stream(search, term)

@@ -132,7 +132,7 @@ class PreviewForm(forms.Form):
 
 
 class EnableForm(forms.Form):
-    """How the deliveries begin. With untested steps, the account has to accept that."""
+    """How the deliveries begin. If steps are untested, staff must accept this."""
 
     begin = forms.ChoiceField(
         label="Existing users",

@@ -13,7 +13,7 @@ from provisioning.models import Breaker, Lane, Sweeper
 
 
 class LaneAdmin(NamesStreams, ReadOnlyAdmin[Lane]):
-    """Lanes with waiting deliveries. Tokens are not shown, because only the worker needs them."""
+    """Lanes with waiting deliveries. Tokens of claims are not shown, because only workers use them."""
 
     list_display = ("key", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True

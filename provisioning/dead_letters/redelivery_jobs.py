@@ -1,4 +1,4 @@
-"""Redelivers many dead letters as a job: the selection is fixed at the start, the rate is limited, and it can be canceled."""
+"""Redelivers many dead letters as a job. The letters are fixed at the start, the rate is limited, and staff can cancel the job."""
 
 from __future__ import annotations
 
@@ -140,6 +140,6 @@ def _left(job: Job) -> QuerySet[Any]:
     letters = letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate(position=F("delivery__position"))
     if "after" in asked:
         key, position = asked["after"]
-        # The first condition is redundant, but the index by key can use it.
+        # The first condition follows from the second one, but only the first one can use the index by key.
         letters = letters.filter(Q(key__gte=key) & (Q(key__gt=key) | Q(key=key, position__gt=position)))
     return letters.order_by("key", "position")

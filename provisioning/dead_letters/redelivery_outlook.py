@@ -52,7 +52,7 @@ class Outlook:
 
 
 def outlook_of(letters: QuerySet[DeadLetter] | Iterable[DeadLetter]) -> Outlook:
-    """Return the outcome for these letters, at most `MOST_READ`; their deliveries are read with them."""
+    """Return the outcome for these letters, at most `MOST_READ`, which were read with their deliveries."""
     if isinstance(letters, QuerySet):
         letters = letters.select_related("delivery").defer("body", "rebuilt_body")
     read = list(letters)[:MOST_READ]

@@ -1,7 +1,7 @@
 """Executions: every run of an action, readable by its id for ten days.
 
-The run of a delivery is its attempt: the execution id is computed from the delivery's id and the attempt's number and is not stored.
-A run that an administrator starts is a trial.
+An attempt of a delivery is an execution. Its id is not stored, but computed from the delivery's id and the attempt's number.
+A trial, which an administrator starts, is an execution, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Raises alerts. The sweep calls this once a minute; times are the database's clock. A worker sends each alert once.
+"""Raises alerts once a minute, as part of the sweep. All times are those of the database's clock. A worker sends each alert once.
 
 An alert is raised at most once per stream, kind and period: the unique constraint of `Alert` decides between two sweepers.
 A worker takes the row before it sends, so a crash can lose a message but never repeat it; the next period raises a new alert.
@@ -17,7 +17,7 @@ EVERY_SECONDS = 60.0
 # Limit per stream and period. Beyond it, the alert about the number of open letters is enough.
 _MOST_NEW_KINDS = 5
 _MOST_COUNTED = 10_000
-# How long a letter counts as new, in seconds. Longer than a period, so that a paused sweep misses none.
+# How long a letter counts as new, in seconds. Longer than a period, so that a paused sweep misses no new kind.
 _NEW_SECONDS = 3600.0
 
 # Disabled streams are included: their open letters still need a decision. Periods are aligned to the clock. An alert raised less

@@ -77,7 +77,7 @@ _HOLD_FOR_PERSON = """
 UPDATE events_eventstream SET held_since = coalesce(held_since, clock_timestamp()), held_reason = %s WHERE id = %s AND tenant_id = %s
 """
 _PLAN_NO_PROBE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
-# In id order and without waiting: a locked lane is being worked on already.
+# In id order and without waiting: another process already works on a locked lane.
 _WAKE_LANES = """
 UPDATE provisioning_lane SET nudged_until = NULL WHERE id IN (
     SELECT id FROM provisioning_lane WHERE stream_id = %s AND nudged_until IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED)
@@ -124,7 +124,7 @@ class Failures:
 
 
 def count_failure(claim: Claim, error_class: str) -> bool:
-    """Count a failure inside the caller's transaction, which has noted it; return True if the stream is held after the commit.
+    """Count a failure inside the caller's transaction. Return True if the stream is held after the commit.
 
     After a 403 for fewer users than the limit, a worker probes whether reading is refused as well.
     """

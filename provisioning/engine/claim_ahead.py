@@ -6,7 +6,7 @@ guarantees as any other: the attempt is counted before it starts, the lane is le
 from the one that is running. Three rules limit its side effects:
 
 1. Claim ahead only after a delivery that took at most `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
-   destination while another process is idle. Otherwise the claim is given back and its attempt does not count.
+   destination while another process is idle. A claim that must not run is given back, and its attempt does not count.
 2. Claim ahead only during a first attempt, and only a first attempt that is not the last one: a delivery that crashes its worker
    costs one other delivery at most one attempt, and never its last.
 3. Settle only plain successes with a script. Failures, holds and redeliveries are written synchronously, with no script pending.
@@ -66,7 +66,7 @@ class Ahead:
         taken = lane_rows.taken_of(results[-1][1])
         claim = None if taken is None else taken.claim()
         if claim is None and taken is not None and settled is not None and taken.lane_id == settled.lane_id:
-            # The next delivery of the lane is no first attempt or must not run. The lane is still leased.
+            # The next delivery of the lane is not at its first attempt, or must not run. The lane is still leased.
             _give_back(settled, is_settled=True)
         self._is_alone = claim is None
         return claim

@@ -76,7 +76,7 @@ def deliver_lane(stream_id: str, key: str) -> None:
 
 
 def probe_stream(stream_id: str, tenant_id: str) -> None:
-    """Run one delivery of a held stream. The stream resumes if the destination processes it, or if no delivery waits."""
+    """Run one delivery of a held stream. Resume the stream if the destination processes the delivery, or if no delivery waits."""
     claim = lanes.claim_oldest(stream_id, is_probe=True)
     if claim is None:
         breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
@@ -87,7 +87,7 @@ def probe_stream(stream_id: str, tenant_id: str) -> None:
 def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     """Run the claimed delivery and write its outcome; an outcome after the end of the lease is discarded.
 
-    If the returned step has a claim that was made ahead, the outcome may not be committed yet when this returns.
+    If the returned step has a claim that was made ahead, the outcome may not be committed yet when this function returns.
     """
     failpoints.reach("claimed")
     turn.ahead.start(claim)
@@ -153,7 +153,7 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
 def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     try:
         if isinstance(result, Failure):
-            # What the run learned about an account is kept even if the claim is lost.
+            # New facts about an account are stored even if the claim is lost.
             write_links(result.links)
         step = _conclude(claim, result, go_on=go_on)
     except LeaseLost:

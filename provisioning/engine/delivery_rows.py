@@ -22,9 +22,9 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
 )
-# One statement, because it runs for every delivery. It has no effect unless the claim still holds its lane, which stays locked;
-# only the account link is written in any case, because it records facts. A write also resets the breaker's count of failures.
-# The condition on the tenant makes every index with the id as good as the primary key: see `lane_rows`.
+# One statement, because it runs for every delivery. It has an effect only if the claim still holds its lane, which stays locked.
+# But the account link is always written, because it records facts. A write also resets the breaker's count of failures.
+# With the condition on the tenant, every index that contains the id is as fast as the primary key: see `lane_rows`.
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
@@ -110,7 +110,7 @@ WHERE id = %s AND state = 'dead'
 
 def success_values(claim: Claim, success: Success) -> dict[str, Any]:
     """Return the parameters of `SETTLE`."""
-    # Exchanges of successful runs are not stored; the reason of a skip is.
+    # Exchanges of successful runs are not stored. The reason of a skip is stored.
     log_lines = success.log_lines if success.is_skipped else []
     return {
         **_attempt(claim, "skipped" if success.is_skipped else "delivered"),

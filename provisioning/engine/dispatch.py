@@ -42,8 +42,8 @@ ORDER BY l.position
 ON CONFLICT (stream_id, event) DO NOTHING
 RETURNING key, event_type
 """
-# DO UPDATE and never DO NOTHING: the update locks an existing lane. A worker that is about to delete it as empty either waits and
-# then sees the new deliveries, or has deleted it already and it is inserted again. Key order prevents deadlocks.
+# DO UPDATE and never DO NOTHING: the update locks an existing lane. A worker that is about to delete the lane as empty either waits
+# and then sees the new deliveries, or has deleted the lane, which is then inserted again. Key order prevents deadlocks.
 # An existing lane keeps its `not_before`: a new event does not shorten the pause after a failure.
 _UPSERT_LANES = """
 INSERT INTO provisioning_lane (stream_id, key, tenant_id, nudged_until)
@@ -84,8 +84,8 @@ def dispatch_stream(stream_id: str) -> Dispatched:
 def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
     """Dispatch the next page of the log in one transaction; return True if there may be more.
 
-    Deliveries, lanes and the position are committed together, so a crash either repeats the page or happens after it.
-    With `wait`, block until the stream's lock is free; otherwise return False if another process dispatches the stream.
+    Deliveries, lanes and the position are committed together, so after a crash the page is either dispatched completely or dispatched
+    again. With `wait`, block until the stream's lock is free; otherwise return False if another process dispatches the stream.
     """
     with transaction.atomic():
         stream = fetch_one(_LOCK_STREAM if wait else _LOCK_FREE_STREAM, [done.stream_id])

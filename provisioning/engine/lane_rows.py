@@ -2,7 +2,7 @@
 
 The lane's row is the lock of all deliveries in the lane. Whether a lane is empty must be decided in a separate statement after the
 lock was granted: only that snapshot includes deliveries that a dispatch committed during the wait for the lock. A waiting delivery
-may be taken in the statement that locks, because only the owner of the lock settles it.
+may be claimed in the statement that locks, because only the owner of the lock settles it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SELECT * FROM this UNION ALL SELECT * FROM oldest
 # Claims in one statement: finds the first waiting delivery of `lane` in `stream`, unless it must not run; counts the attempt before
 # it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim.
 # Another worker may settle the delivery between this statement's snapshot and its lock. The attempt is therefore counted only if
-# the newest version of the row still waits, and without that count there is no claim.
+# the newest version of the row still waits, and an attempt that is not counted makes no claim.
 _CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,

@@ -162,7 +162,7 @@ def open_lane(*, stream_id: str, key: str, tenant_id: str) -> None:
 def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
     """Turn at most `limit` waiting deliveries of a stream into dead letters; return their number.
 
-    Each is claimed first, even if the stream is held, so that it is not buried while a worker runs it.
+    Each is claimed first, even if the stream is held, so that no worker runs it meanwhile.
     """
     buried = 0
     while buried < limit and (claim := claim_oldest(stream_id, is_probe=True)) is not None:
@@ -262,7 +262,7 @@ def _settle_unrun(taken: lane_rows.Taken, delivery_id: int) -> None:
     elif taken.body is None:
         delivery_rows.bury(delivery_id, _MISSING)
     else:
-        # The last attempt was counted, but its worker never reported: another run could crash one worker after another.
+        # The last attempt was counted, but its worker ended without an outcome. Another run could crash one worker after another.
         delivery_rows.bury(delivery_id, _LOST)
 
 

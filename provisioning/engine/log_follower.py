@@ -1,4 +1,4 @@
-"""Tells pruning and restoring of a log which positions streams and deliveries still need."""
+"""Reports the log positions that streams and deliveries still need, for the pruning and the restoring of a log."""
 
 from __future__ import annotations
 

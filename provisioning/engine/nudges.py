@@ -1,4 +1,4 @@
-"""Nudges are messages that tell workers to look for work. A nudge contains no event. The sweeper replaces lost nudges.
+"""Nudges: messages after which workers query for work. A nudge contains no event. The sweeper replaces lost nudges.
 
 `post` passes the message to a thread of this process and returns at once: the numberer and web requests use it, because a
 broker that hangs blocks a publisher for seconds. `send` publishes synchronously. Neither raises.

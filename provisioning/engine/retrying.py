@@ -1,4 +1,4 @@
-"""A Celery task that is retried after exactly the delay that it requests. The database decides which lane is due when."""
+"""A Celery task that is retried after exactly the delay that it requests. The database determines when each lane is due."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def run_action(
     `links` reads the account links of the event's user; new facts about them are in the outcome or in the exception. Raises a subclass
     of `ActionError` for every failure, with the log lines and exchanges attached; `NoTurn` if the limit of requests is reached and
     nothing was written; `Misconfigured` if the stream must be held. Results and exceptions contain no secrets. An installed entry
-    point is interrupted at the deadline; the templates check it themselves.
+    point is interrupted at the deadline; templates check the deadline themselves.
     """
     deadline = time.monotonic() + deadline_seconds
     secrets = open_sealed(setup)
@@ -122,7 +122,7 @@ def _entry_point(setup: Setup) -> EntryPoint:
 
 
 def _called(setup: Setup, event: Event, api: Api) -> Result:
-    """Call the entry point; its own exceptions become `ActionCrashed`, without the cause, whose text may contain a secret."""
+    """Call the entry point; convert exceptions of the action to `ActionCrashed`. Omit the cause, because its text may contain a secret."""
     limit = TimeLimit(None if setup.template else api.run.deadline - time.monotonic())
     try:
         with limit:

@@ -13,7 +13,7 @@ def delay_before_next(
 ) -> float | None:
     """Return the seconds to wait after the `failed_attempts`th failure of a series, or None if no attempt is left.
 
-    `jitter` is the largest fraction added to a delay and `chance` (0 to 1) the part of it that is used, so that deliveries that
+    `jitter` is the largest fraction added to a delay, and `chance` (0 to 1) the used part of that fraction. So deliveries that
     failed together do not retry together. `Retry-After` of the destination, clamped to one hour, is the minimum.
     """
     if failed_attempts > len(delays):

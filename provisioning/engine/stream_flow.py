@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 NEWEST = 5_000
 
 # Columns of a statement that groups deliveries with the columns state, created_at and settled_at; its parameter is `since`. The time of
-# a delivery is that from its dispatch to its last outcome, so it includes retries and holds.
+# a delivery counts from its dispatch to its last outcome, so it includes retries and holds.
 MEASURES = """
 count(*) FILTER (WHERE created_at >= %(since)s) AS number,
 count(*) FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped', 'superseded')) AS accepted,
@@ -34,7 +34,7 @@ SELECT {HOUR_NUMBER} AS hour, {MEASURES} FROM (
 class Flow:
     """The deliveries of one hour or one stream.
 
-    `accepted` counts skipped and superseded events as well: their destination lacks nothing.
+    `accepted` also counts skipped and superseded events, because the destination does not need them.
     """
 
     number: int = 0

@@ -80,9 +80,9 @@ def update_stream(
 
 
 def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
-    """Enable the stream at the head of the log: events recorded while it was disabled are never delivered by it.
+    """Enable the stream at the head of the log: the stream never delivers events that were recorded while it was disabled.
 
-    Resumes the stream if it is held, even if it is enabled already. Raises `Conflict` as `check_enabling` does.
+    Resumes the stream if it is held, even if it is enabled already. Raises the `Conflict` of `check_enabling`.
     """
     number_tenant(tenant_id)
     with transaction.atomic():
@@ -100,8 +100,8 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` if the stream must not be enabled now.
 
-    Enabling must not release staged deletions. It must also not preempt a running synchronization that will enable the stream at
-    its cursor: changes of users since they were read would be lost.
+    Enabling must not release staged deletions. It must also not happen before a running synchronization enables the stream at
+    the cursor of the job: changes of users since they were read would be lost.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)
@@ -112,7 +112,7 @@ def check_enabling(stream: EventStream) -> None:
 
 
 def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
-    """Enable the stream at an earlier position of the log; a synchronization has recorded it and held it back from pruning."""
+    """Enable the stream at an earlier position of the log, which a synchronization has stored and protected from pruning."""
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         stream.status = EventStream.Status.ENABLED
@@ -122,7 +122,7 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 
 def synchronization_target(stream_id: str) -> str:
-    """Return the target of a stream's synchronization job: it allows one at a time, in parallel with a redelivery job."""
+    """Return the target of a stream's synchronization job. One such job can run at a time, in parallel with a redelivery job."""
     return f"synchronization:{stream_id}"
 
 

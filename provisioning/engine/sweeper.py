@@ -1,4 +1,4 @@
-"""Finds work after lost nudges and crashes: a thread in each worker process, one of which leads at a time."""
+"""Finds work after lost nudges and crashes. Each worker process has a thread for this; one of these threads leads at a time."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def foresee(
 ) -> Foreseen | None:
     """Predict the server's answer to a write of this user because of its `userName`; None if there is no obstacle.
 
-    `own_id` is the id of the account to write, None for a create. `before` is that account if it was read: no request is sent if it
-    has the name already. Raises as `ScimClient.filtered` does.
+    `own_id` is the id of the account to write, None for a create. `before` is that account if it was read: no request is sent if that
+    account has the name already. Raises as `ScimClient.filtered` does.
     """
     if not person.user_name or (before is not None and has_name(before, person.user_name)):
         return None

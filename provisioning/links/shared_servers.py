@@ -12,7 +12,7 @@ from provisioning.scim.settings import BASE_URL
 
 
 def servers_of_other_streams(*, tenant_id: str, stream_id: str) -> frozenset[str]:
-    """Return the digests of the SCIM servers that enabled streams of the tenant, other than this one, deliver to."""
+    """Return the digests of the SCIM servers to which other enabled streams of the tenant deliver."""
     others = EventStream.objects.of(tenant_id).filter(destination_type="action", status=EventStream.Status.ENABLED).exclude(pk=stream_id)
     action_ids = {destination["action_id"] for destination in others.values_list("destination", flat=True)}
     if not action_ids:

@@ -83,7 +83,7 @@ def parse_path(text: str) -> ScimPath:
 
 
 def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
-    """Set `value` at `path`. An element with a type is created once per attribute, and is primary if it is the first.
+    """Set `value` at `path`. An element with a type is created once per attribute. The first element is primary.
 
     If the path names a list but no element type, and the value is a list, each item becomes one element.
     """
@@ -119,7 +119,7 @@ def _set_leaves(elements: list[dict[str, Any]], leaf: str, values: list[Any]) ->
 
 
 def _set_leaf(elements: list[dict[str, Any]], element: dict[str, Any], leaf: str, value: Any) -> None:
-    # RFC 7643, 2.4: at most one element is primary. By default it is the first; a mapping row that sets `primary` changes that.
+    # RFC 7643, 2.4: at most one element is primary. By default, this is the first element; a mapping row can set `primary` on another one.
     if leaf.casefold() == "primary" and value is True:
         for other in elements:
             if other.get("primary"):

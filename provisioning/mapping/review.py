@@ -30,7 +30,7 @@ def check_sendable(table: Iterable[MappingRow]) -> None:
 
 
 def undescribed(table: Iterable[MappingRow]) -> list[str]:
-    """Return a warning for each enabled row with an attribute that its schema does not define. It is sent anyway."""
+    """Return a warning for each enabled row with an attribute that its schema does not define. A run sends the attribute anyway."""
     rows = [(row, parse_path(row.path)) for row in table if row.enabled]
     return [
         f"RFC 7643 has no attribute {row.path}: it is sent with the JSON type of its value, and most servers ignore or refuse it."

@@ -1,7 +1,7 @@
 """Account links map a user to an account on a server. Account locks serialize writes of several streams to one server.
 
-Neither has a database foreign key to the tenant or the action: a purge would deadlock with deliveries, and a link outlives
-its action because the account still belongs to the user.
+Both tables have no database foreign key to the tenant or the action: a purge would deadlock with deliveries, and a link must remain
+after its action is deleted, because the account still belongs to the user.
 """
 
 from __future__ import annotations

@@ -75,6 +75,6 @@ class ExchangeRecorder:
         return {one_line(name, 128): one_line(value, _MAX_HEADER_CHARACTERS) for name, value in self._mask.headers(kept).items()}
 
     def _body(self, body: bytes) -> str:
-        # PostgreSQL text cannot contain NUL. Mask before truncating: a part of a secret must not remain either.
+        # PostgreSQL text cannot contain NUL. Mask before truncating, so that no part of a secret remains.
         text = self._mask.text(body.decode("utf-8", errors="replace")).replace("\x00", "�")
         return text if len(text) <= MAX_BODY_CHARACTERS else text[:MAX_BODY_CHARACTERS] + f"… ({len(text)} characters)"

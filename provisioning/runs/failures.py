@@ -1,6 +1,7 @@
 """Exceptions of a run: one class per next step of the delivery. Pure.
 
-A normal return means delivered or skipped; everything else raises one of these. The delivery stores and groups by `kind`.
+A normal return means delivered or skipped. In every other case the run raises one of these exceptions. Deliveries store `kind`, and
+failures are grouped by it.
 Message, detail and exchanges never contain secrets.
 """
 

@@ -203,7 +203,7 @@ class ScimClient(AccountLookup):
         return existing
 
     def _proven_by_holder(self, person: Person) -> Match | None:
-        """Return the holder of the user name if our key or a link of another action proves it; the filter on keys missed it."""
+        """Return the account with the user name, which the filter on keys missed, if our key or a link of another action proves it."""
         try:
             return self.find_by_user_name(replace(person, proves_name=False))
         except (ForeignAccount, UnverifiableMatch, FilterRefused):

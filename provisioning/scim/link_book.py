@@ -101,7 +101,7 @@ class LinkBook:
         """Tell whether another user or tenant is linked to the account.
 
         Only a different key proves that the id was reassigned, or that two workspaces of the server use the same ids. A different
-        creation time does not, because some servers return a new one in each answer. An earlier 404 does not either, because the
+        creation time proves nothing, because some servers return a new time in each answer. An earlier 404 proves nothing, because the
         account may exist again.
         """
         return any(
@@ -127,7 +127,7 @@ class LinkBook:
 
     @property
     def inherited(self) -> Link | None:
-        """Return the newest link of another action of the tenant, if this action knows no account of the user.
+        """Return the newest link of another action of the tenant, if this action has no link of the user.
 
         The other action may be deleted: its links remain, because the accounts still belong to the users.
         """
@@ -136,7 +136,7 @@ class LinkBook:
         return max((other for other in self._others if self._is_kin(other)), key=lambda link: link.birth, default=None)
 
     def inherit(self, link: Link | None) -> None:
-        """Copy the verified link of another action, if this action knows no account of the user."""
+        """Copy the verified link of another action, if this action has no link of the user."""
         if link is not None and self._is_kin(link) and self._knows_no_account:
             own = self._own_or_new()
             told: dict[str, Any] = {"birth": max(link.birth, own.birth), "position": own.position, "doubt": own.doubt, "is_missing": False}
@@ -154,7 +154,7 @@ class LinkBook:
         return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether creation times distinguish accounts of this server: whether it has returned a different one."""
+        """Tell whether the server has returned another creation time, which proves that its times distinguish accounts."""
         return self._rows is not None and self._rows.shows_creation(other_than)
 
     def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
@@ -170,7 +170,7 @@ class LinkBook:
             user_names=names,
             user_name=user_name,
             keys=(key,),
-            # The answer may echo a key that the server does not store; only a read proves that it does.
+            # The answer may echo a key that the server does not store. Only a read proves that the key is stored.
             is_keyed=False,
             doubt=None,
             origin="created",
@@ -190,7 +190,7 @@ class LinkBook:
             is_keyed = known.is_keyed or not is_echo
             self.own = replace(known, created_there=steady, is_keyed=is_keyed, is_missing=False, doubt=None, keys=_with(known.keys, key))
             return
-        # Not the position of this event: the account existed before, and an older event may still be delivered.
+        # Do not use the position of this event: the account existed before, and an older event may still be delivered.
         birth = known.birth if known.ended is None else known.ended + 1
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
         told: dict[str, Any] = {"keys": (key,), "is_keyed": not is_echo, "doubt": None, "origin": origin, "is_suspect": False}
@@ -325,7 +325,7 @@ def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steady(known: Link, created: str) -> str:
-    """Return the creation time to store for an account that was verified: the one read last, unless it is unreliable."""
+    """Return the creation time to store for a verified account: the last one that was read, unless it is unreliable."""
     if not created or not known.created_there:
         return created or known.created_there
     return created if same_instant(created, known.created_there) else UNSTABLE

@@ -24,7 +24,7 @@ LONGEST_ID = 512
 
 @dataclass(frozen=True)
 class Link:
-    """One row: the account `remote_id` on `server` belongs to the user, from the event at `birth` until the one at `ended`.
+    """One row: the account `remote_id` on `server` belongs to the user, from the event at `birth` until the event at `ended`.
 
     Positions are those of the tenant's log. `remote_id` is empty until an account is known. `doubt` is the position of the
     event whose create request got no answer. A suspect authorizes nothing until an administrator confirms it.
@@ -55,7 +55,7 @@ class Link:
 
     @property
     def has_witness(self) -> bool:
-        """Whether a name or creation time is known that distinguishes the account from another one with a reassigned id."""
+        """Whether a name or creation time is known. It distinguishes the account from another account to which the id was reassigned."""
         return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
 
     @property

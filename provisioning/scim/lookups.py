@@ -78,8 +78,8 @@ class AccountLookup:
         1. Filter by `externalId`: an account with our key is the user's.
         2. If the server refuses the filter, or finds no account although a link is open, read the linked account. Without a link of
            this action, use a link of another action of the tenant.
-        3. Without any link, filter by `userName`: after a refusal always, after an empty answer only on servers known to miss our
-           accounts.
+        3. Without any link, filter by `userName` if the server refused the first filter, or if it is known to miss accounts with our
+           key.
 
         Raises a `DataFailure` if a returned account cannot be distinguished from another user's, and `RouteMissing` for a 404
         without a SCIM error body.
@@ -251,11 +251,11 @@ class AccountLookup:
             self.links.suspected(verdict.keyed)
         is_listed = self.links.is_suspected and self.links.own is not None and self.links.own.remote_id in verdict.ids
         how = _HOW_TO_CONFIRM if is_listed else _HOW_TO_ADOPT
-        # The message becomes part of the fingerprint; ids in it would make each user a kind of failure. The attempt stores the ids.
+        # The message is part of the fingerprint: with ids in it, each user would be a separate kind of failure. The attempt stores the ids.
         raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
 
     def _filter_is_exact(self, value: str) -> bool:
-        """Probe the filter with values that must not match: a random one, and ours with wildcards in it."""
+        """Probe the filter with values that must not match: a random value, and our key with wildcards."""
         name = f"exact externalId filter of {self._transport.server}"
         if self._capabilities.is_proven(name):
             return True

@@ -102,7 +102,7 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
     if len(unnamed) > 1:
         return Unverifiable(_ids(unnamed))
     if not person.has_own_key or claims.is_key_shared:
-        # An exact filter would only prove the key, and this key does not identify the user.
+        # Do not probe: an exact filter would only prove the key, and this key does not identify the user.
         return Unverifiable(_ids(unnamed), _WORTHLESS)
     name = unnamed[0].get("userName")
     if isinstance(name, str) and same_name(name, person.external_id) and not same_name(name, person.user_name):

@@ -67,7 +67,7 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
 
 
 def rate_of(options: Mapping[str, Any]) -> float | None:
-    """Return the limit of requests per second, or None if it is not set or invalid; a run refuses invalid options itself."""
+    """Return the limit of requests per second. None if it is not set or invalid: the run itself refuses invalid options."""
     name = options.get("server_profile", GENERIC)
     known = PROFILES.get(name) if isinstance(name, str) else None
     rate = options.get("requests_per_second", known.requests_per_second if known else None)

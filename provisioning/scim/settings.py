@@ -48,7 +48,7 @@ class ScimSettings:
 
 
 def parse_settings(secrets: Mapping[str, str], *, allow_http: bool) -> ScimSettings:
-    """Parse all five; raise `Misconfigured` with the names of missing required secrets, or of the first invalid one."""
+    """Parse all five secrets. Raise `Misconfigured` with the names of missing required secrets, or of the first invalid secret."""
     missing = [name for name in REQUIRED if not secrets.get(name)]
     if missing:
         raise Misconfigured(f"missing required secret: {', '.join(missing)}")

@@ -22,7 +22,7 @@ from provisioning.scim.refusals import is_repeated_within_run, refusal
 from provisioning.scim.settings import ScimSettings, longest_pause_ms
 
 USER_AGENT = "identity-provisioning/1.0"
-# A repeat with less time than this would time out; the failure at hand is more informative.
+# With less time than this, a repeat would time out, and hide the more informative failure of the first try.
 _SHORTEST_TRY_SECONDS = 0.05
 
 
@@ -166,7 +166,7 @@ class ScimTransport:
     def _headers(self, *, has_body: bool) -> dict[str, str]:
         headers = {
             "Accept": MEDIA_TYPE,
-            # Ask for uncompressed answers, against decompression bombs. Compressed answers are capped in size.
+            # Request uncompressed answers, against decompression bombs. Compressed answers have a limit of size.
             "Accept-Encoding": "identity",
             "Authorization": f"Bearer {self._settings.bearer_token}",
             "User-Agent": USER_AGENT,

@@ -32,6 +32,6 @@ def _confirm(link: AccountLink) -> int:
 
 
 def forget_link(*, tenant_id: str, link_id: int) -> bool:
-    """Delete a link of the tenant; the next event can find the account by its key only. False if the link does not exist."""
+    """Delete a link of the tenant. Later events can find the account only by its key. False if the link does not exist."""
     deleted, _ = AccountLink.objects.filter(tenant_id=tenant_id, pk=link_id).delete()
     return bool(deleted)

@@ -115,7 +115,7 @@ def update_action(
 
 @unit_of_work
 def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) -> None:
-    """Set one secret, or remove it with None or an empty string; raise `Invalid` for an invalid value, or one that needs another secret."""
+    """Set one secret, or remove it with None or an empty string; raise `Invalid` if the value is invalid or needs another secret."""
     _set_secrets(locked_action(tenant_id=tenant_id, action_id=action_id), {name: value})
 
 

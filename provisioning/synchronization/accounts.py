@@ -1,4 +1,4 @@
-"""Finds accounts on the server with our key but without a user here; deletes them on request only."""
+"""Finds accounts on the server that have our key but no user in this service. Deletes them on request only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examines one user of a synchronization: finds, compares and writes the account. Stricter than a delivery, because it is unattended.
+"""Examines one user of a synchronization: finds, compares and writes the account. Its rules are stricter than those of a delivery.
 
 An answer with an account that does not match the filter is not trusted at all: the server does not filter, so an account that is
 missing in its answer may exist.
@@ -65,7 +65,7 @@ class Examiner:
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any], position: int) -> Finding:
-        """Delete the account of a user that was deleted during the write; the event of the deletion may have been delivered before."""
+        """Delete the account of a user that was deleted during the write, because the deletion may have been delivered before the write."""
         self.delete(self._remote.person(document), str(document["user_id"]), position)
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted meanwhile")
 

@@ -1,4 +1,4 @@
-"""The progress of a synchronization, stored in its job. A worker that has lost the job writes nothing."""
+"""The progress of a synchronization, stored in its job. A worker whose lease of the job has ended writes nothing."""
 
 from __future__ import annotations
 

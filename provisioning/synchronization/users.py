@@ -18,7 +18,7 @@ _SAVED_TOGETHER = 20
 # Failures that would affect all users.
 _AGAINST_SERVER = (ConfigurationFailure, Misconfigured, TransientFailure)
 _IN_A_ROW = 3
-# Writes per user. A user that changes more often is left to its events.
+# Maximum writes per user. For a user that changes more often, its events deliver the last change.
 _MOST_ROUNDS = 3
 
 
@@ -42,7 +42,7 @@ def examine_users(run: Run) -> None:
 
 
 class _UserTurn:
-    """Findings since the last save. Consecutive failures are saved after the next success only, because they may stop the job."""
+    """Findings since the last save. Consecutive failures are saved only after the next success, because they may stop the job."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -5,7 +5,7 @@
     deletions  on request, those accounts are deleted; above the limit, after approval
     finally, the stream is enabled if the plan says so
 
-Progress is saved after every few users. A crash repeats only those, and repeating them is harmless.
+Progress is saved after every few users. After a crash, only these users are repeated, which is harmless.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probes whether a server that answered 403 also refuses to read. If so, the token lacks a permission, and the user's data is fine.
+"""Probes whether a server that answered 403 also refuses to read. If it does, the token lacks a permission, and the user is not the cause.
 
 The probe is a separate message, outside deliveries; if it is lost, the next 403 sends another one.
 """
@@ -21,7 +21,7 @@ _PATH = "/Users?startIndex=1&count=1"
 
 
 def hold_when_reading_is_refused(*, stream_id: str, tenant_id: str) -> None:
-    """Send one read request to the server of a stream after a 403; hold the stream if the server refuses it.
+    """Send one read request to the server of a stream after a 403; hold the stream if the server refuses this request.
 
     Works for the SCIM template only. Any other answer proves nothing and has no effect.
     """

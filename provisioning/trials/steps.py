@@ -71,7 +71,7 @@ class Step:
     is_needed: bool = False
     # Text in the report if the step is not run; without a text the report omits the step.
     not_taken: str = ""
-    # Name of an earlier step: once that step has begun, this one always runs, even if a step in between raises.
+    # Name of an earlier step: once the earlier step has begun, this step always runs, even if a step in between raises.
     cleans_up_after: str = ""
 
 
@@ -100,7 +100,7 @@ class Steps:
         self.taken: list[TakenStep] = []
 
     def run(self, steps: Sequence[Step]) -> bool:
-        """Run the steps in order until a needed one fails; return True if all needed steps succeeded."""
+        """Run the steps in order until a needed step fails; return True if all needed steps succeeded."""
         left, begun, is_stopped = deque(steps), set[str](), False
         try:
             while left:

@@ -41,8 +41,8 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
     """Provision the current state of one user like a delivery, or show the changes in a dry run.
 
     `user_id` is a user id, or an e-mail address that exactly one user has. A real run keeps the order of events: it raises `LaneBusy`
-    while deliveries of the user wait, and blocks new ones until it has ended. Raises `NotFound`, `NotSupported`, `Conflict` for a
-    draft or while another trial runs, and `Misconfigured`.
+    while deliveries of the user wait, and new deliveries of the user wait until the run has ended. Raises `NotFound`, `NotSupported`,
+    `Conflict` for a draft or while another trial runs, and `Misconfigured`.
     """
     require_scim(setup)
     if not dry_run and setup.version is None:

@@ -87,7 +87,7 @@ class WriteCheck:
             else:
                 self._session.client.patch(self._match(), body, self._person(number))
         except ActionError as error:
-            # Servers may lack some modes. One working mode is enough, which the last step checks.
+            # Servers may lack some modes. The last step checks that at least one mode works.
             return replace(failed(error), state="warning")
         stored = self._stored()
         wrong = _differences(mapped.resource, stored)

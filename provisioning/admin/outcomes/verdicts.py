@@ -1,4 +1,4 @@
-"""What happened to an event, why, and what to do: the head of the pages of dead letters and deliveries."""
+"""The verdict at the head of the pages of dead letters and deliveries: what happened to an event, why, and what to do."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class MessageData:
 
 @dataclass(frozen=True)
 class Message:
-    """`event.message`: the envelope of the event. `keys` are its top-level names, for the log of a malformed one."""
+    """`event.message`: the envelope of the event. `keys` are its top-level names, for the log line about a malformed envelope."""
 
     id: str = ""
     type: str = ""
@@ -93,8 +93,8 @@ class Links(Protocol):
 class Run:
     """The context of a run: configuration of the action, number of the attempt, deadline.
 
-    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove
-    a user. `allow_named_deletion` raises above the hourly limit of deletions of accounts identified by their name alone.
+    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove the
+    owner of an account. `allow_named_deletion` raises above the hourly limit of deletions of accounts identified by their name alone.
     """
 
     options: Mapping[str, Any]

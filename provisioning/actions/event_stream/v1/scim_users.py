@@ -25,7 +25,7 @@ class ScimUserProvisioning:
     """Creates, updates and deletes users on a SCIM 2.0 server."""
 
     def on_execute_event_stream(self, event: Event, api: Api) -> Result:
-        """Process one event; raise a subclass of `ActionError` if it must be delivered again.
+        """Process one event. Raise a subclass of `ActionError` if the event must be delivered again.
 
         1. Read the secrets. A missing required secret holds the stream; the event stays in its lane.
         2. Skip an event without a type or an object, with a warning that contains its top-level names.
