@@ -1,6 +1,6 @@
 """The permissions of each role of staff accounts in the admin. Pure.
 
-The role says which permissions an account has. Its tenant says where: an account without a tenant has them in every tenant.
+The role of an account determines its permissions. The tenant of the account determines where they apply: without a tenant, everywhere.
 Permissions have Django's names, `<app>.<verb>_<model>`.
 """
 

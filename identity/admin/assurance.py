@@ -37,13 +37,13 @@ class Proof(StrEnum):
 
 
 def note_proof(request: HttpRequest, by: Proof) -> None:
-    """Note that the account has just proven its identity. The session gets a new key, so that its former key is worthless."""
+    """Store that the account has just proven its identity. The session gets a new key, so that its former key becomes invalid."""
     request.session.cycle_key()
     request.session[_PROOF] = {"at": int(time.time()), "by": by.value}
 
 
 def is_proven(request: HttpRequest) -> bool:
-    """Tell whether the session has a recent proof of the best kind that the account has."""
+    """Tell whether the session has a recent proof: with a second factor if the account has one, otherwise with its password."""
     staff, proof = staff_of(request), request.session.get(_PROOF)
     if staff is None or not proof:
         return False
@@ -101,7 +101,7 @@ def is_required_of(staff: Staff) -> bool:
 
 
 def must_enrol(request: HttpRequest) -> bool:
-    """Tell whether the account must add a factor before it can do anything else. Reads the database once per request."""
+    """Tell whether the account must add a factor before it can open other pages. Reads the database once per request."""
     if not hasattr(request, "_must_enrol"):
         staff = staff_of(request)
         request._must_enrol = staff is not None and is_required_of(staff) and not has_factors(staff)  # type: ignore[attr-defined]

@@ -209,7 +209,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         return "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in row.facts.items()) or "-"
 
     def user_id_in(self, row: AuditEntry) -> str:
-        """Return the id of the user that the entry is about. Entries store it as the text of the object."""
+        """Return the id of the user that the entry is about. Entries store the id as the text of the object."""
         return row.object_text if row.object_type == User._meta.label_lower else ""
 
     def _text_of(self, row: AuditEntry) -> str:

@@ -66,7 +66,7 @@ def delete_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySe
 def _answer(
     model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct, effect: str, *, is_dangerous: bool
 ) -> HttpResponse | None:
-    """Show the confirmation page, or run the confirmed action. None returns to the list, with a message."""
+    """Show the confirmation page, or run the confirmed action. Return None to show the list with a message."""
     rows = rows.select_related(None).order_by("pk")
     count = bounded_count(rows.order_by(), MOST_ROWS)
     tenant, is_job = "", count > AT_ONCE

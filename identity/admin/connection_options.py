@@ -70,7 +70,7 @@ def form_fields(guide: Guide, row: Connection | None) -> dict[str, forms.Field]:
 
 
 def option_at(options: Mapping[str, Any], name: str) -> Any:
-    """Return the option of a name whose dots lead into objects; None if it is absent."""
+    """Return the option with this name, or None if it is absent. A dot in the name leads into an object."""
     found: Any = options
     for part in name.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
@@ -152,7 +152,7 @@ def _field(option: OptionField, row: Connection | None) -> forms.Field:
     stored = option_at(shown, option.name)
     named: dict[str, Any] = {"required": False, "label": option.label, "help_text": option.help_text, "initial": stored}
     if option.is_required:
-        # The service decides whether the option is required. The label only informs.
+        # The service checks whether the option is set. The form only shows that it is required.
         named["label"] = f"{option.label} (required)"
     if option.kind in _SECRETS:
         is_kept = row is not None and option.name in row.sealed_options

@@ -35,7 +35,7 @@ PanelOf: TypeAlias = Callable[[HttpRequest, Row], Panel | None]
 
 
 class Caution(str):
-    """A message after an action whose effect has not begun or is not complete; it is shown as a warning."""
+    """A message after an action whose effect has not begun or is not complete. The page shows the message as a warning."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ class ObjectAction:
     `explain` returns the sentence shown before the confirmation. `run` acts through a service and returns the message for the next page,
     or a response of its own, such as a page with a new secret, which must not be stored for the next page. Refusals of the service become
     errors of the form. `is_offered` hides the button for rows to which it does not apply. `permission` is the required permission, or a
-    function that returns it for a row; the default is the permission to change such rows.
+    function that returns the permission for a row; the default is the permission to change such rows.
     """
 
     name: str
@@ -95,7 +95,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     object_actions: Sequence[ObjectAction] = ()
     change_form_template = "admin/row_form.html"
-    # The name of the action that the page shows as its one button; the others are in its menu.
+    # The name of the action that the page shows as a button. All other actions are in a menu.
     primary_action: str = ""
     # The label of the tab with the form, where the page has tabs.
     first_tab: str = "Details"

@@ -1,4 +1,4 @@
-"""Admin pages of rows that join two others. They can be added and deleted, not changed."""
+"""Admin pages of rows that join two other rows. Staff can add and delete these rows, but not change them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The tenant in scope of an admin request: the tenant of the staff account, or the tenant that a platform operator switched to.
 
-It is read from the account or the session, never from the Host header.
+The tenant comes from the account or the session, never from the Host header.
 """
 
 from __future__ import annotations

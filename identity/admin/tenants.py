@@ -129,7 +129,7 @@ class TenantAdmin(OperatorsChange[Tenant]):
         return badge(f"{row.get_status_display()}{share}", "good" if row.is_active else "bad")
 
     def has_delete_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
-        # The delete action asks for the id; Django's delete page would count all related rows.
+        # The delete action requires the id as a confirmation. Django's delete page would count all related rows.
         return False
 
     def create(self, request: HttpRequest, form: Any) -> Tenant:

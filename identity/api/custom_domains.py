@@ -237,7 +237,7 @@ def _domain_at(domain_id: str) -> CustomDomain:
 
 @contextmanager
 def _named_domain() -> Iterator[None]:
-    """Name the member of the body in errors of the service, which names the column."""
+    """Replace the name of the column in errors of the service by the name of the member in the body."""
     try:
         yield
     except Invalid as error:

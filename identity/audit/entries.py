@@ -30,7 +30,7 @@ def record(
     user_agent: str = "",
     **facts: Any,
 ) -> AuditEntry:
-    """Write an entry that `act` was done, such as "Enrolled a passkey", to the row `about` or in the tenant.
+    """Write an entry that `act` was done, such as "Enrolled a passkey", about the row `about` or about the tenant.
 
     The present act supplies the actor and the IP address. Pass `actor`, `ip` and `user_agent` where there is no present act, as
     during a login. `before` and `after` are whole images; only the differences are kept. Values whose names look like secrets are

@@ -36,7 +36,7 @@ class ListStatus:
 
 
 class CurrentList:
-    """The open list, and the time at which the directory was last checked. Threads share it."""
+    """The open list, which all threads share, and the time at which the directory was last checked."""
 
     def __init__(self) -> None:
         self._lock = Lock()

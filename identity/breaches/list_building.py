@@ -102,7 +102,7 @@ class ListBuilder:
         tell(self)
 
     def finish(self, *, accepts_smaller: bool = False) -> Facts:
-        """Replace the list and return its facts. Readers see either the complete old list or the complete new one.
+        """Replace the list and return its facts. Readers see either the complete old list or the complete new list.
 
         Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the existing one.
         """

@@ -13,7 +13,7 @@ from identity.shapes import PROFILE, USER
 
 
 def user_document(user: User, linked: Sequence[LinkedIdentity] | None = None) -> dict[str, Any]:
-    """Return the complete profile. Empty fields are left out, and `blocked` until it was set once.
+    """Return the complete profile without empty fields. `blocked` is absent until it is set for the first time.
 
     `linked` holds the linked identities in order of linking; without it they are read from the database.
     """

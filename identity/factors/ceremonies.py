@@ -1,6 +1,6 @@
 """The two ceremonies of WebAuthn level 3, registration and use: the options for the browser, and the verification of its response.
 
-Staff and end users share them. This module touches no rows; services store the results.
+Staff and end users have the same ceremonies. This module reads and writes no rows; services store the results.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def registration_options(
 ) -> dict[str, Any]:
     """Return the options for the creation of a key. Keys that the account already has are excluded.
 
-    A passkey is discoverable and verifies the user. Other keys supplement a password and need neither. `attachment` is `platform`,
+    A passkey is discoverable and verifies the user. Other keys supplement a password and need neither property. `attachment` is `platform`,
     `cross-platform`, or empty for both.
     """
     options = webauthn.generate_registration_options(

@@ -15,7 +15,7 @@ LONGEST_ROW = 2 * 1024 * 1024
 # Deeper than any stored value, and far below Python's recursion limit.
 _DEEPEST = 200
 _READ_BYTES = 256 * 1024
-# Characters before the end of the window within which a number, or another JSON word, may be cut in two.
+# Near the end of the window, at most this many characters before it, the window may end inside a number or another JSON word.
 _UNDECIDED_NUMBER = 2
 _UNDECIDED_WORD = 16
 _SPACE = " \t\r\n"
@@ -59,7 +59,7 @@ class _Text:
         try:
             decoded = self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
-            # The position counts from the bytes that the decoder held back from the last read.
+            # The position counts from the first byte that the decoder kept from the last read.
             place = self._bytes_read + len(data) - len(error.object) + error.start
             raise BadImportFile(f"The file is not UTF-8: byte {place + 1}.") from error
         self._bytes_read += len(data)
@@ -129,7 +129,7 @@ def _next_row(text: _Text, number: int) -> Any:
 
 
 def _is_final(error: ValueError, text: _Text) -> bool:
-    """Tell whether more text cannot repair the error. For an unterminated string, the scanner names the beginning of the string."""
+    """Tell whether the error remains with more text. For an unterminated string, the scanner reports the beginning of the string."""
     if not isinstance(error, json.JSONDecodeError):
         return True
     return not error.msg.startswith("Unterminated") and error.pos < len(text.window) - _UNDECIDED_WORD

@@ -1,7 +1,7 @@
 """Telephone numbers: parsed, checked and formatted as E.164. Pure.
 
 The sender pays for messages to a number that a user typed. Fraudsters request messages to numbers that pay their owner, so such numbers
-are refused, and so is every country that the tenant has not allowed.
+are refused. Numbers of countries that the tenant has not allowed are refused, too.
 """
 
 from __future__ import annotations

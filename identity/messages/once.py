@@ -99,7 +99,7 @@ def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
         _write(job, row, DROPPED, "Not sent: it expired before the provider accepted it.")
         return True
     row.summary = {**row.summary, _UNTIL: (now + _LONGEST_CALL).isoformat()}
-    # Extends the lease, so that the sweep sends no other worker while this one waits for the provider.
+    # Extends the lease, so that the sweep gives the job to no other worker while this worker waits for the provider.
     row.lease_until = now + _LONGEST_CALL
     _write(job, row, SENDING, "")
     return None

@@ -1,4 +1,4 @@
-"""Writes the templates of a tenant. Each is tried with sample data before it is stored, so that users never meet a broken template."""
+"""Writes the templates of a tenant. Renders each template with sample data before it is stored, so that no broken template is used."""
 
 from __future__ import annotations
 

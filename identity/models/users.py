@@ -17,7 +17,7 @@ from identity.models.base import RecordedModel
 class User(RecordedModel):
     """A user of one tenant. The row is the primary identity; further identities are `LinkedIdentity` rows.
 
-    With the primary identity on this row, creating a user is one insert and so exactly one event.
+    The primary identity is part of this row, so the creation of a user is one insert and records exactly one event.
     """
 
     user_id = models.CharField(max_length=300, help_text="<provider>|<id>.")

@@ -22,7 +22,7 @@ _DATABASE_DEFAULTS: dict[str, Any] = {
     "strategy_version": 2,
     "authentication_methods": {"password": {"enabled": True}, "passkey": {"enabled": False}},
     "brute_force_protection": True,
-    # Deploy tools add a missing value, and then report a difference from the export before.
+    # If this value is missing, deploy tools add it, and then report a difference from their export.
     "disable_self_service_change_password": False,
 }
 

@@ -1,4 +1,4 @@
-"""The searchable fields of a user, and how each is compared. Pure."""
+"""The searchable fields of a user, and how each field is compared. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates in a query. Each means a span of time with the length of its last part. Pure."""
+"""Dates in a query. A date means a span of time: the whole year, day or millisecond that it names. Pure."""
 
 from __future__ import annotations
 

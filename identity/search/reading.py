@@ -1,8 +1,8 @@
 """Reads pages of users that meet a condition, at a cost that does not depend on the planner's estimates.
 
-For a frequent condition, walking the users in list order finds a page soon. For a rare one, it is faster to collect the matches through
-the condition's own indexes and sort them. The planner must guess the frequency, and a wrong guess costs seconds: it has no statistics
-about a key of JSON or about one tenant. So read the first `WALK` rows, and decide by the matches among them.
+For a frequent condition, walking the users in list order finds a page soon. For a rare condition, it is faster to collect the matches
+through the condition's own indexes and sort them. The planner must guess the frequency, and a wrong guess costs seconds: it has no
+statistics about a key of JSON or about one tenant. So read the first `WALK` rows, and decide by the matches among them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Refuses a start whose setting `DATABASE_STRATEGY` differs from the one that the data was written with.
+"""Refuses to start if the setting `DATABASE_STRATEGY` differs from the value with which the data was written.
 
-The strategy is stored in connections and is the prefix of user ids, so another value would cut users off from their passwords.
+The strategy is stored in connections and is the prefix of user ids, so with another value users could not log in.
 """
 
 from __future__ import annotations

@@ -130,8 +130,8 @@ def percentage(job: Job) -> int:
 def refuse_if_being_deleted(row: DeletedInParts) -> None:
     """Raise `BeingDeleted` for a marked row, which refuses changes and new dependents.
 
-    The check needs no lock on the row. A later chunk finds a dependent that was added concurrently. Or the foreign key fails at the
-    commit of the last chunk, which then runs again.
+    The check needs no lock on the row: a later chunk deletes a dependent that was added concurrently. If no chunk is left, the foreign
+    key fails at the commit of the last chunk, which then runs again.
     """
     if row.is_being_deleted:
         raise BeingDeleted(f"The {row._meta.verbose_name} {row} is being deleted.")

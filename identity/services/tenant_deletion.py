@@ -1,7 +1,7 @@
 """Delete a tenant: suspend it, delete all its rows with events, let its streams deliver them, and keep the log for a while.
 
 1. `start` sets the status `deleting`: every host answers 403, its staff cannot sign in, open streams close. It creates a job.
-2. During `TENANT_DELETION_GRACE_DAYS` nothing else happens, and `restore` undoes it.
+2. During `TENANT_DELETION_GRACE_DAYS` nothing is deleted, and `restore` cancels the deletion.
 3. The job deletes organizations, connections with their users, groups and roles, in this order, in chunks, each with its
    events; other jobs of the tenant end. Then it deletes clients, keys and tokens, which record no event.
 4. It waits until every event stream has delivered or dead-lettered all events, at most `TENANT_DRAIN_SECONDS`.
@@ -106,7 +106,7 @@ def _delete_children(job: Job) -> int:
 
 
 def _delete_credentials(job: Job) -> int:
-    """Delete a chunk of credentials. No login can use them any more, and nothing needs to keep them."""
+    """Delete a chunk of credentials, which no login can use any more."""
     for table in coverage().ordered:
         if table.is_credential:
             keys = list(table.rows(job.tenant_id).order_by("pk").values_list("pk", flat=True)[:CHUNK_ROWS])

@@ -106,7 +106,7 @@ def delete_user(*, tenant_id: str, user_id: str) -> None:
 def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> int:
     """Delete the users of the connection whose primary identity has this email address; letter case is ignored. Returns their number.
 
-    Each is deleted like by `delete_user`. An identity that is linked to a user of another connection stays with that user.
+    Each is deleted like by `delete_user`. An identity that is linked to a user of another connection is kept.
     """
     rows = User.objects.of(tenant_id).filter(connection_id=connection_id).annotate(lower_email=Lower("email"))
     found = rows.filter(lower_email=Lower(Value(email))).order_by("pk").values_list("pk", flat=True)
@@ -219,7 +219,7 @@ def tell_account_change(user: User, before: tuple[bool, str], *, in_bulk: bool =
 
 
 def touch(user: User) -> None:
-    """Update the time of change of a user whose identities changed. Saving it alone does not count as a change."""
+    """Update the time of change of a user whose identities changed. This save alone does not count as a change of the profile."""
     user.updated_at = timezone.now()
     user.save(update_fields=["updated_at"])
 

@@ -88,7 +88,7 @@ def _credentials(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     if set(given) - {"headers"}:
-        raise not_supported("The only setting of a provider that the service knows is headers.")
+        raise not_supported("The only supported setting of a provider is headers.")
     return {"headers": given.get("headers") or {}}
 
 
