@@ -27,6 +27,7 @@ from rest_framework.response import Response
 from authapi.edge import throttling
 from authapi.edge.address_rates import charged_debt_in_thread, debt_of
 from authapi.edge.addresses import Origin, origin_of
+from authapi.failures.requests import TENANT_STOPPED
 from authapi.logs.noted_writes import note_response, writing_of
 from authapi.possession.holders import SCHEMES, asked_by, verified
 from authapi.possession.presented import Asked
@@ -37,6 +38,7 @@ from foundation.acting import Act, Actor, acting
 from foundation.change_context import ChangeContext, ChangingClient, change_context
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch, resolve_host
+from identity.stopped_tenants import RETRY_AFTER_SECONDS, STOPPED_STATUSES
 
 if TYPE_CHECKING:
     from django.core.handlers.asgi import ASGIRequest
@@ -53,6 +55,7 @@ _TENANT_PROBLEMS = {
     "deleting": ApiProblem(403, "The tenant is suspended."),
     "deleted": ApiProblem(403, "The tenant is suspended."),
     "draining": ApiProblem(503, "The tenant is being closed."),
+    **dict.fromkeys(STOPPED_STATUSES, ApiProblem(503, TENANT_STOPPED, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})),
 }
 
 

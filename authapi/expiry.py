@@ -49,6 +49,7 @@ from authapi.models import (
 from identity.factors.user_factors import OPEN_FOR
 from identity.models import EnrolledFactor
 from identity.models.base import TenantOwned
+from identity.stopped_tenants import of_running_tenants
 
 _BATCH = 2000
 # The worker stops a task after 20 s. Remaining rows are deleted by the next run.
@@ -83,7 +84,7 @@ class Ending:
         """Delete or reset a batch of rows; return its size."""
         with transaction.atomic():
             # Expiry depends on the time, not on a tenant. Locked rows are in use, so they are left for the next run.
-            over = self.model.all_tenants.filter(self.is_over).order_by("pk").select_for_update(skip_locked=True)
+            over = of_running_tenants(self.model.all_tenants.filter(self.is_over)).order_by("pk").select_for_update(skip_locked=True)
             keys = list(over.values_list("pk", flat=True)[:_BATCH])
             rows = self.model.all_tenants.filter(pk__in=keys)
             if self.emptied is None:

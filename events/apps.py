@@ -8,13 +8,15 @@ class EventsConfig(AppConfig):
     def ready(self) -> None:
         # Imported here, because models are loaded only now. The import registers the checks.
         from events import checks, figures  # noqa: F401, PLC0415
-        from events.log import head_cursor  # noqa: PLC0415
+        from events.log import head_cursor, leaving  # noqa: PLC0415
         from events.record import receivers, tripwire  # noqa: PLC0415
         from foundation import hooks  # noqa: PLC0415
         from identity import purging  # noqa: PLC0415
+        from identity.moving import stopping  # noqa: PLC0415
 
         hooks.snapshot_cursor.fill(head_cursor.head_cursor)
         figures.register(figures.EVENTS)
+        stopping.before_export(leaving.unfinished)
         receivers.connect()
         tripwire.connect()
         # Purge the head first, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.

@@ -11,6 +11,6 @@ class IdentityConfig(AppConfig):
         from identity.purging import cover  # noqa: PLC0415
 
         # The audit log outlives its tenant: it still records the actor that deleted the tenant, and the changes in the tenant.
-        cover("identity", platform_wide=("Tenant", "FormerTenant"), outliving=("AuditEntry",))
+        cover("identity", platform_wide=("Tenant", "FormerTenant"), last=("TenantMove",), outliving=("AuditEntry",))
         # Acts of staff in the admin, found by the account.
         cover("admin")

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from foundation.memory.ttl_cache import Remembered
 from identity.models import CustomDomain, Tenant
+from identity.models.tenants import STOPPED
 
 # A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
 LONGEST_AUTHORITY = 260
@@ -30,6 +31,11 @@ class HostMatch:
     @property
     def is_active(self) -> bool:
         return self.status == "active"
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a move to another installation has stopped the tenant."""
+        return self.status in STOPPED
 
     @property
     def issuer(self) -> str:

@@ -19,6 +19,7 @@ from foundation.database.transactions import unit_of_work
 from identity.hosts import scheme
 from identity.mail.sending import send_mail
 from identity.models import Staff
+from identity.stopped_tenants import of_running_tenants
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +50,7 @@ def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -
 
 def due_notices() -> list[int]:
     """Return the primary keys of the due notices of all tenants."""
-    rows = AttackNotice.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
+    rows = of_running_tenants(AttackNotice.all_tenants.filter(due_at__lte=timezone.now())).order_by("due_at")
     return list(rows.values_list("pk", flat=True)[:_AT_ONCE])
 
 
@@ -65,7 +66,8 @@ def send_due_notices() -> int:
 def _taken(key: int) -> AttackNotice | None:
     """Claim a notice if it is still due, so that no other worker sends it. Return the row as it was before, or None."""
     now = timezone.now()
-    row = AttackNotice.all_tenants.select_for_update(skip_locked=True).filter(pk=key, due_at__lte=now).first()
+    due = of_running_tenants(AttackNotice.all_tenants.filter(pk=key, due_at__lte=now))
+    row = due.select_for_update(skip_locked=True).first()
     if row is not None:
         AttackNotice.objects.of(row.tenant_id).filter(pk=key).update(since=None, due_at=None, sent_at=now)
     return row

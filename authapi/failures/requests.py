@@ -12,6 +12,7 @@ class RequestCase(Case):
     UNKNOWN_HOST = 404, "not_found", "No tenant answers on this host."
     UNSERVED = 404, "not_found", "This service does not serve this address."
     TENANT_SUSPENDED = 403, "access_denied", "The tenant is suspended."
+    TENANT_STOPPED = 503, "temporarily_unavailable", "The tenant moves to another installation. Try again later."
     TENANT_DRAINING = 503, "temporarily_unavailable", "The tenant is being closed."
     METHOD_NOT_ALLOWED = 405, "method_not_allowed", "This endpoint answers to {allowed} only."
     BODY_TOO_LARGE = 413, "invalid_request", "The body is larger than {limit} bytes."
@@ -28,5 +29,6 @@ class RequestCase(Case):
     UNEXPECTED = 500, "server_error", "The service met an unexpected condition."
 
 
-# The management interface and streams use the same text.
+# The management interface and streams use the same texts.
+TENANT_STOPPED = RequestCase.TENANT_STOPPED.failure.description
 TOO_MANY_REQUESTS = RequestCase.TOO_MANY_REQUESTS.failure.description

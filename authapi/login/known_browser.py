@@ -42,7 +42,7 @@ def remember_browser(answer: HttpResponse, user: User) -> None:
 
 
 def _mark_for(user: User) -> str:
-    return salted_hmac("authapi.known-browser", f"{user.tenant_id}/{user.pk}", algorithm="sha256").hexdigest()
+    return salted_hmac("authapi.known-browser", f"{user.tenant_id}/{user.lasting_key}", algorithm="sha256").hexdigest()
 
 
 def _value_of(cookies: str) -> str:

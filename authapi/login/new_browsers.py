@@ -74,7 +74,7 @@ def meet(login: BrowserLogin, secret: str) -> bool:
     No mail is sent for the first login of an account or for a known browser. Two concurrent requests with one value cause one mail.
     """
     user, now = login.user, timezone.now()
-    digest = digest_of(f"{secret}:{user.pk}")
+    digest = digest_of(f"{secret}:{user.lasting_key}")
     row, is_new = KnownBrowser.objects.of(user.tenant_id).get_or_create(
         user=user, digest=digest, defaults={"tenant_id": user.tenant_id, "created_at": now, "last_seen_at": now}
     )

@@ -19,6 +19,7 @@ from foundation.json_values import storable
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection, Organization, User
+from identity.stopped_tenants import of_running_tenants
 
 # The shortest time between two writes of the last use of a session.
 _TOUCHED_EVERY = timedelta(minutes=1)
@@ -198,7 +199,8 @@ def end_expired_sessions() -> int:
     """End expired sessions of all tenants, for at most ten seconds; the next run continues. Return how many ended."""
     until = time.monotonic() + _PRUNE_SECONDS
     # The idle expiry is never after the absolute one, so one index finds all expired sessions.
-    over = Session.all_tenants.filter(idle_expires_at__lte=timezone.now()).order_by("idle_expires_at").select_related("user")
+    over = of_running_tenants(Session.all_tenants.filter(idle_expires_at__lte=timezone.now()))
+    over = over.order_by("idle_expires_at").select_related("user")
     count = 0
     while time.monotonic() < until and (sessions := list(over[:_PRUNED_AT_ONCE])):
         for session in sessions:

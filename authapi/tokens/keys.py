@@ -26,6 +26,7 @@ from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.memory.ttl_cache import Remembered
 from identity.hosts import hosts_of
 from identity.models import Tenant
+from identity.stopped_tenants import of_running_tenants
 
 # The longest lifetime of a token, plus the time for which another process may still cache the old key.
 _VERIFIES_AFTER_ROTATION = timedelta(seconds=MAX_TOKEN_SECONDS + 60)
@@ -148,7 +149,7 @@ def rotate_keys(tenant_id: str) -> SigningKey:
 
 def rotate_due_keys(max_age: timedelta, *, limit: int = 100) -> int:
     """Rotate the keys of up to `limit` tenants whose current key has signed for longer than `max_age`; return how many."""
-    due = SigningKey.all_tenants.filter(state=SigningKey.State.CURRENT, current_since__lt=timezone.now() - max_age)
+    due = of_running_tenants(SigningKey.all_tenants.filter(state=SigningKey.State.CURRENT, current_since__lt=timezone.now() - max_age))
     tenants = list(due.order_by("current_since").values_list("tenant_id", flat=True)[:limit])
     for tenant_id in tenants:
         rotate_keys(tenant_id)

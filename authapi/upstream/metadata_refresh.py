@@ -15,6 +15,7 @@ from authapi.upstream.wsfed import login as wsfed_login
 from authapi.upstream.wsfed.metadata import read_federation_metadata
 from authapi.upstream.wsfed.options import is_wsfed
 from identity.models import Connection
+from identity.stopped_tenants import of_running_tenants
 
 REFRESH = "authapi.refresh_provider_metadata"
 _AT_ONCE = 500
@@ -37,14 +38,15 @@ def source_of(connection: Connection) -> tuple[str, Reader] | None:
 
 def due_metadata() -> list[int]:
     """Return the due documents of all tenants, longest overdue first."""
-    due = ProviderMetadata.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
+    due = of_running_tenants(ProviderMetadata.all_tenants.filter(due_at__lte=timezone.now())).order_by("due_at")
     return list(due.values_list("pk", flat=True)[:_AT_ONCE])
 
 
 def refresh(row_id: int) -> bool:
     """Fetch one document if it is still due; tell whether it was fetched. Concurrent calls fetch it once."""
     # The worker gets the id of the row only; the row names its tenant.
-    row = ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()).select_related("connection").first()
+    due = of_running_tenants(ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()))
+    row = due.select_related("connection").first()
     if row is None:
         return False
     try:

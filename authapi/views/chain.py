@@ -37,6 +37,7 @@ from authapi.failures.requests import RequestCase
 from authapi.possession.presented import check_single
 from authapi.possession.proofs import InvalidProof
 from authapi.views import cors
+from authapi.views.closed_tenants import require_open
 from authapi.views.deciding import Decided, deciding
 from foundation.memory import executor
 from foundation.memory.ttl_cache import Cold, Missing
@@ -52,8 +53,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _BODY_SECONDS = 30.0
 # A request may have to load host, client, keys, API, grant and settings, one after the other.
 _MOST_LOADS = 8
-# A tenant that is being deleted answers like a suspended tenant, so that clients cannot distinguish the two states.
-_STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.TENANT_SUSPENDED), "draining": RequestCase.TENANT_DRAINING}
 
 
 @dataclass(frozen=True)
@@ -338,8 +337,7 @@ def _tenant_of(headers: dict[str, str]) -> HostMatch:
     host = resolve_host(headers.get("host", ""))
     if host is None:
         raise RequestRefused(RequestCase.UNKNOWN_HOST)
-    if host.status in _STATUSES:
-        raise RequestRefused(_STATUSES[host.status])
+    require_open(host)
     return host
 
 

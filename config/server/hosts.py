@@ -13,10 +13,12 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from authapi.edge.addresses import compiled
+from authapi.failures.requests import TENANT_STOPPED
 from authapi.views import cors
 from events.stream.refusals import Header, Refused, unavailable
 from foundation.memory import executor
 from identity.hosts import LONGEST_AUTHORITY, HostMatch, is_platform_host, matches
+from identity.stopped_tenants import RETRY_AFTER_SECONDS
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
+# What the platform's own host serves. On loopback it is the host of a tenant, too.
+_PLATFORM_PREFIXES = ("/admin/", "/api/", "/static/")
 # Addresses whose errors have OAuth's form; programs read them.
 _OAUTH_PREFIXES = (
     "/oauth/",
@@ -74,7 +78,7 @@ def guarded(application: Application) -> Application:
 
 
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
-    """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant.
+    """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped one.
 
     With `platform`, everything but the management interface also answers on the platform's own host.
     """
@@ -84,7 +88,7 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
         is_open_to_all = platform and is_platform_host(authority) and not scope["path"].startswith(_MANAGEMENT_PREFIX)
         try:
             match = await match_of(authority)
-            if not is_open_to_all:
+            if not is_open_to_all or (match is not None and match.is_stopped and not scope["path"].startswith(_PLATFORM_PREFIXES)):
                 _require_active(match)
         except Refused as refusal:
             await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
@@ -178,5 +182,7 @@ async def _insecure(scope: Scope) -> Refused:
 def _require_active(match: HostMatch | None) -> None:
     if match is None:
         raise Refused(404, "No tenant answers on this host.")
+    if match.is_stopped:
+        raise unavailable(TENANT_STOPPED, retry_after_seconds=RETRY_AFTER_SECONDS)
     if match.status in ("suspended", "deleting", "deleted"):
         raise Refused(403, "The tenant is suspended.", code="tenant_suspended")

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 
 from events.hooks import Hold, followers
 from foundation import failpoints
+from identity.stopped_tenants import STOPPED_TENANTS
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no o
 
 # The newest expired position of each tenant that has one. Recording times never decrease, so everything before it is
 # old enough too. The earlier of two clocks decides: a fast clock must not empty the logs.
-_DUE = """
+_DUE = f"""
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id
 CROSS JOIN LATERAL (
@@ -36,8 +37,8 @@ CROSS JOIN LATERAL (
             - make_interval(secs => coalesce(t.event_retention_days::double precision * %(day)s, %(default)s))
     ORDER BY l.recorded_at DESC, l.position DESC LIMIT 1
 ) due
-WHERE (%(tenant)s::text IS NULL OR h.tenant_id = %(tenant)s) ORDER BY h.tenant_id
-"""
+WHERE (%(tenant)s::text IS NULL OR h.tenant_id = %(tenant)s) AND h.tenant_id NOT IN ({STOPPED_TENANTS}) ORDER BY h.tenant_id
+"""  # noqa: S608  (a constant)
 _LOCK = "SELECT pg_try_advisory_xact_lock(%(class)s, hashtext(%(tenant)s))"
 _FLOOR = "SELECT floor FROM events_head WHERE tenant_id = %(tenant)s"
 _DROP = """

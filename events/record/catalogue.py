@@ -131,7 +131,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         updated="user.updated",
         deleted="user.deleted",
         # Document, "Event-related rules": a login is no profile change.
-        silent=_TIMES | {"last_ip", "last_login", "logins_count", "last_password_reset"},
+        silent=_TIMES | {"last_ip", "last_login", "logins_count", "last_password_reset", "first_key"},
         parts=(Part("identity_linkedidentity", "user_id", frozenset({"created_at"})),),
         references=(_CONNECTION,),
     ),

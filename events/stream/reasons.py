@@ -23,6 +23,7 @@ ROTATION = Reason("rotation", "connection_timeout", "This connection has reached
 DRAINING = Reason("drain", "connection_timeout", "The server is restarting; reconnect with the last offset.")
 TOKEN_EXPIRED = Reason("expired", "connection_timeout", "The access token has expired; reconnect with a new one.")
 TOKEN_REVOKED = Reason("revoked", "connection_timeout", "The access token or its client is no longer valid.")
+TENANT_STOPPED = Reason("stopped", "connection_timeout", "The tenant moves to another installation; reconnect with the last offset.")
 TENANT_CLOSED = Reason("tenant", "connection_timeout", "The tenant is not active.")
 SIGNED_OUT = Reason("staff", "connection_timeout", "The session has ended, or shows another tenant now.")
 DISCONNECTED = Reason("operator", "connection_timeout", "An operator has closed this connection; reconnect with the last offset.")

@@ -10,9 +10,10 @@ from functools import partial
 from django.db import Error as DatabaseError
 
 from authapi.tokens.token_state import StreamState, stream_state
-from events.stream.reasons import SIGNED_OUT, TENANT_CLOSED, TOKEN_REVOKED, Reason
+from events.stream.reasons import SIGNED_OUT, TENANT_CLOSED, TENANT_STOPPED, TOKEN_REVOKED, Reason
 from events.stream.stream import Stream
 from foundation.memory import executor
+from identity.stopped_tenants import STOPPED_STATUSES
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,11 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
     """Return why the stream must end in this state, or None. Compares states, not changes, so no change is missed."""
     held = stream.subscription
+    status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
+    if status in STOPPED_STATUSES:
+        return TENANT_STOPPED
     # A tenant in deletion still delivers its last events to its subscribers.
-    if state.tenant_statuses.get(held.tenant_id, _SUSPENDED) in _CLOSED:
+    if status in _CLOSED:
         return TENANT_CLOSED
     if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:
         return TOKEN_REVOKED

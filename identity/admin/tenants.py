@@ -63,7 +63,7 @@ def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, ef
         label,
         lambda _request, row: f"{row.pk}: {effect}",
         run,
-        is_offered=lambda row: row.status != status and not row.is_closing,
+        is_offered=lambda row: row.status != status and not (row.is_closing or row.is_stopped),
         is_dangerous=is_dangerous,
         for_operators_only=True,
     )
@@ -106,7 +106,8 @@ class TenantAdmin(OperatorsChange[Tenant]):
         _status_action("suspend", "Suspend", Tenant.Status.SUSPENDED, is_dangerous=True,
                        effect="all its hosts answer 403, its streams close within two seconds, and its staff cannot log in."),
         _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="its hosts answer again at once."),
-        ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant, is_offered=lambda row: not row.is_closing,
+        ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant,
+                     is_offered=lambda row: not (row.is_closing or row.is_stopped),
                      form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True, needs_proof=True),
         ObjectAction("restore", "Cancel the deletion", lambda _request, row: f"{row.pk} is restored with all its data, and is suspended.",
                      _restore_tenant, is_offered=lambda row: row.status == Tenant.Status.DELETING, for_operators_only=True),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from identity.audit.entries import record
 from identity.models import AuditEntry
+from identity.stopped_tenants import STOPPED_TENANTS
 
 _AT_ONCE = 5_000
 
@@ -31,8 +32,9 @@ def _prune_some(before: str) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('identity.audit_prune_before', %s, true)", [before])
         cursor.execute(
-            "DELETE FROM identity_auditentry WHERE id IN"
-            " (SELECT id FROM identity_auditentry WHERE at < %s::timestamptz ORDER BY at, id LIMIT %s)",
+            # Entries of the platform have no tenant.
+            "DELETE FROM identity_auditentry WHERE id IN (SELECT id FROM identity_auditentry WHERE at < %s::timestamptz"  # noqa: S608
+            f" AND (tenant_id IS NULL OR tenant_id NOT IN ({STOPPED_TENANTS})) ORDER BY at, id LIMIT %s)",
             [before, _AT_ONCE],
         )
         count = int(cursor.rowcount)

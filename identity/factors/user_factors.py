@@ -371,4 +371,4 @@ def _said(user: User, code: str) -> str:
     """Return the input of a code's digest. It names the user, so a digest that is copied to another user matches no code."""
     # The base32 alphabet has no 0, 1 or 8, so a typed 0, 1 or 8 means O, I or B.
     typed = "".join(code[:64].upper().split()).replace("-", "").translate(str.maketrans("018", "OIB"))
-    return f"recovery\x00{user.tenant_id}\x00{user.pk}\x00{typed}"
+    return f"recovery\x00{user.tenant_id}\x00{user.lasting_key}\x00{typed}"

@@ -5,6 +5,7 @@ from identity.models.connections import Connection
 from identity.models.groups import Group, GroupMember, GroupRole
 from identity.models.jobs import Job, JobChunk, JobError, JobUser
 from identity.models.messages import MessageProvider, MessageTemplate
+from identity.models.moves import TenantMove
 from identity.models.organizations import (
     Organization,
     OrganizationConnection,
@@ -48,6 +49,7 @@ __all__ = [
     "StaffFactor",
     "StaffRecoveryCode",
     "Tenant",
+    "TenantMove",
     "User",
     "UserRole",
 ]

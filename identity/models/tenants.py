@@ -27,6 +27,10 @@ class Tenant(models.Model):
         DRAINING = "draining"
         DELETING = "deleting"
         DELETED = "deleted"
+        # A move to another installation: stopped for the export, moved after it; arriving during the import.
+        STOPPED = "stopped"
+        MOVED = "moved"
+        ARRIVING = "arriving"
 
     id = models.CharField(primary_key=True, max_length=63, validators=[validate_tenant_id])
     name = models.CharField(max_length=200)
@@ -52,9 +56,17 @@ class Tenant(models.Model):
         return self.status == self.Status.ACTIVE
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether a move has stopped it: its hosts answer 503, and no worker works for it."""
+        return self.status in STOPPED
+
+    @property
     def is_closing(self) -> bool:
         """Whether its deletion has begun or is complete. A deleted tenant only waits until its log is old enough."""
         return self.status in (self.Status.DELETING, self.Status.DELETED)
+
+
+STOPPED = (Tenant.Status.STOPPED, Tenant.Status.MOVED, Tenant.Status.ARRIVING)
 
 
 class FormerTenant(models.Model):

@@ -49,6 +49,9 @@ class User(RecordedModel):
     last_login = models.DateTimeField(null=True, blank=True)
     logins_count = models.PositiveIntegerField(default=0)
     last_password_reset = models.DateTimeField(null=True, blank=True)
+    first_key = models.BigIntegerField(
+        null=True, editable=False, help_text="The primary key of the user before its tenant moved here; empty for users created here."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -86,6 +89,11 @@ class User(RecordedModel):
 
     def __str__(self) -> str:
         return self.user_id
+
+    @property
+    def lasting_key(self) -> int:
+        """The primary key at the creation of the user. Unlike `pk`, it survives a move, so digests that name a user contain it."""
+        return self.pk if self.first_key is None else self.first_key
 
     @property
     def provider(self) -> str:

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from identity.models import EmailTicket, Job, JobChunk, JobError, JobUser
+from identity.stopped_tenants import of_running_tenants
 
 _JOBS_AT_ONCE = 20
 _ROWS_AT_ONCE = 2000
@@ -23,13 +24,19 @@ def prune_jobs() -> int:
     """
     before = timezone.now() - timedelta(days=settings.JOB_RETENTION_DAYS)
     count = 0
-    while old := list(Job.all_tenants.filter(finished_at__lt=before).order_by("finished_at").values_list("pk", flat=True)[:_JOBS_AT_ONCE]):
+    while old := list(
+        of_running_tenants(Job.all_tenants.filter(finished_at__lt=before))
+        .order_by("finished_at")
+        .values_list("pk", flat=True)[:_JOBS_AT_ONCE]
+    ):
         for part in _PARTS:
             while keys := list(part.objects.filter(job_id__in=old).values_list("pk", flat=True)[:_ROWS_AT_ONCE]):
                 part.objects.filter(pk__in=keys).delete()
         with transaction.atomic():
             Job.all_tenants.filter(pk__in=old).delete()
         count += len(old)
-    while tickets := list(EmailTicket.all_tenants.filter(expires_at__lt=before).values_list("pk", flat=True)[:_ROWS_AT_ONCE]):
+    while tickets := list(
+        of_running_tenants(EmailTicket.all_tenants.filter(expires_at__lt=before)).values_list("pk", flat=True)[:_ROWS_AT_ONCE]
+    ):
         EmailTicket.all_tenants.filter(pk__in=tickets).delete()
     return count

@@ -21,6 +21,7 @@ from foundation.database.transactions import unit_of_work
 from foundation.hooks import job_waits
 from identity.models import Job
 from identity.services.failures import Conflict, NotFound, NotSupported, ServiceError
+from identity.stopped_tenants import is_stopped, of_running_tenants
 
 logger = logging.getLogger(__name__)
 
@@ -148,12 +149,12 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
 
 @unit_of_work
 def run_next_chunk(job_id: str) -> bool:
-    """Process the job's next chunk and renew its lease. False if the job is completed or must wait.
+    """Process the job's next chunk and renew its lease. False if the job is completed or must wait, or its tenant is stopped.
 
     The job's row is locked, so two workers never process the same chunk.
     """
     job = Job.all_tenants.select_for_update(no_key=True, of=("self",)).select_related("connection").get(pk=job_id)
-    if job.is_finished:
+    if job.is_finished or is_stopped(job.tenant_id):
         return False
     job.started_at = job.started_at or timezone.now()
     if job.type in _BOUNDED and timezone.now() - job.started_at > timedelta(seconds=settings.JOB_MAX_SECONDS):
@@ -172,11 +173,12 @@ def run_next_chunk(job_id: str) -> bool:
 def take_unattended_jobs() -> list[str]:
     """Return the ids of jobs without a worker, each leased for one minute to the worker that will receive it.
 
-    These are pending jobs, jobs whose lease has expired, and finished jobs with work left outside the database.
+    These are pending jobs, jobs whose lease has expired, and finished jobs with work left outside the database. Jobs of stopped
+    tenants wait.
     """
     idle = models.Q(lease_until__isnull=True) | models.Q(lease_until__lt=Now())
     waiting = models.Q(status__in=_UNFINISHED) | models.Q(has_effect_due=True)
-    jobs = Job.all_tenants.filter(idle & waiting, type__in=list(_steps)).select_for_update(skip_locked=True)
+    jobs = of_running_tenants(Job.all_tenants.filter(idle & waiting, type__in=list(_steps))).select_for_update(skip_locked=True)
     taken = list(jobs.values_list("pk", flat=True)[:_TAKEN_AT_ONCE])
     Job.all_tenants.filter(pk__in=taken).update(lease_until=timezone.now() + LEASE)
     return taken
@@ -187,6 +189,8 @@ def _do_effect(job_id: str) -> bool:
     job = Job.all_tenants.select_related("connection", "tenant").filter(pk=job_id, has_effect_due=True).first()
     if job is None:
         return True
+    if is_stopped(job.tenant_id):
+        return False
     pause = _effects[job.type](job)
     if pause is not None:
         job.lease_until = timezone.now() + timedelta(seconds=pause.seconds)

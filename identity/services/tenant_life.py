@@ -6,6 +6,7 @@ active, suspended, draining   an operator switches between these states
 deleting -> suspended         `tenant_deletion.restore`, if nothing was deleted yet
 deleting -> deleted           the job is done; only the log and the deliveries remain, until `purge_after`
 deleted -> purged             `tenant_purge`: no row remains, its hosts are free, and its id is in `FormerTenant`
+stopped, moved, arriving      a move to another installation; only `identity.moving` enters and leaves these states
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from django.db import connection
 
 from identity.hosts import forget_hosts
 from identity.models import Tenant
+from identity.models.tenants import STOPPED
 from identity.services.failures import BeingDeleted, NotFound, NotSupported
 from identity.services.saving import validated_save
 
@@ -22,6 +24,7 @@ _NEXT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OPEN, (*_OPEN, Tenant.Status.DELETING)),
     Tenant.Status.DELETING: (Tenant.Status.SUSPENDED, Tenant.Status.DELETED),
     Tenant.Status.DELETED: (),
+    **dict.fromkeys(STOPPED, ()),
 }
 
 

@@ -23,6 +23,7 @@ from foundation.timestamps import wire_time
 from identity.hosts import scheme
 from identity.mail.sending import send_mail
 from identity.models import Staff
+from identity.stopped_tenants import of_running_tenants
 from provisioning.models import Alert
 from provisioning.webhooks.sending import USER_AGENT
 from provisioning.webhooks.signature import SecretRefused, signature
@@ -35,8 +36,11 @@ _LIST = "/admin/provisioning/deadletter/"
 
 
 def send_alert(alert_id: int) -> bool:
-    """Send the alert unless another worker has taken it; store failures in its row. Call this with no transaction open."""
-    if Alert.objects.filter(pk=alert_id, taken_at__isnull=True).update(taken_at=timezone.now()) != 1:
+    """Send the alert unless another worker has taken it or its tenant is stopped; store failures in its row.
+
+    Call this with no transaction open.
+    """
+    if of_running_tenants(Alert.objects.filter(pk=alert_id, taken_at__isnull=True)).update(taken_at=timezone.now()) != 1:
         return False
     failpoints.reach("alert_taken")
     alert = Alert.objects.get(pk=alert_id)

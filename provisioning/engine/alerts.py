@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from foundation.database.statements import execute, fetch_all
+from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import not_found
 
 EVERY_SECONDS = 60.0
@@ -84,7 +85,10 @@ _RAISE_MANY_OPEN = f"{_RAISE} CROSS JOIN LATERAL ({_MANY_OPEN}) found {_UNLESS_R
 _RAISE_OLD_OPEN = f"{_RAISE} CROSS JOIN LATERAL ({_OLD_OPEN}) found {_UNLESS_RAISED}"
 _RAISE_HELD = f"{_RAISE} CROSS JOIN LATERAL ({_HELD}) found {_UNLESS_RAISED}"
 _RAISE_NOT_FOUND = f"{_RAISE} CROSS JOIN LATERAL ({_NOT_FOUND}) found {_UNLESS_RAISED}"
-_UNSENT = "SELECT id FROM provisioning_alert WHERE taken_at IS NULL ORDER BY id LIMIT 100"
+_UNSENT = (
+    f"SELECT id FROM provisioning_alert WHERE taken_at IS NULL AND tenant_id NOT IN ({STOPPED_TENANTS})"  # noqa: S608  (a constant)
+    " ORDER BY id LIMIT 100"
+)
 
 
 def raise_alerts() -> list[int]:

@@ -16,6 +16,7 @@ from django.db import transaction
 
 from foundation import failpoints
 from foundation.database.statements import execute, fetch_all, fetch_one, row_as
+from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import nudges
 from provisioning.models import FailureClass
 from provisioning.runs.outcomes import Claim
@@ -89,7 +90,7 @@ _TAKE_PROBES = f"""
 UPDATE provisioning_breaker b SET probe_at = clock_timestamp() + make_interval(secs => %s)
 FROM events_eventstream s
 WHERE s.id = b.stream_id AND s.status = 'enabled' AND s.held_since IS NOT NULL AND b.probe_at <= clock_timestamp()
-    AND NOT {_IS_STAGED}
+    AND NOT {_IS_STAGED} AND s.tenant_id NOT IN ({STOPPED_TENANTS})
 RETURNING b.stream_id, b.tenant_id
 """  # noqa: S608
 

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from foundation import failpoints
 from foundation.database.statements import execute, fetch_all, fetch_one
+from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import deletion_counting
 
 logger = logging.getLogger(__name__)
@@ -17,14 +18,14 @@ BATCH = 1000
 # How long the sweeper ignores a new lane, in seconds: the messages of the dispatch usually reach it sooner.
 NUDGE_GRACE_SECONDS = 3
 
-_STREAMS_BEHIND = """
+_STREAMS_BEHIND = f"""
 SELECT s.id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
-WHERE s.tenant_id = %s AND s.status = 'enabled' AND s.position < h.position ORDER BY s.id
-"""
-_LOCK_STREAM = """
+WHERE s.tenant_id = %s AND s.status = 'enabled' AND s.position < h.position AND s.tenant_id NOT IN ({STOPPED_TENANTS}) ORDER BY s.id
+"""  # noqa: S608  (a constant)
+_LOCK_STREAM = f"""
 SELECT tenant_id, position, ARRAY(SELECT jsonb_array_elements_text(subscriptions)) FROM events_eventstream
-WHERE id = %s AND status = 'enabled' FOR NO KEY UPDATE
-"""
+WHERE id = %s AND status = 'enabled' AND tenant_id NOT IN ({STOPPED_TENANTS}) FOR NO KEY UPDATE
+"""  # noqa: S608  (a constant)
 # Skip a stream that another process has locked: that process reads the log to its end.
 _LOCK_FREE_STREAM = f"{_LOCK_STREAM} SKIP LOCKED"
 _LAST_OF_BATCH = """

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from foundation.database.statements import Prepared, Row, execute, fetch_all, fetch_one, row_as
+from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.runs.outcomes import Claim
 
 _LOCK_CLAIMED = """
@@ -31,9 +32,11 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 #   may scan an index in which the key follows another column.
 # - Write a condition that must not select an index as an expression, such as `state || ''`.
 _MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
-_DELIVERING = """
-SELECT s.id, s.destination_type, s.destination FROM events_eventstream s WHERE s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)
-"""
+_IS_RUNNING = f"NOT EXISTS ({STOPPED_TENANTS} AND id = s.tenant_id)"
+_DELIVERING = f"""
+SELECT s.id, s.destination_type, s.destination FROM events_eventstream s
+WHERE s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s) AND {_IS_RUNNING}
+"""  # noqa: S608  (constants)
 _STREAM = f"{_DELIVERING} AND s.id = %(stream)s"
 _STREAM_OF_LANE = f"{_DELIVERING} AND s.id = (SELECT lane.stream_id FROM lane)"  # noqa: S608
 # Uses `provisioning_lane_by_due`, whose last column is `id + 0`. The time is a subquery so that it is an index condition and the scan
@@ -51,7 +54,7 @@ WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORD
 """
 # Waits for the lock, which is held for milliseconds; a skipped lane would wait for the sweeper.
 LOCK_NAMED = f"""
-SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
+SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AND {_IS_RUNNING} AS is_delivering,
     extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
 FROM provisioning_lane l {_MANY} JOIN events_eventstream s ON s.id = l.stream_id
 WHERE l.stream_id = %(stream)s AND l.key BETWEEN %(key)s AND %(key)s ORDER BY l.key LIMIT 1 FOR UPDATE OF l

@@ -8,27 +8,32 @@ from django.conf import settings
 from django.db import transaction
 
 from foundation.database.statements import execute, fetch_all
+from identity.stopped_tenants import STOPPED_TENANTS
 
 BATCH = 2000
 # How long clients can read executions, both attempts and trials.
 TRIALS_KEPT_DAYS = 10
 
-_CLEAR_BODIES = """
+_IS_RUNNING = f"tenant_id NOT IN ({STOPPED_TENANTS})"
+_CLEAR_BODIES = f"""
 UPDATE provisioning_attempt SET exchanges = '[]', log_lines = '[]' WHERE id IN (
     SELECT id FROM provisioning_attempt WHERE exchanges <> '[]' AND started_at < clock_timestamp() - make_interval(secs => %s)
+        AND {_IS_RUNNING}
     ORDER BY started_at LIMIT %s)
-"""
-_OLD = """
+"""  # noqa: S608  (constants)
+_OLD = f"""
 SELECT d.id FROM provisioning_delivery d
 WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <> 'todo' AND NOT EXISTS (
     SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state NOT IN ('resolved', 'ignored'))
+    AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
-"""
+"""  # noqa: S608  (constants)
 # Rows left over from a deleted stream whose deletion was interrupted.
-_ORPHANED = """
+_ORPHANED = f"""
 SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
+    AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
-"""
+"""  # noqa: S608  (constants)
 _OF_STREAM = "SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = %s LIMIT %s FOR UPDATE SKIP LOCKED"
 # A test event is not in the log: its row is deleted with its delivery.
 _DROP = """
@@ -39,27 +44,31 @@ attempts AS (DELETE FROM provisioning_attempt WHERE delivery_id = ANY(%(ids)s)),
 letters AS (DELETE FROM provisioning_deadletter WHERE delivery_id = ANY(%(ids)s))
 DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
 """
-_EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp()"
-_OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
-_OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
+_EXPIRED_KINDS = f"DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp() AND {_IS_RUNNING}"  # noqa: S608  (constants)
+_OLD_ALERTS = f"DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s) AND {_IS_RUNNING}"  # noqa: S608
+_OLD_TRIALS = f"""
+DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)
+    AND action_id NOT IN (SELECT id FROM provisioning_action WHERE tenant_id IN ({STOPPED_TENANTS}))
+"""  # noqa: S608  (constants)
 # A worker may count an attempt of a stream while the stream is deleted.
-_ORPHANED_TALLIES = """
-DELETE FROM provisioning_streamtally t WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = t.stream_id)
-"""
+_ORPHANED_TALLIES = f"""
+DELETE FROM provisioning_streamtally t WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = t.stream_id) AND t.{_IS_RUNNING}
+"""  # noqa: S608  (constants)
 _NOTED_FOR_STREAM = (
     "DELETE FROM provisioning_ignoredkind WHERE stream_id = %s",
     "DELETE FROM provisioning_alert WHERE stream_id = %s",
     "DELETE FROM provisioning_streamtally WHERE stream_id = %s",
 )
 # An ended link blocks redeliveries of older events. A user without dead letters has no event to redeliver, so the link can be deleted.
-_ENDED_LINKS = """
+_ENDED_LINKS = f"""
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e
     WHERE e.ended IS NOT NULL AND e.updated_at < clock_timestamp() - make_interval(secs => %s) AND NOT EXISTS (
         SELECT 1 FROM provisioning_deadletter d WHERE d.tenant_id = e.tenant_id AND d.key = 'user:' || e.user_id)
+        AND e.{_IS_RUNNING}
     LIMIT %s FOR UPDATE SKIP LOCKED)
-"""
-_DEAD_LOCKS = "DELETE FROM provisioning_accountlock WHERE until < clock_timestamp() - interval '1 hour'"
+"""  # noqa: S608  (constants)
+_DEAD_LOCKS = f"DELETE FROM provisioning_accountlock WHERE until < clock_timestamp() - interval '1 hour' AND {_IS_RUNNING}"  # noqa: S608
 _DAY = 86400.0
 
 

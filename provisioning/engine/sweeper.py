@@ -14,6 +14,7 @@ from events.log import numbering
 from events.record import tripwire
 from foundation.database.statements import execute, fetch_all
 from identity.services.jobs import take_unattended_jobs
+from identity.stopped_tenants import STOPPED_TENANTS
 from identity.tasks import RUN_JOB
 from provisioning.engine import alerts, breaker, lanes, nudges, stream_tallies
 from provisioning.models import FailureClass
@@ -32,12 +33,12 @@ VALUES ('lanes', %(me)s, clock_timestamp() + make_interval(secs => %(lease)s))
 ON CONFLICT (name) DO UPDATE SET holder = EXCLUDED.holder, lease_until = EXCLUDED.lease_until
 WHERE s.holder = %(me)s OR s.lease_until < clock_timestamp()
 """
-_TENANTS_BEHIND = """
+_TENANTS_BEHIND = f"""
 SELECT DISTINCT s.tenant_id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
-WHERE s.status = 'enabled' AND s.position < h.position
-"""
+WHERE s.status = 'enabled' AND s.position < h.position AND s.tenant_id NOT IN ({STOPPED_TENANTS})
+"""  # noqa: S608  (a constant)
 # Per stream, so that lanes of held and disabled streams are never scanned. An expired lease makes a lane due again.
-_DUE_LANES = """
+_DUE_LANES = f"""
 UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(secs => %(nudged)s) WHERE id IN (
     SELECT due.id FROM events_eventstream s CROSS JOIN LATERAL (
         SELECT l.id FROM provisioning_lane l
@@ -45,12 +46,12 @@ UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(se
             AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
             AND (l.nudged_until IS NULL OR l.nudged_until <= clock_timestamp())
         ORDER BY l.not_before, l.id + 0 LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    ) due WHERE s.status = 'enabled' AND s.held_since IS NULL LIMIT %(limit)s)
+    ) due WHERE s.status = 'enabled' AND s.held_since IS NULL AND s.tenant_id NOT IN ({STOPPED_TENANTS}) LIMIT %(limit)s)
 RETURNING stream_id, key
-"""
-_HELD_TOO_LONG_STREAMS = """
-SELECT id FROM events_eventstream WHERE held_since < clock_timestamp() - make_interval(secs => %s)
-"""
+"""  # noqa: S608  (a constant)
+_HELD_TOO_LONG_STREAMS = f"""
+SELECT id FROM events_eventstream WHERE held_since < clock_timestamp() - make_interval(secs => %s) AND tenant_id NOT IN ({STOPPED_TENANTS})
+"""  # noqa: S608  (a constant)
 
 
 def sweep() -> None:

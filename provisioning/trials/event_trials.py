@@ -18,6 +18,7 @@ from django.utils import timezone
 from events.models import Head
 from foundation.tenancy import tenant_bound
 from identity.services.failures import Conflict, NotFound
+from identity.stopped_tenants import of_running_tenants
 from provisioning.actions.pace import NoTurn
 from provisioning.actions.setups import Setup, draft_setup, version_setup
 from provisioning.engine import nudges
@@ -89,7 +90,7 @@ def work_on_event(trial_id: UUID | str) -> None:
 def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
     """Remove the event from its row, so that no other worker runs it and it is not stored any longer."""
     with transaction.atomic():
-        rows = Trial.objects.select_for_update(of=("self",)).select_related("action")
+        rows = of_running_tenants(Trial.objects.all(), path="action__tenant_id").select_for_update(of=("self",)).select_related("action")
         trial = rows.filter(pk=trial_id, outcome=Trial.Outcome.RUNNING, event__isnull=False).first()
         if trial is None or trial.event is None:
             return None

@@ -123,7 +123,7 @@ def test_a_stream_ends_when_its_token_expires(target: Target) -> None:
         assert error.message["error"]["offset"] == bookmark.id == first.id
 
 
-@pytest.mark.parametrize("loss", ["revoked", "deleted", "scope removed", "token revoked", "suspended"])
+@pytest.mark.parametrize("loss", ["revoked", "deleted", "scope removed", "token revoked", "suspended", "stopped"])
 def test_a_stream_ends_within_two_seconds_after_its_access_is_revoked(target: Target, loss: str) -> None:
     resource = ensure_management_api(target.tenant.pk)
     grant = create_client_grant(
@@ -144,7 +144,7 @@ def test_a_stream_ends_within_two_seconds_after_its_access_is_revoked(target: Ta
                 claims = orjson.loads(urlsafe_b64decode(token.split(".")[1] + "=="))
                 revoke_access_token(tenant_id=target.tenant.pk, jti=claims["jti"], expires_at=datetime.fromtimestamp(claims["exp"], UTC))
             case _:
-                Tenant.objects.filter(pk=target.tenant.pk).update(status="suspended")
+                Tenant.objects.filter(pk=target.tenant.pk).update(status=loss)
         started = time.monotonic()
         error = _until_end(stream, within=5.0)[-1]
         assert time.monotonic() - started < 2.5

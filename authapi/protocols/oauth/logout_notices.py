@@ -21,6 +21,7 @@ from authapi.services import sign_in_log
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.hooks import work_waits
 from identity.hosts import canonical_address
+from identity.stopped_tenants import of_running_tenants
 
 SEND_NOTICE = "authapi.send_logout_notice"
 # A client that registers an address gets notices of these initiators. The client must opt in to every other initiator.
@@ -71,7 +72,8 @@ def claim_notice(notice_id: int) -> Claim | None:
     """Claim a due notice for one attempt. None if it was sent, was given up, or is claimed by another worker."""
     lock_rows(LogoutNotice, [notice_id])
     # The worker gets only the id. The row contains the tenant.
-    notice = LogoutNotice.all_tenants.filter(pk=notice_id, due_at__lte=timezone.now()).select_related("client").first()
+    due = of_running_tenants(LogoutNotice.all_tenants.filter(pk=notice_id, due_at__lte=timezone.now()))
+    notice = due.select_related("client").first()
     if notice is None:
         return None
     notice.attempts += 1
@@ -106,5 +108,5 @@ def fail_notice(notice: LogoutNotice, *, why: str, is_final: bool = False) -> No
 
 def due_notices(*, limit: int = 1000) -> list[int]:
     """Return the ids of the due notices of all tenants."""
-    due = LogoutNotice.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
+    due = of_running_tenants(LogoutNotice.all_tenants.filter(due_at__lte=timezone.now())).order_by("due_at")
     return list(due.values_list("pk", flat=True)[:limit])

@@ -20,6 +20,7 @@ from config.console.dashboard.state import State, counted
 from config.console.dashboard.viewer import Viewer, list_of
 from events.models import Event, Mark, Outbox
 from identity.models import Connection, Tenant
+from identity.stopped_tenants import STOPPED_STATUSES
 from provisioning.models import Sweeper
 
 # Problems of one kind that are listed one by one; the full list has the rest.
@@ -155,9 +156,10 @@ def _standing(tenant_id: str) -> Iterator[Finding]:
     """Report a tenant that is not active. Only operators can open its pages."""
     status = Tenant.objects.filter(pk=tenant_id).exclude(status=Tenant.Status.ACTIVE).values_list("status", flat=True).first()
     if status is not None:
+        code = 503 if status in STOPPED_STATUSES else 403
+        advice = "A move has stopped it: see manage.py tenants status." if code == 503 else "Activate it to make it available again."
         place = reverse("admin:identity_tenant_change", args=(quote(tenant_id),))
-        yield Finding("bad", f"This tenant is {status}: all its hosts answer 403.", "Activate it to make it available again.", place,
-                      "Open the tenant")  # fmt: skip
+        yield Finding("bad", f"This tenant is {status}: all its hosts answer {code}.", advice, place, "Open the tenant")
 
 
 def _platform(state: State) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ from identity.models import (
     StaffFactor,
     StaffRecoveryCode,
     Tenant,
+    TenantMove,
     User,
     UserRole,
 )
@@ -339,6 +340,15 @@ class JobFactory(RowFactory[Job]):
         model = Job
 
     type = Job.Type.USERS_IMPORT
+
+
+class TenantMoveFactory(RowFactory[TenantMove]):
+    class Meta:
+        model = TenantMove
+
+    tenant_id = own_text("t")
+    direction = TenantMove.Direction.OUT
+    earlier_status = Tenant.Status.ACTIVE
 
 
 class JobChunkFactory(RowFactory[JobChunk]):

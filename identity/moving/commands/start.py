@@ -1,0 +1,41 @@
+"""`manage.py tenants start`: cancels a move at the installation that the tenant was to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+
+from identity.models import Tenant
+from identity.moving import stopping
+from identity.moving.confirming import add_yes, confirm
+
+HELP = """Cancel a move: start a stopped tenant again at this installation.
+
+The tenant gets back the status that it had before `stop`. An archive that was exported is then out of date: delete it, and remove an
+import of it at the other installation with `manage.py tenants remove`.
+
+After `hand-over`, the tenant may already run at the other installation. If both run, each writes to the same SCIM servers, and
+cursors and refresh tokens of the one are wrong at the other. First make sure that it is not open there; then use --after-hand-over.
+
+  manage.py tenants start acme
+  manage.py tenants start acme --after-hand-over
+"""
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("tenant", help="Id of the tenant.")
+    parser.add_argument("--after-hand-over", action="store_true", help="The tenant does not run at the other installation.")
+    add_yes(parser)
+
+
+def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> None:
+    tenant_id = options["tenant"]
+    is_moved = Tenant.objects.filter(pk=tenant_id, status=Tenant.Status.MOVED).exists()
+    if is_moved and not options["after_hand_over"]:
+        raise CommandError(
+            f"{tenant_id} was handed over. If it does not run at the other installation, remove it there and use --after-hand-over."
+        )
+    confirm(tenant_id, f"{tenant_id} will run here again. Archives of it are out of date.", options, stdout)
+    stdout.write(f"{tenant_id} is {stopping.start_tenant(tenant_id=tenant_id)}.")
