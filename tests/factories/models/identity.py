@@ -346,7 +346,6 @@ class TenantMoveFactory(RowFactory[TenantMove]):
     class Meta:
         model = TenantMove
 
-    tenant_id = own_text("t")
     direction = TenantMove.Direction.OUT
     earlier_status = Tenant.Status.ACTIVE
 
