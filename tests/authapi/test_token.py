@@ -83,7 +83,9 @@ def test_an_unregistered_host_gets_404_before_any_other_check(tenant: Tenant) ->
     assert (answer.status, answer.json()["error"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize(("status", "expected"), [("suspended", 403), ("draining", 503), ("stopped", 503), ("moved", 503), ("arriving", 503)])
+@pytest.mark.parametrize(
+    ("status", "expected"), [("suspended", 403), ("draining", 503), ("stopped", 503), ("moved", 503), ("arriving", 503)]
+)
 def test_a_tenant_that_is_not_active_issues_no_tokens(tenant: Tenant, status: str, expected: int) -> None:
     registered = granted_client(tenant)
     form = form_of(tenant, registered)
