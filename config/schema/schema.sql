@@ -1,4 +1,4 @@
--- sources: 7b56a2f735eb2b31a1340f02de17e93bfe2d61a0b055332e8170da72b5a3aaeb
+-- sources: 986f25f7407c1285184f98645739972deee5e57c4f9b3ddc8108492b8720dd46
 -- server: 18
 --
 -- PostgreSQL database dump
