@@ -1,4 +1,4 @@
-"""Follows a tutorial word by word, in a directory that looks like a checkout beside a running `make up`."""
+"""Follows a tutorial word by word, in a directory that looks like a checkout with a running `make up`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def follow(
     doings: Mapping[str, Callable[[], object]] | None = None,
     instead: Mapping[str, str] | None = None,
 ) -> None:
-    """Follow a tutorial, or the section below one of its headings; `instead` maps ports of the page to ports of the test."""
+    """Follow a tutorial, or the section below one of its headings. `instead` maps ports of the page to ports of the test."""
     steps = steps_of((DIRECTORY / f"{page}.md").read_text(), section=section)
     words = {"http://localhost:8000/": service.facts["auth_url"], **(instead or {})}
     with checkout_of(service, directory) as checkout:
@@ -43,7 +43,7 @@ def checkout_of(service: Service, directory: Path) -> Iterator[Path]:
 
 
 class Reader:
-    """Follows steps. `doings` are the browser steps by name; `instead` are replacements for words of the page."""
+    """Follows steps. `doings` are the browser steps by name. `instead` contains replacements for words of the page."""
 
     def __init__(
         self, service: Service, directory: Path, *, doings: Mapping[str, Callable[[], object]], instead: Mapping[str, str]
@@ -52,12 +52,12 @@ class Reader:
         self._environment = service.environment | {"HOME": str(directory)}
         self._doings, self._instead = doings, instead
         self._terminals: dict[str, Terminal] = {}
-        # The output of each terminal that no block of the page has matched yet, as a position in its whole output.
+        # The part of each terminal's output that no block of the page has matched yet, as a position in the whole output.
         self._places: dict[str, int] = {}
         self._last = "first"
 
     def follow(self, steps: list[Step]) -> None:
-        """Run all steps in order. Fails with the step and the output of the terminal if the output differs from the page."""
+        """Run all steps in order. If the output differs from the page, fail with the step and the output of the terminal."""
         acts = {"run": self._run, "shown": self._shown, "file": self._save, "do": self._do, "ctrl-c": self._interrupt}
         with ExitStack() as stack:
             for step in steps:

@@ -1,4 +1,4 @@
-"""The part of kustomize that `deploy/kubernetes` uses: resources, images, and JSON patches (RFC 6902) by kind and name."""
+"""The part of kustomize that `deploy/kubernetes` needs: resources, images, and JSON patches (RFC 6902) by kind and name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KNOWN = {"apiVersion", "kind", "resources", "images", "patches"}
 
 
 def built(directory: Path) -> list[Object]:
-    """Return the objects of a kustomization. Raises for members that this builder does not know."""
+    """Return the objects of a kustomization. Raise an error for unknown members."""
     plan = yaml.safe_load((directory / "kustomization.yaml").read_text())
     if unknown := set(plan) - _KNOWN:
         raise NotImplementedError(f"{directory.name}: {sorted(unknown)}")
@@ -30,7 +30,7 @@ def built(directory: Path) -> list[Object]:
 
 
 def pods(objects: list[Object]) -> dict[str, Object]:
-    """Return the pod of each workload by the name of the workload."""
+    """Return the pod of each workload, by the name of the workload."""
     return {found["metadata"]["name"]: found["spec"]["template"]["spec"] for found in objects if "template" in found.get("spec", {})}
 
 

@@ -1,4 +1,4 @@
-"""A client of the management interface: real requests through the ASGI application, with tokens from the service."""
+"""A client of the management interface. It sends real requests through the ASGI application, with tokens from the service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Management:
-    """Calls `/api/v2` on the host of one tenant. Paths are given as a client sends them, already encoded."""
+    """Calls `/api/v2` on the host of one tenant. Paths are percent-encoded, as a client sends them."""
 
     def __init__(self, tenant: Tenant, *, scope: str | None = None) -> None:
         self.host = f"{tenant.pk}.example.test"
@@ -64,7 +64,7 @@ class Management:
         query: Iterable[tuple[str, Any]] | dict[str, Any] = (),
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Send a request; a body other than bytes is sent as JSON."""
+        """Send a request. A body that is not bytes is sent as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         sent = {"host": self.host, "authorization": f"Bearer {self.token}", "content-length": str(len(content))}
         if content:
@@ -75,7 +75,7 @@ class Management:
 
 
 def token_of(host: str, client: Client, secret: str, *, scope: str | None = None) -> str:
-    """Request a token from the token endpoint, with every scope or the named ones."""
+    """Request a token from the token endpoint, with every scope or with the named scopes."""
     form = {"grant_type": "client_credentials", "client_id": client.client_id, "client_secret": secret}
     form |= {"audience": f"http://{host}/api/v2/"} | ({"scope": scope} if scope else {})
     headers = {"host": host, "content-type": "application/json"}
@@ -85,7 +85,7 @@ def token_of(host: str, client: Client, secret: str, *, scope: str | None = None
 
 
 def request(method: str, target: str, query: str, headers: dict[str, str], body: bytes) -> Answer:
-    """Send one request into the application as a server does: the encoded path beside the decoded one."""
+    """Send one request to the application like a server, with the encoded path and the decoded path."""
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -117,10 +117,10 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
         try:
             await application(scope, receive, send)
         finally:
-            # A request for a stream starts tasks that a server stops at its end.
+            # A request for a stream starts tasks that a server stops when it ends.
             await stop_runtime()
 
-    # Each call leaves a variable in its context, which every later call would copy: run it in its own context.
+    # Each call leaves a variable in its context, which every later call would copy, so each call has its own context.
     contextvars.copy_context().run(async_to_sync(run))
     start = messages[0]
     received = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}

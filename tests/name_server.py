@@ -1,4 +1,4 @@
-"""A small name server on a local port: a zone of TXT records and aliases that tests change while it runs."""
+"""A small name server on a local port. Its zone has TXT records and aliases that tests change while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import dns.rrset
 
 
 class NameServer:
-    """Answers over UDP. `records` maps names to texts, `aliases` names to aliases; a name in `silent` gets no response."""
+    """Answers over UDP. `records` maps names to texts, and `aliases` maps names to aliases. Names in `silent` get no response."""
 
     def __init__(self) -> None:
         self.records: dict[str, list[str]] = {}

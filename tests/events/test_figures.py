@@ -1,4 +1,4 @@
-"""Figures of the log from the database, and scrapes that survive a failing database."""
+"""Metrics of the log that are read from the database, and metrics requests during a database failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _values(figures: DatabaseFigures = EVENTS) -> dict[str, float]:
 
 
 def test_waiting_events_are_counted_and_have_an_age(tenant: Tenant, database_connection: Connection) -> None:
-    # No numberer runs for events of other tests.
+    # No numberer runs for the events of other tests.
     Outbox.objects.exclude(tenant_id=tenant.pk).delete()
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     Event.objects.filter(tenant_id=tenant.pk).update(time=datetime.now(UTC) - timedelta(days=9))
@@ -31,7 +31,7 @@ def test_waiting_events_are_counted_and_have_an_age(tenant: Tenant, database_con
     assert _values()["outbox_unsequenced"] <= before["outbox_unsequenced"] - 2
 
 
-def test_the_oldest_event_and_the_shortest_history_have_an_age(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_age_of_the_oldest_event_and_of_the_shortest_history_is_reported(tenant: Tenant, database_connection: Connection) -> None:
     numbered(tenant.pk)
     old = datetime.now(UTC) - timedelta(days=4000)
     LogEntry.objects.filter(tenant_id=tenant.pk).update(recorded_at=old)
@@ -54,13 +54,13 @@ def test_a_change_without_signals_is_counted_when_the_sweep_finds_it(tenant: Ten
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_counts_stop_at_the_limit() -> None:
+def test_counts_stop_at_their_limit() -> None:
     figures = DatabaseFigures("x", [Figure("x_rows", "Rows.", counted("1 FROM generate_series(1, 1000000)"))])
     assert _values(figures) == {"x_rows": 100_000.0, "x_figures_failed": 0.0}
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_database_timeout_omits_the_figures_and_is_reported() -> None:
+def test_a_database_timeout_omits_the_metrics_and_is_reported() -> None:
     figures = DatabaseFigures("x", [Figure("x_slow", "Slow.", "SELECT 1 FROM pg_sleep(30)")])
     assert _values(figures) == {"x_figures_failed": 1.0}
     assert _values()["events_figures_failed"] == 0.0, "the connection is fit for what comes next"

@@ -1,4 +1,4 @@
-"""Hints with a real Redis, and the cost of an outage for a publisher."""
+"""Hints with a real Redis, and the delay that a Redis outage causes for a publisher."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.faults.conftest import RedisServer
     ("payload", "hint"),
     [(b"acme:7", ("acme", 7)), (b"acme:", None), (b":7", None), (b"acme", None), (b"acme:-7", None), (b"acme:\xff", None), (b"", None)],
 )
-def test_only_a_tenant_with_a_position_is_a_hint(payload: bytes, hint: tuple[str, int] | None) -> None:
+def test_only_a_message_with_a_tenant_and_a_position_is_a_hint(payload: bytes, hint: tuple[str, int] | None) -> None:
     assert parse_hint(payload) == hint
 
 
@@ -36,7 +36,7 @@ def test_a_published_hint_is_received() -> None:
             await connected.wait()
             publisher = HintPublisher(settings.REDIS_URL)
             while heard.empty():
-                # The server confirms a subscription after the call returns.
+                # Redis confirms a subscription after the call returns.
                 assert await asyncio.to_thread(publisher.publish, "acme", 7)
                 await asyncio.sleep(0.02)
             assert await heard.get() == ("acme", 7)
@@ -46,14 +46,14 @@ def test_a_published_hint_is_received() -> None:
     asyncio.run(story())
 
 
-def test_an_absent_server_costs_one_failure_and_then_no_time() -> None:
+def test_an_unreachable_redis_costs_one_failure_and_then_no_time() -> None:
     publisher = HintPublisher("redis://127.0.0.1:1/0")
     with own_time() as publishing:
         assert [publisher.publish("acme", position) for position in range(1000)] == [False] * 1000
     assert publishing.seconds < 0.5
 
 
-def test_a_silent_server_costs_at_most_200_ms() -> None:
+def test_a_silent_redis_costs_at_most_200_ms() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -64,7 +64,7 @@ def test_a_silent_server_costs_at_most_200_ms() -> None:
         publisher.close()
 
 
-def test_a_listener_reconnects_and_reports_it() -> None:
+def test_a_listener_reconnects_and_reports_the_reconnection() -> None:
     async def story() -> None:
         times = 0
         again = asyncio.Event()
@@ -88,7 +88,7 @@ def test_a_listener_reconnects_and_reports_it() -> None:
     asyncio.run(story())
 
 
-def test_an_idle_connection_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_is_checked_with_a_ping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_SILENCE_SECONDS", 0.05)
     name = f"listener-{secrets.token_hex(4)}"
 
@@ -98,7 +98,7 @@ def test_an_idle_connection_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
         listener = HintListener(url, heard=lambda *_: None, connected=lambda: connected.append(name))
         listening = asyncio.create_task(listener.run())
         await asyncio.to_thread(eventually, lambda: _last_command_of(name) == "ping")
-        # The reply is not a message and is ignored.
+        # The reply to the ping is not a message and is ignored.
         assert connected == [name]
         listening.cancel()
 

@@ -42,7 +42,7 @@ def _start_at(tenant: Tenant, minutes: float) -> Cursor:
 
 
 def _filled(tenant: Tenant, count: int, *, size: int = 10) -> None:
-    """Write a log of `count` events, one recorded each minute."""
+    """Write a log of `count` events with one minute between them."""
     for position in range(1, count + 1):
         event = EventFactory.create(tenant_id=tenant.pk, type="user.updated", body=b"x" * size)
         LogEntryFactory.create(event=event, position=position, recorded_at=START + timedelta(minutes=position))
@@ -67,14 +67,14 @@ def test_a_page_starts_after_the_cursor_and_contains_the_bounds_of_the_log(tenan
     assert _positions(_page(tenant, 5)) == []
 
 
-def test_a_page_is_bounded_by_count_and_by_bytes_but_never_empty(tenant: Tenant) -> None:
+def test_a_page_is_limited_by_count_and_by_bytes_and_is_never_empty(tenant: Tenant) -> None:
     _filled(tenant, 6, size=1000)
     assert _positions(_page(tenant, 0, max_events=2)) == [1, 2]
     assert _positions(_page(tenant, 0, max_bytes=2500)) == [1, 2, 3]
     assert _positions(_page(tenant, 3, max_bytes=1)) == [4]
 
 
-def test_several_tenants_are_read_at_once_and_one_failure_affects_no_other(tenant: Tenant) -> None:
+def test_several_tenants_are_read_together_and_a_failure_affects_only_its_tenant(tenant: Tenant) -> None:
     other, pruned, gone = new_tenant(), new_tenant(), new_tenant()
     for filled in (tenant, other, pruned):
         _filled(filled, 4)
@@ -94,7 +94,7 @@ def test_several_tenants_are_read_at_once_and_one_failure_affects_no_other(tenan
 
 
 @pytest.mark.parametrize("cursor", [Cursor(1, 0), Cursor(1, 1), Cursor(2, 3), Cursor(0, 3), Cursor(1, 6)])
-def test_a_cursor_below_the_floor_beyond_the_head_or_of_another_epoch_is_expired(tenant: Tenant, cursor: Cursor) -> None:
+def test_a_cursor_below_the_floor_above_the_head_or_of_another_epoch_has_expired(tenant: Tenant, cursor: Cursor) -> None:
     _filled(tenant, 5)
     _pruned(tenant, 2)
     with pytest.raises(CursorExpired):
@@ -102,7 +102,7 @@ def test_a_cursor_below_the_floor_beyond_the_head_or_of_another_epoch_is_expired
     assert _positions(_page(tenant, 2)) == [3, 4, 5]
 
 
-def test_a_cursor_at_the_floor_of_an_idle_log_stays_valid_for_ever(tenant: Tenant) -> None:
+def test_a_cursor_at_the_floor_of_an_idle_log_stays_valid_forever(tenant: Tenant) -> None:
     _filled(tenant, 3)
     _pruned(tenant, 3)
     assert _positions(_page(tenant, 3)) == []
@@ -110,10 +110,12 @@ def test_a_cursor_at_the_floor_of_an_idle_log_stays_valid_for_ever(tenant: Tenan
 
 @pytest.mark.parametrize("missing", [1, 3, 5])
 @pytest.mark.parametrize("table", [LogEntry, Event])
-def test_a_hole_is_an_error_after_the_events_before_it(tenant: Tenant, missing: int, table: type[LogEntry] | type[Event]) -> None:
+def test_a_missing_position_raises_an_error_after_the_events_before_it(
+    tenant: Tenant, missing: int, table: type[LogEntry] | type[Event]
+) -> None:
     _filled(tenant, 5)
     entry = LogEntry.objects.filter(tenant_id=tenant.pk, position=missing)
-    # A body without its entry is a hole too; there is no foreign key between the two.
+    # A body without its entry is also a missing position. There is no foreign key between the two tables.
     (entry if table is LogEntry else Event.objects.filter(pk__in=list(entry.values_list("event_id", flat=True)))).delete()
     if missing > 1:
         assert _positions(_page(tenant, 0)) == list(range(1, missing))
@@ -149,13 +151,13 @@ def test_a_time_maps_to_the_cursor_before_the_first_event_at_or_after_it(tenant:
     assert _start_at(tenant, minutes) == Cursor(1, position)
 
 
-def test_events_recorded_together_start_together(tenant: Tenant) -> None:
+def test_a_cursor_for_a_time_starts_before_all_events_of_that_time(tenant: Tenant) -> None:
     _filled(tenant, 4)
     LogEntry.objects.filter(tenant_id=tenant.pk, position__in=[2, 3]).update(recorded_at=START + timedelta(minutes=2))
     assert _start_at(tenant, 2) == Cursor(1, 1)
 
 
-def test_a_time_has_expired_only_when_an_event_at_or_after_it_was_pruned(tenant: Tenant) -> None:
+def test_a_time_has_expired_only_if_an_event_at_or_after_it_was_pruned(tenant: Tenant) -> None:
     _filled(tenant, 5)
     _pruned(tenant, 3)
     for gone in (-600, 3):
@@ -188,7 +190,7 @@ def test_heads_are_read_together_without_deleted_tenants(tenant: Tenant) -> None
     assert _ask(lambda log: log.heads([tenant.pk, "nobody"])) == {tenant.pk: Cursor(1, 2)}
 
 
-def test_bounds_judge_a_cursor_by_position() -> None:
+def test_bounds_accept_or_refuse_a_cursor_by_its_position() -> None:
     bounds = Bounds(epoch=2, head=9, floor=4, floor_recorded_at=None, stream_id="est_x")
     assert bounds.end == Cursor(2, 9)
     assert bounds.refutes(Cursor(2, 10))

@@ -1,4 +1,4 @@
-"""Positions are dense and in commit order per document, also after kills and with several numberers."""
+"""Positions are dense and follow the commit order of each document, also after kills and with several numberers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_batches_keep_the_order_of_the_changes(
     assert list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))[-5:] == changes
 
 
-def test_a_reader_by_row_id_would_lose_an_event_that_commits_late(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_reader_that_follows_row_ids_misses_an_event_that_commits_late(tenant: Tenant, database_connection: Connection) -> None:
     number_tenant(tenant.pk)
     slow_recorded, fast_committed = threading.Event(), threading.Event()
 
@@ -84,14 +84,14 @@ def test_a_reader_by_row_id_would_lose_an_event_that_commits_late(tenant: Tenant
     fast_committed.set()
     writer.join()
     late = Event.objects.exclude(pk__in=seen_by_id).get(tenant_id=tenant.pk)
-    # After id n there is nothing: a reader by id has passed the late event for good.
+    # There is no row after id n. A reader that follows ids has passed the late event and never reads it.
     assert late.pk < max(seen_by_id)
     number_tenant(tenant.pk)
     pages = list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))
     assert pages == [*first_page, late.pk]
 
 
-def test_concurrent_writers_rollbacks_and_two_numberers_leave_no_gap_and_no_disorder(
+def test_concurrent_writers_rollbacks_and_two_numberers_leave_no_gap_and_keep_the_order(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     made = [users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {index}") for index in range(4)]
@@ -124,21 +124,21 @@ def test_concurrent_writers_rollbacks_and_two_numberers_leave_no_gap_and_no_diso
     assert not Outbox.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_positions_are_durable_before_any_reader_sees_them(
+def test_positions_are_written_to_disk_before_any_reader_sees_them(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection
 ) -> None:
-    # An operator may set this for the whole database.
+    # An operator may configure asynchronous commits for the whole database.
     database.execute("SET synchronous_commit = off")
     for name in "abcdefgh":
         users.create_user(tenant_id=tenant.pk, connection=database_connection, name=name)
         (before,) = database.execute("SELECT pg_current_wal_insert_lsn()").fetchone() or ()
         assert number_batch(database, tenant.pk) is not None
         (is_flushed,) = database.execute("SELECT pg_current_wal_flush_lsn() > %s::pg_lsn", [before]).fetchone() or ()
-        # An asynchronous commit is flushed up to 200 ms later.
+        # An asynchronous commit is written to disk up to 200 ms later.
         assert is_flushed
 
 
-def test_a_numberer_that_waited_for_the_lock_sees_events_committed_meanwhile(
+def test_a_numberer_that_waited_for_the_lock_sees_events_committed_during_the_wait(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection
 ) -> None:
     number_tenant(tenant.pk)
@@ -170,7 +170,7 @@ def test_recorded_at_never_decreases(tenant: Tenant, database_connection: Connec
     assert LogEntry.objects.get(tenant_id=tenant.pk, position=1).recorded_at == before
 
 
-def test_a_numberer_numbers_the_events_of_a_dead_process(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
+def test_a_numberer_numbers_the_events_of_a_killed_process(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
     assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
     settings.EVENTS_NUMBERER_ENABLED = True
     thread = Numberer()
@@ -182,7 +182,7 @@ def test_a_numberer_numbers_the_events_of_a_dead_process(tenant: Tenant, databas
     assert LogEntry.objects.filter(tenant_id=tenant.pk).count() == 1
 
 
-def test_a_writer_killed_between_commit_and_numbering_loses_nothing(tenant: Tenant, database_connection: Connection) -> None:
+def test_no_event_is_lost_when_a_writer_is_killed_between_commit_and_numbering(tenant: Tenant, database_connection: Connection) -> None:
     program = (
         "import django, os, signal; django.setup()\n"
         "from identity.models import Connection; from identity.services import users\n"
@@ -206,7 +206,7 @@ def test_a_writer_killed_between_commit_and_numbering_loses_nothing(tenant: Tena
     assert folded(events) == tables(tenant.pk)
 
 
-def test_two_tenants_in_one_transaction_are_numbered_each_in_its_own_log(tenant: Tenant, database_connection: Connection) -> None:
+def test_events_of_two_tenants_in_one_transaction_are_numbered_in_separate_logs(tenant: Tenant, database_connection: Connection) -> None:
 
     with transaction.atomic():
         other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")

@@ -1,4 +1,4 @@
-"""The page of open connections: its columns, disconnecting, and the result of a test event. With a real web process."""
+"""The page of open connections: its columns, disconnecting, and the result of a test event, with a real web process."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def test_a_connection_is_shown_with_client_filter_position_and_bytes(browser: Cl
     assert reverse("admin:authapi_client_change", args=(target.client.pk,)) in page
 
 
-def test_a_connection_is_closed_after_a_confirmation_and_audited(browser: Client, target: Target, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_connection_is_closed_after_a_confirmation_and_an_audit_entry_is_added(
+    browser: Client, target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         name = only_connection(target.tenant)
@@ -97,7 +99,7 @@ def test_a_connection_is_closed_after_a_confirmation_and_audited(browser: Client
     assert "No open connections" in shown_to(browser)
 
 
-def test_an_ended_connection_is_distinguished_from_an_unknown_one(browser: Client, target: Target) -> None:
+def test_an_ended_connection_is_distinguished_from_an_unknown_connection(browser: Client, target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         place = reverse(f"{PAGE}_disconnect", args=(only_connection(target.tenant),))

@@ -1,4 +1,4 @@
-"""From a save to its event, which is recorded once, in the transaction of the change."""
+"""The event of a saved change is recorded once, in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_creating_a_user_is_one_event_with_the_complete_profile(tenant: Tenant, 
     assert event["source"] == f"urn:svc:{tenant.pk}.{tenant.pk}.example.test"
 
 
-def test_a_save_without_a_visible_change_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_save_that_changes_no_visible_field_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
     user = make(tenant, database_connection)
     user.logins_count += 1
     user.save()
@@ -89,7 +89,7 @@ def test_a_stale_instance_records_the_values_of_the_row(tenant: Tenant, database
     assert folded(events) == tables(tenant.pk)
 
 
-def test_an_update_carries_the_document_before_and_after(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_update_event_contains_the_document_before_and_after_the_change(tenant: Tenant, database_connection: Connection) -> None:
     user = make(tenant, database_connection, name="Ada")
     users.block_user(tenant_id=tenant.pk, user_id=user.user_id)
     event = numbered(tenant.pk)[-1]
@@ -97,7 +97,7 @@ def test_an_update_carries_the_document_before_and_after(tenant: Tenant, databas
     assert event["data"]["object"]["blocked"] is True
 
 
-def test_linking_deletes_the_secondary_and_updates_the_primary(tenant: Tenant, database_connection: Connection) -> None:
+def test_linking_deletes_the_secondary_user_and_updates_the_primary_user(tenant: Tenant, database_connection: Connection) -> None:
     primary = make(tenant, database_connection)
     secondary = make(tenant, database_connection, email="byron@example.test", user_metadata={"gone": True})
     users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
@@ -111,7 +111,7 @@ def test_linking_deletes_the_secondary_and_updates_the_primary(tenant: Tenant, d
     assert folded(events) == tables(tenant.pk)
 
 
-def test_unlinking_restores_the_secondary(tenant: Tenant, database_connection: Connection) -> None:
+def test_unlinking_restores_the_secondary_user(tenant: Tenant, database_connection: Connection) -> None:
     primary = make(tenant, database_connection)
     secondary = make(tenant, database_connection, email="byron@example.test", email_verified=True)
     users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
@@ -134,7 +134,7 @@ def test_deleting_a_user_with_linked_identities_is_one_event(tenant: Tenant, dat
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_text_that_ends_a_public_client_is_stored_escaped(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_text_that_ends_streams_of_public_clients_is_stored_escaped(tenant: Tenant, database_connection: Connection) -> None:
     make(tenant, database_connection, name="[DONE]")
     body = bytes(Event.objects.filter(tenant_id=tenant.pk, type="user.created").get().body)
     assert b"[DONE]" not in body

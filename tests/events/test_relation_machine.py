@@ -1,4 +1,4 @@
-"""The random machine over organizations, groups, roles and their relations, beside users; with the same oracle."""
+"""The random machine over organizations, groups, roles and their relations, in addition to users, with the same expected result."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class EveryRelation(EveryWayToWrite):
 
     @rule(chunk=st.integers(1, 4), index=INDEX, kind=st.sampled_from(sorted(DELETIONS)))
     def delete_in_chunks(self, chunk: int, index: int, kind: str) -> None:
-        """Start one deletion as a job and delete another row before its chunks."""
+        """Start one deletion as a job, and delete another row before the job runs its chunks."""
         model, other = DELETIONS[kind]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(deletions, "CHUNK_ROWS", chunk)

@@ -1,4 +1,4 @@
-"""Starting logs over after a restore: old cursors are refused, new ones work."""
+"""Starting logs over after a restore. Old cursors are refused, and new cursors are valid."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _positions_after(tenant: Tenant, cursor: Cursor) -> list[int]:
 
 
 def _restore(tenant: Tenant, backup: Head) -> None:
-    """Reset the log to the state of a backup: later events are gone, and the epoch is that of the backup."""
+    """Reset the log to the state of a backup: later events are deleted, and the epoch is that of the backup."""
     LogEntry.objects.filter(tenant_id=tenant.pk, position__gt=backup.position).delete()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -55,14 +55,14 @@ def _restore(tenant: Tenant, backup: Head) -> None:
     Head.objects.filter(pk=tenant.pk).update(position=backup.position, epoch=backup.epoch, recorded_at=backup.recorded_at)
 
 
-def test_cursors_from_before_the_restore_are_refused_and_new_ones_work(tenant: Tenant) -> None:
+def test_cursors_from_before_the_restore_are_refused_and_new_cursors_are_valid(tenant: Tenant) -> None:
     fill_log(tenant.pk, 4, recorded_at=NOW)
     backup = Head.objects.get(pk=tenant.pk)
     fill_log(tenant.pk, 3, recorded_at=NOW)
     _restore(tenant, backup)
 
     call_command("events", "restored", "--tenant", tenant.pk, "--yes", stdout=StringIO())
-    # The head passes every lost position before the client of such a cursor returns.
+    # The head passes every lost position before a client with a cursor to one of them reconnects.
     fill_log(tenant.pk, 5, recorded_at=NOW)
 
     for position in (0, 3, 4, 7):
@@ -72,8 +72,8 @@ def test_cursors_from_before_the_restore_are_refused_and_new_ones_work(tenant: T
     assert _positions_after(tenant, Cursor(new, 4)) == [5, 6, 7, 8, 9]
 
 
-def test_without_the_command_an_old_cursor_would_silently_miss_events(tenant: Tenant) -> None:
-    """Shows why the command exists: only the operator knows that position 7 once was another event."""
+def test_an_old_cursor_would_silently_miss_events_if_the_command_did_not_run(tenant: Tenant) -> None:
+    """Show why the command exists: only the operator knows that position 7 was a different event before the restore."""
     fill_log(tenant.pk, 4, recorded_at=NOW)
     backup = Head.objects.get(pk=tenant.pk)
     fill_log(tenant.pk, 3, recorded_at=NOW)
@@ -95,7 +95,7 @@ def test_restoring_a_backup_twice_begins_two_epochs(tenant: Tenant) -> None:
     assert 1 < first < second
 
 
-def test_the_command_shows_the_counts_and_changes_nothing_without_confirmation(tenant: Tenant) -> None:
+def test_the_command_shows_counts_and_changes_nothing_without_confirmation(tenant: Tenant) -> None:
     fill_log(tenant.pk, 3, recorded_at=NOW)
     environment = {**os.environ, "DATABASE_URL": worker.test_database_url()}
     asked = [sys.executable, "manage.py", "events", "restored", "--tenant", tenant.pk]

@@ -81,14 +81,14 @@ def test_the_schedule_prunes_every_tenant(tenant: Tenant) -> None:
     assert remaining(tenant.pk)[0] == remaining(other.pk)[0] == 2
 
 
-def test_one_clock_ahead_or_behind_prunes_nothing_early(tenant: Tenant) -> None:
+def test_a_wrong_clock_prunes_no_event_early(tenant: Tenant) -> None:
     fill_log(tenant.pk, 2, recorded_at=FRESH)
     for wrong in (NOW + timedelta(days=400), NOW - timedelta(days=400)):
         assert retention.due_logs(tenant.pk, now=wrong) == []
 
 
 def test_events_recorded_by_a_fast_clock_protect_the_events_after_them(tenant: Tenant, database_connection: Connection) -> None:
-    """The clock ran two days ahead and was set back: recording times stay in order, and so does their age."""
+    """The clock was two days ahead and was then corrected. Recording times stay in order, and so do the ages."""
     ahead = datetime.now(UTC) + timedelta(days=2)
     fill_log(tenant.pk, 1, recorded_at=ahead)
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
@@ -129,7 +129,7 @@ def test_a_reader_sees_floor_and_rows_from_one_snapshot_during_a_chunk(tenant: T
         with old_snapshot.transaction():
             assert old_snapshot.execute(look, [tenant.pk]).fetchone() == (0, 4)
             with blocker.transaction():
-                # The chunk has deleted its rows and waits for the head row: readers still see them.
+                # The chunk has deleted its rows and waits for the head row. Readers still see the rows.
                 blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
                 pruner = _in_thread(lambda: _prune(tenant))
                 eventually(lambda: _somebody_waits_for_a_lock())
@@ -167,7 +167,7 @@ def test_a_reader_during_pruning_gets_every_event_or_410(
     assert (positions is None) == (pages_before * 3 < pruned_through)
 
 
-def test_readers_that_race_with_pruning_never_see_a_hole(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_during_pruning_never_find_a_missing_position(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "CHUNK", 2)
     fill_log(tenant.pk, 600, recorded_at=OLD)
     ends: list[int] = []
@@ -179,7 +179,7 @@ def test_readers_that_race_with_pruning_never_see_a_hole(tenant: Tenant, monkeyp
             try:
                 while position < 600:
                     page = await log.page(tenant.pk, Cursor(1, position), max_events=random.randint(1, 7), max_bytes=9999)
-                    # `LogReader.page` raises `LogHasHole` for a missing position; this asserts it again.
+                    # `LogReader.page` raises `LogHasHole` for a missing position. The test asserts this again.
                     assert [event.position for event in page.events] == list(range(position + 1, position + 1 + len(page.events)))
                     position += len(page.events)
             except CursorExpired:
@@ -192,7 +192,7 @@ def test_readers_that_race_with_pruning_never_see_a_hole(tenant: Tenant, monkeyp
     _assert_whole(tenant)
 
 
-def test_pruning_beside_writers_numberer_and_a_second_run_has_no_deadlock(
+def test_pruning_during_writes_numbering_and_a_second_run_causes_no_deadlock(
     tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "CHUNK", 50)
@@ -231,11 +231,11 @@ def test_a_second_run_skips_a_log_that_is_being_pruned(tenant: Tenant) -> None:
     assert [(done.count, done.is_busy) for done in _prune(tenant)] == [(3, False)]
 
 
-def test_a_run_killed_between_two_chunks_leaves_a_consistent_log_and_the_next_run_completes_it(tenant: Tenant) -> None:
+def test_a_run_killed_between_two_chunks_leaves_a_consistent_log_for_the_next_run(tenant: Tenant) -> None:
     fill_log(tenant.pk, 12_000, recorded_at=OLD)
     with open_connection() as blocker:
         with blocker.transaction():
-            # The third chunk waits here, so the process dies during it.
+            # The third chunk waits here, so the process is killed during that chunk.
             blocker.execute("SELECT 1 FROM events_logentry WHERE tenant_id = %s AND position = 11000 FOR UPDATE", [tenant.pk])
             process = _prune_process(tenant)
             try:

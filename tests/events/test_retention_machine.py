@@ -1,4 +1,4 @@
-"""Any sequence of recording, pruning and starting over, against a model of three numbers."""
+"""Random sequences of recording, pruning and starting over, compared with a model of three numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ START = datetime.now(UTC) - timedelta(days=1)
 
 
 class ShrinkingLog(RuleBasedStateMachine):
-    """A log that grows, shrinks and starts over, and a client with every cursor it ever got."""
+    """A log that grows, is pruned and starts over, and a client that keeps every cursor."""
 
     @initialize()
     def make_log(self) -> None:
@@ -70,7 +70,7 @@ class ShrinkingLog(RuleBasedStateMachine):
 
 
 async def _replayed(tenant_id: str, cursor: Cursor, max_events: int) -> list[int] | None:
-    """Return every position after the cursor, page after page; None when it is expired."""
+    """Return every position after the cursor, page by page, or None if the cursor has expired."""
     pool = read_pool()
     await pool.open()
     log = LogReader(pool)

@@ -1,4 +1,4 @@
-"""A random machine over every way to write, with the oracle: folding the stream equals the tables."""
+"""A random machine over every kind of write. The expected result: folding the stream equals the tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METADATA = st.dictionaries(
 
 
 class Undo(Exception):
-    """Rolls a block back on purpose."""
+    """Causes the rollback of a block."""
 
 
 class EveryWayToWrite(RuleBasedStateMachine):

@@ -1,4 +1,4 @@
-"""The fence of numbering: a promotion that may have lost numbered events raises the epoch before the next position."""
+"""The check of timelines before numbering: a promotion that may have lost numbered events raises the epoch before the next position."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def database(committed_db: None) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def promoted(database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Identity]:
-    """The identity that the server shows in this test: timeline 10 of a cluster without rows."""
+    """The identity that the server reports in this test: timeline 10 of a cluster without rows."""
     shown = Identity("1", LATER)
     monkeypatch.setattr(timelines, "identity_of", lambda _: shown)
     yield shown
@@ -40,7 +40,7 @@ def note(timeline: int, *, is_replicated: bool) -> None:
 def epoch_after_numbering(
     tenant: Tenant, connection: Connection, database: psycopg.Connection[Any], *, earlier: int | None
 ) -> tuple[int, int]:
-    """Number a new event of a log that was last numbered on `earlier`; return its epochs before and after."""
+    """Number a new event of a log that was last numbered on `earlier`. Return the epochs before and after."""
     Head.objects.filter(pk=tenant.pk).update(timeline=earlier)
     before = Head.objects.get(pk=tenant.pk).epoch
     users.create_user(tenant_id=tenant.pk, connection=connection, name=f"user{earlier}")
@@ -70,7 +70,7 @@ def test_a_promotion_of_a_synchronous_standby_keeps_the_epoch(
     assert after == before
 
 
-def test_one_timeline_without_replication_between_raises_the_epoch(
+def test_one_timeline_without_replication_in_between_raises_the_epoch(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection[Any], promoted: Identity
 ) -> None:
     note(LATER - 3, is_replicated=True)
@@ -81,7 +81,7 @@ def test_one_timeline_without_replication_between_raises_the_epoch(
     assert after > before
 
 
-def test_a_recovery_to_a_point_in_time_raises_the_epoch_although_commits_were_replicated(
+def test_a_point_in_time_recovery_raises_the_epoch_although_commits_were_replicated(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection[Any], promoted: Identity
 ) -> None:
     note(LATER - 1, is_replicated=True)
@@ -130,7 +130,7 @@ def test_a_confirmation_of_the_operator_keeps_the_epochs(
     Head.objects.update(timeline=identity_of(database).timeline)
 
 
-def test_a_timeline_on_a_server_without_standby_is_noted_as_not_replicated(database: psycopg.Connection[Any]) -> None:
+def test_a_timeline_of_a_server_without_standby_is_stored_as_not_replicated(database: psycopg.Connection[Any]) -> None:
     fence = timelines.fence_of(database)
 
     assert fence is not None
@@ -150,7 +150,7 @@ def test_the_end_of_replication_is_stored_after_the_commit(tenant: Tenant, datab
     assert Timeline.objects.get(system_identifier="1", timeline=LATER).is_replicated is False
 
 
-def test_a_stronger_synchronous_commit_of_the_operator_stays(database: psycopg.Connection[Any]) -> None:
+def test_a_stronger_synchronous_commit_setting_of_the_operator_is_kept(database: psycopg.Connection[Any]) -> None:
     for stored, used in (("remote_apply", "remote_apply"), ("on", "on"), ("remote_write", "on"), ("local", "on"), ("off", "on")):
         database.execute(f"SET synchronous_commit = {stored}")
         with database.transaction():

@@ -1,4 +1,4 @@
-"""Every write that bypasses the signals leaves a mark, and the sweep records the right event for it."""
+"""Every write that bypasses the signals leaves a mark, and the sweep records the right event for the mark."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
 
 
 def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Tenant, user: User) -> None:
-    # Remove marks that earlier tests left for other tenants.
+    # Remove the marks that earlier tests left for other tenants.
     tripwire.sweep()
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_user SET family_name = 'King' WHERE id = %s", user.pk)
@@ -75,7 +75,7 @@ def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Ten
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_raw_sql_delete_becomes_a_deletion_with_the_complete_profile(tenant: Tenant, user: User) -> None:
+def test_a_raw_sql_delete_records_a_deletion_with_the_complete_profile(tenant: Tenant, user: User) -> None:
     run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
     tripwire.sweep()
     event = numbered(tenant.pk)[-1]
@@ -84,7 +84,7 @@ def test_raw_sql_delete_becomes_a_deletion_with_the_complete_profile(tenant: Ten
     assert event["data"]["context"]["connection"]["name"] == "people"
 
 
-def test_user_and_connection_deleted_without_signals_are_recorded_children_first(
+def test_the_children_of_rows_deleted_without_signals_are_recorded_first(
     tenant: Tenant, user: User, database_connection: Connection
 ) -> None:
     run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
@@ -108,7 +108,7 @@ def test_a_row_inserted_and_deleted_again_records_no_event(tenant: Tenant, datab
     assert types(tenant.pk) == ["connection.created"]
 
 
-def test_a_changed_id_is_a_deletion_and_a_creation(tenant: Tenant, user: User) -> None:
+def test_a_changed_id_is_recorded_as_a_deletion_and_a_creation(tenant: Tenant, user: User) -> None:
     run_sql("UPDATE identity_user SET user_id = 'database|renamed' WHERE id = %s", user.pk)
     tripwire.sweep()
     events = numbered(tenant.pk)
@@ -116,7 +116,9 @@ def test_a_changed_id_is_a_deletion_and_a_creation(tenant: Tenant, user: User) -
     assert folded(events) == tables(tenant.pk)
 
 
-def test_an_identity_moved_to_another_user_updates_both_users(tenant: Tenant, user: User, database_connection: Connection) -> None:
+def test_an_identity_moved_to_another_user_is_recorded_as_updates_of_both_users(
+    tenant: Tenant, user: User, database_connection: Connection
+) -> None:
     secondary = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="secondary")
     other = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="other")
     users.link_users(tenant_id=tenant.pk, primary_id=user.user_id, secondary_id=secondary.user_id)
@@ -145,7 +147,7 @@ def test_a_login_leaves_no_mark(tenant: Tenant, user: User) -> None:
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_fixture_is_recorded_by_the_sweep(tenant: Tenant, user: User, tmp_path: Path) -> None:
+def test_the_sweep_records_rows_loaded_from_a_fixture(tenant: Tenant, user: User, tmp_path: Path) -> None:
     user.name = "From a fixture"
     fixture = tmp_path / "users.json"
     fixture.write_text(serializers.serialize("json", [user]))
@@ -157,7 +159,7 @@ def test_a_fixture_is_recorded_by_the_sweep(tenant: Tenant, user: User, tmp_path
     assert folded(events) == tables(tenant.pk)
 
 
-def test_a_signal_after_a_bypass_records_both_changes_once(tenant: Tenant, user: User) -> None:
+def test_a_save_with_signals_after_a_write_without_them_records_both_changes_once(tenant: Tenant, user: User) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"family_name": "King"})
     tripwire.sweep()
@@ -188,7 +190,7 @@ def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant
     assert types(tenant.pk)[-1] == "user.updated"
 
 
-def test_the_check_reports_a_missing_trigger_and_migrating_installs_it(committed_db: None) -> None:
+def test_the_check_reports_a_missing_trigger_and_a_migration_installs_it(committed_db: None) -> None:
     run_sql("DROP TRIGGER events_tripwire_update ON identity_user")
     assert [message.id for message in check_tripwire(["default"])] == ["events.W001"]
     tripwire.install()

@@ -41,14 +41,14 @@ def new_staff(tenant: Tenant | None, role: str = ADMINISTRATOR) -> Staff:
 
 @dataclass(frozen=True)
 class AllBut(RoleRule):
-    """Create a role with every permission except the named ones, for tests of one permission."""
+    """Create a role with every permission except the named permissions, for tests of one permission."""
 
     def allows(self, permission: str) -> bool:
         return permission not in self.permissions
 
 
 def take_from_administrators(monkeypatch: pytest.MonkeyPatch, *permissions: str) -> None:
-    """Remove all permissions of administrators except these while a test runs."""
+    """Give administrators only these permissions while a test runs."""
     monkeypatch.setitem(ROLES, ADMINISTRATOR, AllBut("Administrator", "", permissions))
 
 
@@ -63,20 +63,20 @@ def browser_of(staff: Staff) -> Client:
 
 
 def addresses_of_page(page: TenantPage) -> list[str]:
-    """Return every address of a page. Where an address needs the id of a row, it gets one that does not exist."""
+    """Return every URL of a page. If a URL needs the id of a row, use an unknown id."""
     parts = [(f"admin:{pattern.name}", dict.fromkeys(pattern.pattern.converters, "nothing")) for pattern in page.urls()]
     return [reverse(name, kwargs=values) for name, values in parts]
 
 
 @dataclass
 class Rows:
-    """One row of each requested model, all of one tenant; the tenant's id is in their texts."""
+    """One row of each requested model, all of one tenant. Their texts contain the tenant's id."""
 
     tenant: Tenant
     made: dict[type[models.Model], Any] = field(default_factory=dict)
 
     def of(self, model: type[models.Model]) -> Any:
-        """Return the row of `model`; create it and the rows that it needs first."""
+        """Return the row of `model`. Create it and the rows that it needs first."""
         if model not in self.made:
             maker = _MAKERS.get(model)
             self.made[model] = maker(self) if maker else self._made(model)

@@ -1,4 +1,4 @@
-"""Clients, APIs and tokens for tests, committed through the services that the product uses."""
+"""Clients, APIs and tokens for tests, created by the product's own services and committed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from identity.models import Tenant
 
 @dataclass(frozen=True)
 class Registered:
-    """A client for tests, with its secret in clear text."""
+    """A client for tests, with its secret in plain text."""
 
     client: Client
     secret: str
@@ -51,7 +51,7 @@ def granted_client(tenant: Tenant, scopes: Iterable[str] = ("read:events",), **c
 
 
 def access_token(tenant: Tenant, registered: Registered, **form: str) -> str:
-    """Return an access token as the token endpoint would issue it; the audience is the management interface."""
+    """Return an access token as the token endpoint would issue it. Its audience is the management interface."""
     host = host_of(tenant)
     fields = {"grant_type": "client_credentials", "audience": f"{host.base_url}/", **form}
     credentials = {"client_id": registered.client_id, "client_secret": registered.secret}
@@ -61,5 +61,5 @@ def access_token(tenant: Tenant, registered: Registered, **form: str) -> str:
 
 
 def events_token(tenant: Tenant, *scopes: str) -> str:
-    """Return a token of a new client with exactly these scopes; `read:events` if none is named."""
+    """Return a token of a new client with exactly these scopes, or with `read:events` if none is named."""
     return access_token(tenant, granted_client(tenant, scopes or ("read:events",)))

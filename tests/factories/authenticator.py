@@ -1,4 +1,4 @@
-"""A software authenticator: it creates passkeys and signs with them, and can be told to misbehave."""
+"""A software authenticator. It creates passkeys and signs with them, and can return invalid responses on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRESENT, _VERIFIED, _ATTESTED = 0x01, 0x04, 0x40
 
 @dataclass
 class Authenticator:
-    """One passkey. `origin` is the page that it signs for, `verifies` whether it verifies its user."""
+    """One passkey. `origin` is the page for which it signs, and `verifies` tells whether it verifies its user."""
 
     origin: str = ORIGIN
     verifies: bool = True
@@ -41,7 +41,7 @@ class Authenticator:
         return self._answer({**told, "transports": ["internal", "unheard-of"]})
 
     def signed(self, options: dict[str, Any]) -> str:
-        """Return the response of a browser after a signature; each signature increases the counter."""
+        """Return the response of a browser after a signature. Each signature increases the counter."""
         self.count += 1
         data, client = self._data(0), self._client("webauthn.get", options)
         signature = self.key.sign(data + hashlib.sha256(base64url_to_bytes(client)).digest(), ec.ECDSA(hashes.SHA256()))

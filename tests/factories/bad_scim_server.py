@@ -1,6 +1,7 @@
-"""A SCIM server in memory with every deviation of real servers, one at a time or combined; it knows the owner of each account.
+"""A SCIM server in memory with every deviation of real servers, one at a time or combined.
 
-It checks every write: `violations` lists those that changed or deleted an account of another user than that of the event.
+It stores the owner of each account and checks every write. `violations` lists the writes that changed or deleted an account of a user
+other than the user of the event.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Account = dict[str, Any]
 
 
 class WorkerDied(BaseException):
-    """The worker process died during a run."""
+    """Raised when the worker process dies during a run."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Manners:
 
 @dataclass
 class Fate:
-    """The fate of the request with this number within a run: its response is lost, or the worker dies, before or after the server acts."""
+    """The failure at the request with this number: its response is lost, or the worker dies, before or after the server handles it."""
 
     at: int = -1
     kind: str = "lost"
@@ -52,7 +53,7 @@ class Fate:
 
 @dataclass
 class BadServer:
-    """The sender of runs: a request is a call of `send`."""
+    """The sender of requests for runs. Each request is a call of `send`."""
 
     manners: Manners
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class BadServer:
         self.acting, self.fate, self._requests = acting, fate, 0
 
     def add_stranger(self, user_name: str, key: str | None) -> None:
-        """Create an account that belongs to no user of ours."""
+        """Create an account that does not belong to any of our users."""
         if not (self.manners.has_unique_names and self._holder(user_name)):
             self._make({"userName": user_name, **({"externalId": key} if key else {})}, owner=f"stranger {next(self._clock)}")
 
@@ -78,7 +79,7 @@ class BadServer:
         self._backup = copy.deepcopy(self.accounts), self._ids
 
     def restore(self) -> None:
-        """Return to the last backup; ids that were given since are given again."""
+        """Restore the last backup. Ids that were assigned after the backup are then assigned again."""
         if self._backup is not None:
             self.accounts, self._ids = copy.deepcopy(self._backup[0]), self._backup[1]
 
@@ -139,7 +140,7 @@ class BadServer:
         if account["owner"] != self.acting:
             if not self.is_excused(account):
                 self.violations.append(f"{method} of {account} for {self.acting}")
-            # From now on nothing distinguishes the account from one that the user always had.
+            # From this point, the account cannot be distinguished from an account that the user always had.
             account["owner"] = self.acting
         if method == "DELETE":
             if self.manners.only_deactivates:
@@ -185,14 +186,14 @@ class BadServer:
         return shown if self.manners.created != "unsteady" else {**shown, "meta": {**shown["meta"], "created": self._now()}}
 
     def _read(self, account: Account) -> dict[str, Any]:
-        """Return the resource as a GET shows it: the server may have rounded its time."""
+        """Return the resource as a GET returns it. The server may have rounded its time."""
         shown = self._shown(account)
         if self.manners.created == "rounded":
             shown["meta"] = {**shown["meta"], "created": shown["meta"]["created"].replace(".123456+00:00", ".123Z")}
         return shown
 
     def _echo(self, account: Account, sent: Account) -> dict[str, Any]:
-        """Return the response to a write: the sent values, even those that the server does not store."""
+        """Return the response to a write: the sent values, even if the server does not store them."""
         shown = self._shown(account)
         return {**shown, "externalId": sent["externalId"]} if self.manners.keys == "echoed" and "externalId" in sent else shown
 

@@ -1,4 +1,4 @@
-"""A list of breached passwords for tests, written without the builder, and a tenant that uses it."""
+"""A list of breached passwords for tests, written without the product's builder, and a tenant that uses it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def write_list(path: Path, *passwords: str, source: str = "test") -> Path:
 
 
 def use_list(settings: Any, path: Path | str) -> None:
-    """Make this process search the list at a path from now on; an empty path means no list."""
+    """Make this process search the list at a path. An empty path means no list."""
     settings.BREACHED_PASSWORDS_FILE = str(path)
     current_list._current = current_list.CurrentList()
 
 
 def detect(tenant_id: str, *shields: str, **values: Any) -> None:
-    """Make a tenant check for breached passwords, with these shields at logins."""
+    """Make a tenant check for breached passwords. `shields` are its responses at logins."""
     row, _ = TenantSettings.objects.of(tenant_id).get_or_create(tenant_id=tenant_id)
     detection = {"enabled": True, "shields": list(shields), **values}
     row.attack_protection = {**row.attack_protection, "breached_password_detection": detection}

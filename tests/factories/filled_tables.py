@@ -10,7 +10,7 @@ from django.db import connection, models
 
 from identity.models import Tenant
 
-# Columns that must be unique because of an index over an expression, which the catalog does not name.
+# Columns that must be unique because of an index over an expression. The database catalog does not name these columns.
 _ALSO_UNIQUE = {"identity_user": {"email", "username", "phone_number"}, "identity_group": {"name"}, "identity_role": {"name"}}
 _FAR = 1_000_000
 
@@ -19,8 +19,8 @@ _FAR = 1_000_000
 class Copies:
     """The differences between the copies of a row, as SQL over `i`, the number of a copy.
 
-    `tenant` is the number of its tenant, from zero. `key` is added to whole numbers that must differ. `values` sets columns of
-    some tables, `table.column`, to other values; `seed` is the copied row.
+    `tenant` is the number of the copy's tenant, from zero. `key` is added to whole numbers that must differ. `values` sets columns of
+    some tables (`table.column`) to other values. `seed` is the copied row.
     """
 
     tenant: str = "i %% cardinality(%(tenants)s::text[])"
@@ -29,9 +29,9 @@ class Copies:
 
 
 def fill(seeds: Iterable[models.Model], *, tenants: Sequence[Tenant], rows: int, start: int = 0, copies: Copies | None = None) -> None:
-    """Write copies of each seed with the numbers `start` + 1 to `rows`; a copy refers to the copies with its number.
+    """Write copies of each seed with the numbers `start` + 1 to `rows`. A copy refers to the copies with the same number.
 
-    Must run in a transaction: it turns triggers and foreign keys off, because the rows are only listed.
+    Must run in a transaction, because it disables triggers and foreign keys. The rows are only listed, so they need neither.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
@@ -49,7 +49,7 @@ def _copy(cursor: Any, seed: models.Model, numbers: dict[str, Any], copies: Copi
     given = {column: copies.values.get(f"{meta.db_table}.{column.column}") for column in columns}
     values = [given[column] or _value(column, copies, is_unique=column.column in unique) for column in columns]
     names = ", ".join(f'"{column.column}"' for column in columns)
-    # The last number first: keys that decrease as the numbers increase are then written in their own order.
+    # The highest number comes first, so that keys that decrease with the numbers are written in ascending order.
     cursor.execute(
         f'INSERT INTO "{meta.db_table}" ({names}) SELECT {", ".join(values)} '  # noqa: S608  # names of columns
         f'FROM "{meta.db_table}" seed, generate_series(%(rows)s, %(start)s, -1) AS i WHERE seed."{meta.pk.column}" = %(key)s',
@@ -87,5 +87,5 @@ def _value(column: Any, copies: Copies, *, is_unique: bool) -> str:
 
 
 def numbered(text: str, number: str, *, length: int) -> str:
-    """Return the SQL of a text in the copy with a number, within the length of its column."""
+    """Return the SQL of a text in the copy with a number, limited to the length of its column."""
     return f"left({text}, {length - 8}) || lpad(({number})::text, 8, '0')"

@@ -1,4 +1,4 @@
-"""Users and connections for tests, committed through the services that the product uses."""
+"""Users and connections for tests, created by the product's own services and committed."""
 
 from __future__ import annotations
 

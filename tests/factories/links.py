@@ -1,4 +1,4 @@
-"""Links kept in memory by the rules of `provisioning.links.rows`, for runs without a database."""
+"""Links in memory that follow the rules of `provisioning.links.rows`, for runs without a database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemoryLinks:
     newest: int = 0
 
     def at(self, position: int, *, tenant_id: str = "acme", action_id: str = "action") -> MemoryRun:
-        """Return the links as the run for the event at `position` sees them."""
+        """Return the links that the run for the event at `position` reads."""
         self.newest = max(self.newest, position)
         return MemoryRun(self, tenant_id, action_id, position)
 
@@ -65,7 +65,7 @@ class MemoryRun:
         yield
 
     def settle(self) -> None:
-        """Write the results of the run, as its outcome does."""
+        """Write the results of the run, like its outcome."""
         for book in self.books:
             for link in book.changes:
                 self.kept.write(link)

@@ -32,7 +32,7 @@ def challenge_of(verifier: str) -> str:
 
 
 def web_client(tenant: Tenant, *, grant_types: Any = WEB_GRANTS, **changes: Any) -> Registered:
-    """Create a confidential client with logins."""
+    """Create a confidential client with which users can log in."""
     client, secret = create_client(tenant_id=tenant.pk, name="Web", grant_types=grant_types, redirect_uris=CALLBACK, **changes)
     return Registered(client, secret)
 
@@ -78,7 +78,7 @@ def login_of(
 
 
 def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S256", is_redirect_uri_given: bool = True) -> str:
-    """Return an authorization code; public clients always send a challenge."""
+    """Return an authorization code. Public clients always send a challenge."""
     if challenge is None:
         challenge = challenge_of(VERIFIER) if login.client.is_public else ""
     return issue_code(
@@ -93,7 +93,7 @@ def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S2
 
 
 def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, Any]:
-    """Return the fields of a valid code exchange with these changed, or left out where the value is None."""
+    """Return the fields of a valid code exchange with changes. None removes a field."""
     fields: dict[str, Any] = {
         "grant_type": "authorization_code",
         "client_id": registered.client_id,
@@ -106,7 +106,7 @@ def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, An
 
 
 def refresh_form(registered: Registered, token: str, **changes: Any) -> dict[str, Any]:
-    """Return the fields of a valid refresh with these changed, or left out where the value is None."""
+    """Return the fields of a valid refresh with changes. None removes a field."""
     fields: dict[str, Any] = {
         "grant_type": "refresh_token",
         "client_id": registered.client_id,

@@ -15,7 +15,7 @@ from identity.options.schemas.nodes import joined, secret_paths
 _NEEDED = {"client_id": "readable-client", "pingFederateBaseUrl": "https://ping.example.test"}
 
 
-# Options that accept only values of a specific form.
+# Options that accept only values of a specific format.
 _MADE: dict[str, Callable[[], str]] = {"app_secret": lambda: ECKey.generate_key("P-256", private=True).as_pem(private=True).decode()}
 
 
@@ -24,7 +24,7 @@ def hidden_text() -> str:
 
 
 def options_with_secrets(strategy: str, *, is_database: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return options, and the secret text at each path: declared secrets, unknown members of several shapes, misplaced secrets."""
+    """Return options, and the secret text at each path: declared secrets, unknown members of several types, and misplaced secrets."""
     paths = [path.replace("*", "any-name") for path in secret_paths(schema_of(strategy, is_database=is_database))]
     hidden = {path: _MADE.get(path, hidden_text)() for path in (*paths, "unknown", "unknownObject", "unknownList", "icon_url")}
     values: dict[str, Any] = dict(hidden)

@@ -1,4 +1,4 @@
-"""Roles, groups and organizations for tests, created through the services that the product uses."""
+"""Roles, groups and organizations for tests, created by the product's own services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An OpenID provider whose every response a test can change; other tests use real providers."""
+"""An OpenID provider whose every response a test can change. Other tests use real providers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIGNING = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"
 
 @dataclass
 class Provider:
-    """The next responses. `changes` overrides the claims of a valid id token; None leaves a claim out."""
+    """The next responses. `changes` overrides the claims of a valid id token. None removes a claim."""
 
     server: MisbehavingServer
     changes: dict[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Provider:
     key: RSAKey = field(default_factory=lambda: _SIGNING)
     published: list[RSAKey] = field(default_factory=lambda: [_SIGNING])
     algorithm: str = "RS256"
-    # Whole responses that replace valid ones, by path.
+    # Complete responses that replace valid responses, by path.
     answers: dict[str, bytes] = field(default_factory=dict)
     nonce: str = ""
 
@@ -104,7 +104,7 @@ class Login:
     browser: Browser
 
     def leave(self, **parameters: str) -> dict[str, str]:
-        """Start a login at the client and continue to the provider; return the parameters of the request to the provider."""
+        """Start a login at the client and continue to the provider. Return the parameters of the request to the provider."""
         asked = {
             "response_type": "code",
             "client_id": self.client.client_id,
@@ -121,7 +121,7 @@ class Login:
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "GET", **changes: str | None) -> Any:
-        """Return to the service with the provider's response, with these members changed, or left out where the value is None."""
+        """Return to the service with the provider's response and with changes. None removes a member."""
         answer = {"code": "a-code", "state": sent["state"], **changes}
         fields = {name: value for name, value in answer.items() if value is not None}
         return getattr(self.browser, method.lower())("/login/callback", fields)
@@ -133,18 +133,18 @@ class Login:
         return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
 
     def log_in(self, **parameters: str) -> dict[str, str]:
-        """Run the whole login; return the parameters that the client gets."""
+        """Run the whole login. Return the parameters that the client gets."""
         return self.told(self.come_back(self.leave(**parameters)))
 
 
 def address_of_logout(session: Session, *, return_to: str) -> str | None:
-    """Return the address at which a logout ends the login at the provider."""
+    """Return the URL at which a logout ends the login at the provider."""
     found = federated_logout(session, return_to=return_to)
     return found.then.address if found is not None and found.then is not None else None
 
 
 def login_at(tenant: Tenant, provider: Provider, *, strategy: str = "oidc", **options: Any) -> Login:
-    """Create a client whose only connection leads to the provider."""
+    """Create a client whose only connection uses the provider."""
     client, _ = web_client(tenant)
     named = {"client_id": CLIENT_ID, "client_secret": SECRET, "issuer": provider.issuer, **options}
     connection = create_connection(

@@ -20,7 +20,7 @@ from tests.factories.sign_in import CALLBACK, web_client
 
 
 def fields_of(page: Any) -> dict[str, str]:
-    """Return the hidden fields of a page whose form submits itself, with its address as `action`."""
+    """Return the hidden fields of a page whose form submits itself. `action` is the URL of the form."""
     text = page.content.decode()
     action = re.search(r'<form[^>]*action="([^"]*)"', text)
     assert action is not None, text
@@ -30,7 +30,7 @@ def fields_of(page: Any) -> dict[str, str]:
 
 @dataclass
 class SamlLogin:
-    """The test itself plays the provider: it parses requests and creates responses."""
+    """A login in which the test acts as the provider: it parses requests and creates responses."""
 
     tenant: Tenant
     client: Client
@@ -56,7 +56,7 @@ class SamlLogin:
         return f"urn:auth0:{self.tenant.pk}:{self.connection.name}"
 
     def go(self, **parameters: str) -> Any:
-        """Start a login at the client; return the response that leads to the provider."""
+        """Start a login at the client. Return the redirect to the provider."""
         asked = {
             "response_type": "code",
             "client_id": self.client.client_id,
@@ -69,23 +69,23 @@ class SamlLogin:
         return self.browser.get(page["Location"])
 
     def leave(self, **parameters: str) -> tuple[Element, str]:
-        """Continue to the provider by redirect; return the request and its RelayState."""
+        """Continue to the provider by redirect. Return the request and its RelayState."""
         elsewhere = self.go(**parameters)
         assert elsewhere.status_code == 302, elsewhere.content
         query = dict(parse_qsl(urlsplit(elsewhere["Location"]).query))
         return parse(inflated(base64.b64decode(query["SAMLRequest"]))), query["RelayState"]
 
     def request_in(self, encoded: str) -> Element:
-        """Return a posted request."""
+        """Return the request of a posted form."""
         return parse(base64.b64decode(encoded))
 
     def answer(self, request: Element | None, **changes: Any) -> Answer:
-        """Return a valid response to a request, or an unsolicited one."""
+        """Return a valid response to a request, or an unsolicited response."""
         asked = request.get("ID") if request is not None else None
         return Answer(**{"audience": self.entity_id, "recipient": self.acs, "in_response_to": asked, **changes})
 
     def come_back(self, answer: Answer, state: str = "", *, browser: Browser | None = None, **query: str) -> Any:
-        """Post a response as the provider makes the browser post it."""
+        """Post a response in the browser, as the page of the provider does."""
         fields = {"SAMLResponse": answer.encoded, **({"RelayState": state} if state else {})}
         address = "&".join(f"{name}={value}" for name, value in {"connection": self.connection.name, **query}.items())
         return (browser or self.browser).post(f"/login/callback?{address}", fields)
@@ -97,13 +97,13 @@ class SamlLogin:
         return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
 
     def log_in(self, changes: dict[str, Any] | None = None, **parameters: str) -> dict[str, str]:
-        """Run the whole login; return the parameters that the client gets."""
+        """Run the whole login. Return the parameters that the client gets."""
         request, state = self.leave(**parameters)
         return self.told(self.come_back(self.answer(request, **(changes or {})), state))
 
 
 def saml_login(tenant: Tenant, *, strategy: str = "samlp", is_complete: bool = True, **options: Any) -> SamlLogin:
-    """Create a client whose only connection leads to the provider."""
+    """Create a client whose only connection uses the provider."""
     client, _ = web_client(tenant)
     known = {"signInEndpoint": SIGN_IN, "signOutEndpoint": SIGN_OUT, "signingCert": SIGNING.text} if is_complete else {}
     connection = create_connection(

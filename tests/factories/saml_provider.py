@@ -1,4 +1,4 @@
-"""A SAML provider whose every response a test can change; other tests use real providers."""
+"""A SAML provider whose every response a test can change. Other tests use real providers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _samlp(name: str) -> str:
 
 @dataclass
 class Answer:
-    """A valid response; tests change members, or the trees before the signature."""
+    """A valid response. Tests change members, or the XML trees before the signature."""
 
     audience: str
     recipient: str

@@ -1,6 +1,6 @@
-"""SCIM servers for tests: the real `scim2-server` as a process, and a server that misbehaves in ways that no real server can be made to.
+"""SCIM servers for tests: the real `scim2-server` as a process, and a faulty server with defects that a real server cannot be made to have.
 
-Both use real sockets. The misbehaving server answers each request with the bytes that the test wrote.
+Both use real sockets. The faulty server answers each request with the bytes that the test defines.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 
 
 def free_port() -> int:
-    """Return a free port below the ephemeral range, so that no other connection takes it in the meantime."""
+    """Return a free port below the ephemeral range, so that no other connection can use it in the meantime."""
     for port in range(21000 + time.time_ns() % 9000, 32768):
         with socket.socket() as probe:
             try:
@@ -41,7 +41,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True)
 class RealServer:
-    """A running real server, with plain requests that read it from outside."""
+    """A running real server, and plain requests that read its resources."""
 
     base_url: str
     token: str = TOKEN
@@ -57,7 +57,7 @@ class RealServer:
                 return sorted(found, key=lambda user: str(user["id"]))
 
     def user(self, external_id: str) -> dict[str, Any] | None:
-        """Return the only resource with this `externalId`; fail if there are two."""
+        """Return the only resource with this `externalId`. Fail if there are two."""
         found = [user for user in self.users() if user.get("externalId") == external_id]
         assert len(found) <= 1, found
         return found[0] if found else None
@@ -87,7 +87,7 @@ def running_scim_server(token: str = TOKEN) -> Iterator[RealServer]:
 
 @contextmanager
 def listening(command: list[str], port: int, **variables: str) -> Iterator[None]:
-    """Run a server until the end of the block, which begins when it listens on `port`."""
+    """Run a server until the end of the block. The block begins when the server listens on `port`."""
     environment = {**os.environ, **variables}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -134,7 +134,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A malformed response: it writes any bytes to the socket, then the connection closes."""
+    """A malformed response. It writes any bytes to the socket, and then the connection closes."""
 
     act: Callable[[socket.socket], None]
 
@@ -142,12 +142,12 @@ class Misbehaviour:
 Wire = bytes | Misbehaviour
 Handler = Callable[[Received], Wire]
 
-# The connection closes without a byte, as after a crash of the server.
+# The connection closes without a byte, as if the server crashed.
 HANG_UP = Misbehaviour(lambda connection: None)
 
 
 def reply(status: int, body: Any = None, *, headers: dict[str, str] | None = None, raw: bytes | None = None) -> bytes:
-    """Return a well-formed HTTP response; `raw` is a body that is not JSON."""
+    """Return a well-formed HTTP response. `raw` is a body that is not JSON."""
     payload = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
     lines = {"Content-Length": str(len(payload)), "Content-Type": "application/scim+json", **(headers or {})}
     head = f"HTTP/1.1 {status} Said\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items()) + "\r\n"
@@ -168,7 +168,7 @@ def user(identifier: str, **attributes: Any) -> dict[str, Any]:
 
 @dataclass
 class MisbehavingServer:
-    """Answers with the test's handler and keeps the received requests, in order."""
+    """A server that answers with the test's handler and keeps the received requests in order."""
 
     handler: Handler
     received: list[Received] = field(default_factory=list)
@@ -180,7 +180,7 @@ class MisbehavingServer:
 
     @property
     def lines(self) -> list[str]:
-        """Return verb and path below the base address of every request."""
+        """Return the verb, and the path below the base URL, of every request."""
         return [f"{request.verb} {request.path.removeprefix('/scim/v2')}" for request in self.received]
 
     def serve(self, connection: socket.socket) -> None:
@@ -196,7 +196,7 @@ class MisbehavingServer:
 
 @contextmanager
 def misbehaving_server(handler: Handler) -> Iterator[MisbehavingServer]:
-    """Serve `handler` on a free port; every connection has its own thread."""
+    """Serve `handler` on a free port, with one thread per connection."""
     server = MisbehavingServer(handler)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server.port = listener.getsockname()[1]
@@ -208,7 +208,7 @@ def misbehaving_server(handler: Handler) -> Iterator[MisbehavingServer]:
 
 
 def sequence(*answers: Wire) -> Handler:
-    """Return a handler that gives one response per request and repeats the last one."""
+    """Return a handler that gives one response per request and then repeats the last response."""
     left = list(answers)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
 
@@ -236,7 +236,7 @@ def _quietly(server: MisbehavingServer, connection: socket.socket) -> None:
     try:
         server.serve(connection)
     except OSError:
-        # The client has closed the connection, which is right for some of these responses.
+        # The client has closed the connection, which is correct after some of these responses.
         return
 
 

@@ -1,4 +1,4 @@
-"""A relay in front of a real SCIM server: it forwards all requests, and fails where the test says so, before or after the server acts."""
+"""A relay in front of a real SCIM server. It forwards all requests, and fails when a test says so, before or after the server answers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Mangler = Callable[[bytes], Wire]
 
 
 class Relay:
-    """Handler of a misbehaving server. The entries for a verb are used once each, in order; after that the real server answers.
+    """Handler of a faulty server. The entries for a verb are used once each, in order. Afterwards, the real server answers.
 
-    `instead` answers without the real server; `after` gets the real response and returns the response to the client.
+    `instead` answers without the real server. `after` gets the real response and returns the response to the client.
     """
 
     def __init__(self, server: RealServer) -> None:

@@ -35,7 +35,7 @@ ANNA = {
 }
 
 
-# Created once: reading the certificate authorities takes longer than most runs.
+# Created once, because reading the certificate authorities takes longer than most runs.
 _SESSION = OutboundSession(LOOPBACK)
 
 
@@ -75,7 +75,7 @@ class Ran:
         return self.failure
 
     def everything_kept(self) -> str:
-        """Return all that a delivery could store or show, as one text."""
+        """Return everything that a delivery could store or show, as one text."""
         said = [str(self.failure), repr(self.failure), vars(self.failure) if self.failure else {}, vars(self.result) if self.result else {}]
         return json.dumps([self.exchanges, self.lines, [str(part) for part in said]])
 
@@ -115,9 +115,9 @@ def run_event(
     at: MemoryRun | None = None,
     sender: Any = None,
 ) -> Ran:
-    """Run the SCIM action for one event and return its end; exceptions are part of it.
+    """Run the SCIM action for one event, and return its end, which includes an exception.
 
-    `links` are those of earlier runs; without a `position` the event is the newest one that they have seen.
+    `links` are the links of earlier runs. Without a `position`, the event is the newest event of these runs.
     """
     links = links or MemoryLinks()
     at = at or links.at(position or links.newest + 1)

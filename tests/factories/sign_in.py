@@ -1,4 +1,4 @@
-"""Users, clients and sessions of logins for tests, committed through the services that the product uses."""
+"""Users, clients and sessions of logins for tests, created by the product's own services and committed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CALLBACK = "https://app.example.test/callback"
 
 
 def web_client(tenant: Tenant, **changes: Any) -> tuple[Client, str]:
-    """Create a regular web application with one callback; return it with its secret."""
+    """Create a regular web application with one callback. Return it with its secret."""
     fields: dict[str, Any] = {"name": "Web shop", "grant_types": ["authorization_code", "refresh_token"], "redirect_uris": CALLBACK}
     return create_client(tenant_id=tenant.pk, **{**fields, **changes})
 
@@ -33,6 +33,6 @@ def person(connection: Connection, **profile: Any) -> User:
 
 
 def session_of(user: User, **changes: Any) -> tuple[Session, str]:
-    """Create a new session; return it with its cookie."""
+    """Create a new session. Return it with its cookie."""
     fields: dict[str, Any] = {"methods": ["pwd"], "ip": "192.0.2.1", "user_agent": "Test", "is_persistent": True}
     return begin_session(tenant_id=user.tenant_id, user=user, connection=user.connection, **{**fields, **changes})

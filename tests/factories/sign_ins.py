@@ -1,4 +1,4 @@
-"""The rows that a login leaves: a session, a refresh token, a consent, lines of the log, a block."""
+"""Rows of a login: a session, a refresh token, a consent, lines of the log, and a block."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_consent(user: User, client: Client, audience: str = "https://orders.exa
 
 
 def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> SignIn:
-    """Create a line of the log. By default it is ten seconds old, so that a reader of the log sees it."""
+    """Create a line of the log. It is ten seconds old by default, so that a reader of the log gets it."""
     values: dict[str, Any] = {
         "type": "fp",
         "is_success": False,
@@ -68,14 +68,14 @@ def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> Si
 
 
 def make_block(user: User, **changes: Any) -> LoginFailures:
-    """Create a block of the user's email address from one address."""
+    """Create a block of the user's email address for one IP address."""
     now = timezone.now()
     values: dict[str, Any] = {"identifier": user.email, "count": 10, "last_failed_at": now, "blocked_at": now}
     return LoginFailuresFactory.create(connection=user.connection, **{**values, **changes})
 
 
 def make_previous_key(tenant_id: str) -> SigningKey:
-    """Create a key that no longer signs but still verifies; its key pair is created once per process."""
+    """Create a key that no longer signs but still verifies. Its key pair is created once per process."""
     pair, now = _pair(), timezone.now()
     times = {"current_since": now, "rotated_at": now, "verifies_until": now + timedelta(days=1)}
     key = SigningKeyFactory.build(tenant_id=tenant_id, public_jwk=pair.public_jwk, state=SigningKey.State.PREVIOUS, **times)
@@ -85,7 +85,7 @@ def make_previous_key(tenant_id: str) -> SigningKey:
 
 
 def sign_in_rows(user: User, client: Client) -> dict[str, str]:
-    """Create one row of each kind for the user; return their ids by kind."""
+    """Create one row of each kind for the user. Return their ids by kind."""
     session = make_session(user, client)
     make_block(user)
     return {

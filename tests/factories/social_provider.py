@@ -37,13 +37,13 @@ DIRECTORY = "9188040d-6c67-4c5b-b112-36a304b66dad"
 PICTURE = "https://pictures.example.test/ada.png"
 EMAIL = "ada@people.example.test"
 
-# Options of a connection that works.
+# Options of a valid connection.
 OPTIONS: Mapping[str, dict[str, Any]] = {
     **{strategy: {"client_id": CLIENT_ID, "client_secret": SECRET} for strategy in KNOWN},
     "apple": {"client_id": CLIENT_ID, "team_id": TEAM_ID, "kid": KEY_ID, "app_secret": APPLE_KEY.as_pem(private=True).decode()},
     "waad": {"client_id": CLIENT_ID, "client_secret": SECRET, "tenant_domain": DIRECTORY},
 }
-# Claims of the test user Ada, by strategy, and by the document that contains them: the ID token or the response of an endpoint.
+# Claims of the test user Ada, by strategy, and by the document with the claims: the ID token or the response of an endpoint.
 ADA: Mapping[str, dict[str, Any]] = {
     "google-oauth2": {
         "id_token": {"sub": "1122", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "hd": "people.example.test"}
@@ -131,7 +131,7 @@ class SocialProvider(Provider):
         return {name: self.base + urlsplit(address).path for name, address in named.items()}
 
     def role_of(self, path: str) -> str:
-        """Return the name of the endpoint with this path; empty if there is none."""
+        """Return the name of the endpoint with this path, or an empty text."""
         for name, address in self.addresses.items():
             pattern = re.sub(r"\\\{[a-z_]+\\\}", "[^/]+", re.escape(urlsplit(address).path))
             if name != "issuer" and re.fullmatch(pattern, path):
@@ -197,7 +197,7 @@ def _no_verifier(provider: SocialProvider, request: Received) -> bool:
 
 
 def _signed_secret(provider: SocialProvider, request: Received) -> bool:
-    """Check as Apple does: key, team, client, audience, and a lifetime of at most six months."""
+    """Check like Apple: key, team, client, audience, and a lifetime of at most six months."""
     try:
         token = jwt.decode(form_of(request).get("client_secret", ""), APPLE_KEY, algorithms=["ES256"])
     except (JoseError, ValueError):
@@ -255,7 +255,7 @@ class SocialLogin(Login):
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "", **changes: str | None) -> Any:
-        """Send the browser back as the provider does, and follow the redirect that answers a form post."""
+        """Redirect the browser back like the provider, and follow the redirect that answers a posted form."""
         is_form = sent.get("response_mode") == "form_post"
         answer = super().come_back(sent, method=method or ("POST" if is_form else "GET"), **changes)
         if is_form and answer.status_code == 303 and answer["Location"].startswith("/login/callback?"):

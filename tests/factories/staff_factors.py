@@ -10,7 +10,7 @@ from identity.models import Staff, StaffFactor
 
 
 def add_app(staff: Staff, name: str = "App") -> StaffFactor:
-    """Enroll an authenticator app as of some steps ago, so that every current code is still unused."""
+    """Enroll an authenticator app some steps in the past, so that every current code is still unused."""
     secret = totp.new_secret()
     before = time.time() - 10 * totp.PERIOD_SECONDS
     code = totp.code_of(secret, totp.step_at(before))
@@ -18,5 +18,5 @@ def add_app(staff: Staff, name: str = "App") -> StaffFactor:
 
 
 def code_now(app: StaffFactor, *, later: int = 0) -> str:
-    """Return the code of the app for now, or for a number of steps later."""
+    """Return the code of the app for the current step or for a later step."""
     return totp.code_of(app.secret(), totp.step_at(time.time()) + later)

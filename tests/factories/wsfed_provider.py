@@ -25,7 +25,7 @@ CLAIMS = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
 
 @dataclass
 class Token:
-    """A valid response; tests change members, or the assertion after its creation and before its signature."""
+    """A valid response. Tests change members, or the assertion after its creation and before its signature."""
 
     realm: str
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -66,7 +66,7 @@ class Token:
         return assertion(self.token_id or f"_{secrets.token_hex(16)}", subject, scope, signer)
 
     def result(self) -> str:
-        """Return the `wresult`."""
+        """Return the `wresult` parameter."""
         token = self.assertion()
         if self.spoil is not None:
             self.spoil(token)
@@ -79,7 +79,7 @@ class Token:
 
     @staticmethod
     def _collected(made: str) -> str:
-        """Return the response in the form of WS-Trust 1.3."""
+        """Return the response in the format of WS-Trust 1.3."""
         inner = serialized(parse(made.encode())).decode().replace(WST, WST13)
         return f'<c:RequestSecurityTokenResponseCollection xmlns:c="{WST13}">{inner}</c:RequestSecurityTokenResponseCollection>'
 

@@ -1,4 +1,4 @@
-"""Events and a recording stream for a tenant of a world: `python -m tests.faults.appending <tenant> <keys> <rounds>`."""
+"""Creates events and a recording stream for a tenant of a fault test: `python -m tests.faults.appending <tenant> <keys> <rounds>`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.provisioning.engine.logs import append_events, make_stream  # noqa: E
 
 
 def main(tenant_id: str, keys: int, rounds: int) -> None:
-    """Bind the recorder at the end of the tenant's log, then append numbered, interleaved events of this many users."""
+    """Start a stream to the recorder at the end of the tenant's log, then append numbered, interleaved events of this many users."""
     tenant = Tenant.objects.get(pk=tenant_id)
     stream = make_stream(tenant, position=Head.objects.get(pk=tenant.pk).position)
     names = [f"user:{tenant.pk}-{number}" for number in range(keys)]

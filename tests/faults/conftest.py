@@ -65,7 +65,7 @@ class RedisServer:
             return False
 
     def freeze(self) -> None:
-        """Make the server hang: it accepts connections and never answers."""
+        """Make the server hang, so that it accepts connections and never answers."""
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -95,7 +95,7 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start_worker(committed_db: None, redis_server: RedisServer, directory: Path) -> Iterator[Callable[..., Worker]]:
-    """Start workers that are killed after the test in any case."""
+    """Start workers that are always killed after the test."""
     workers: list[Worker] = []
     # This worker must ignore rows of earlier tests in the same database.
     with connection.cursor() as cursor:
@@ -112,13 +112,13 @@ def start_worker(committed_db: None, redis_server: RedisServer, directory: Path)
             try:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
-                pass  # it has already ended
+                pass  # The worker has already ended.
         worker.kill()
 
 
 @pytest.fixture(scope="session")
 def world() -> Iterator[World]:
-    """Servers that the stream scenarios may break; every scenario leaves them running."""
+    """Servers that the stream scenarios may break. Every scenario leaves them running."""
     made = World()
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Invariants of deliveries once everything is idle: I9 and I10, and the consistency of attempts."""
+"""Invariants of deliveries after all work has ended: I9 and I10, and the consistency of attempts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTLING = {"delivered", "skipped"}
 
 
 def is_settled(stream: EventStream) -> bool:
-    """Tell whether the stream has read its whole log and none of its deliveries wait."""
+    """Report whether the stream has read its whole log and has no waiting deliveries."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT s.position = h.position FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id WHERE s.id = %s",
@@ -27,7 +27,7 @@ def is_settled(stream: EventStream) -> bool:
 
 
 def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
-    """I9: the destination accepted each event of the log, or the delivery has one final state with a reason."""
+    """I9: the destination accepted each event of the log, or the delivery has exactly one final state with a reason."""
     deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM events_logentry WHERE tenant_id = %s", [stream.tenant_id])

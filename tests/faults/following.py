@@ -1,4 +1,4 @@
-"""Subscribers that always reconnect: they keep every byte, resume with the last whole block, and may be cut at random."""
+"""Subscribers that always reconnect. They keep every byte, resume after the last complete block, and can disconnect at random."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Follower:
         return Reader(self.name, self.tenant.id, self.sessions, self.types)
 
     async def run(self) -> None:
-        """Connect again and again until stopped."""
+        """Connect repeatedly until stopped."""
         while not self.stopping:
             self.attempts.append(time.monotonic())
             wait = 0.05
@@ -76,7 +76,7 @@ class Follower:
             outgoing.transport.abort()
 
     async def read(self, incoming: asyncio.StreamReader) -> float:
-        """Read one response to its end; return the wait in seconds before the next attempt."""
+        """Read one response to its end. Return the seconds to wait before the next attempt."""
         head = await asyncio.wait_for(incoming.readuntil(b"\r\n\r\n"), 15.0)
         status = int(head.split(b" ", 2)[1])
         self.statuses[status] += 1
@@ -86,7 +86,7 @@ class Follower:
         return await self._stream(incoming, chunked=b"transfer-encoding: chunked" in head.lower())
 
     def request(self) -> bytes:
-        """Return the headers of its next request."""
+        """Return the headers of the next request."""
         query = "&".join(f"event_type={kind}" for kind in sorted(self.types or ()))
         lines = [
             f"GET {_PATH}{'?' + query if query else ''} HTTP/1.1",
@@ -104,7 +104,7 @@ class Follower:
         async for data in _pieces(incoming, chunked=chunked):
             count += len(data)
             if count > budget:
-                # Bytes beyond the cut count as not received.
+                # Bytes after the cut count as not received.
                 data = data[: len(data) - (count - int(budget))]
             if self.keep_bytes:
                 session.received += data
@@ -137,7 +137,7 @@ def _header(head: bytes, name: bytes) -> float:
 
 
 async def _pieces(incoming: asyncio.StreamReader, *, chunked: bool) -> AsyncIterator[bytes]:
-    """Yield received parts of the body, chunk by chunk, until it ends."""
+    """Yield received chunks of the body until it ends."""
     while True:
         left = int((await incoming.readuntil(b"\r\n")).partition(b";")[0], 16) if chunked else _LARGEST_PIECE
         if left == 0:
@@ -153,7 +153,7 @@ async def _pieces(incoming: asyncio.StreamReader, *, chunked: bool) -> AsyncIter
 
 
 class Following:
-    """A context manager that runs followers on an event loop in its own thread."""
+    """A context manager that runs subscribers on an event loop in its own thread."""
 
     def __init__(self) -> None:
         self.followers: list[Follower] = []
@@ -162,7 +162,7 @@ class Following:
         self._tasks: list[asyncio.Task[None]] = []
 
     def add(self, *followers: Follower) -> None:
-        """Start followers."""
+        """Start subscribers."""
         for follower in followers:
             self.followers.append(follower)
             self._loop.call_soon_threadsafe(self._start, follower)
@@ -174,7 +174,7 @@ class Following:
         eventually(lambda: all(follower.open_now for follower in self.followers), seconds=seconds)
 
     def all_at(self, place: Place, *, seconds: float = 30.0) -> None:
-        """Wait until every follower has read the log up to `place`."""
+        """Wait until every subscriber has read the log up to `place`."""
         try:
             eventually(lambda: all(follower.reached >= place for follower in self.followers), seconds=seconds, pause=0.05)
         except AssertionError as error:
@@ -213,7 +213,7 @@ class Following:
 
 
 def latencies(followers: Iterable[Follower], committed: dict[int, float]) -> list[float]:
-    """Return how long after its commit each position arrived, sorted."""
+    """Return the time between the commit and the arrival of each position, sorted."""
     return sorted(
         follower.arrived[position] - moment
         for follower in followers

@@ -1,5 +1,6 @@
 """Invariants of a tenant's event stream after kills, cuts and freezes: compares the writers' operations, the readers' frames and
-the final database. Pure, so that planted faults prove that each check can fail (`test_invariants.py`).
+the final database. They need no server, so that
+`test_invariants.py` can prove with planted faults that each check can fail.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Operation:
-    """One transaction of a writer: the events it must record if it commits, and the outcome that the writer saw."""
+    """One transaction of a writer: the events that it must record if it commits, and the outcome that the writer saw."""
 
     id: str
     keys: tuple[Key, ...]
@@ -51,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sent:
-    """One block with an `id` as received by a reader: an event, or `offset-only`."""
+    """One block with an `id` that a reader received: an event, or `offset-only`."""
 
     event: str
     offset: str
@@ -60,7 +61,7 @@ class Sent:
 
 @dataclass
 class Session:
-    """One connection: the cursor it was opened with, whole blocks in order, and all received bytes."""
+    """One connection: the cursor with which it was opened, complete blocks in order, and all received bytes."""
 
     start: str | None
     blocks: list[Sent] = field(default_factory=list)
@@ -68,13 +69,13 @@ class Session:
 
     @property
     def last_offset(self) -> str | None:
-        """The offset with which a client resumes: the id of the last whole block."""
+        """The offset with which a client resumes: the id of the last complete block."""
         return self.blocks[-1].offset if self.blocks else self.start
 
 
 @dataclass
 class Reader:
-    """One subscriber over all its connections; `types` is its filter."""
+    """One subscriber with all its connections. `types` is its filter."""
 
     name: str
     tenant: str
@@ -84,7 +85,7 @@ class Reader:
 
 @dataclass
 class History:
-    """All facts of one tenant: `base` is the last position before the writers started, `tables` the final rows."""
+    """All facts about one tenant. `base` is the last position before the writers started, and `tables` are the final rows."""
 
     tenant: str
     operations: Sequence[Operation]
@@ -100,7 +101,7 @@ class History:
 
 
 def violations(history: History, *, readers_are_done: bool = True) -> list[str]:
-    """Return every violation as a sentence; a scenario must end with an empty list."""
+    """Return every violation as a sentence. A scenario must end with an empty list."""
     return [
         *_log_is_dense(history),
         *_log_holds_what_was_committed(history),
@@ -111,7 +112,7 @@ def violations(history: History, *, readers_are_done: bool = True) -> list[str]:
 
 
 def key_of(event: Mapping[str, Any]) -> Key:
-    """Return a writer's key of the event: its type, its entity, and the writer's mark if the document has one."""
+    """Return the key under which writers list the event: its type, its entity, and the writer's mark if the document has one."""
     kind, document = event["type"], event["data"]["object"]
     mark = _mark_of(document)
     return f"{kind}/{entity_of(event)}" + (f"/{mark}" if mark and not kind.endswith(".deleted") else "")
@@ -122,7 +123,7 @@ def _mark_of(document: Mapping[str, Any]) -> str:
 
 
 def entity_of(event: Mapping[str, Any]) -> Entity:
-    """Return the document of the event; a membership is a separate document."""
+    """Return the document of the event. A membership is a separate document."""
     document = event["data"]["object"]
     if "member" in document:
         return f"{document['group']['id']}+{document['member']['id']}"
@@ -154,7 +155,7 @@ def _log_holds_what_was_committed(history: History) -> Iterator[str]:
 
 def _order_follows_real_time(history: History) -> Iterator[str]:
     keys = Counter(key_of(entry.event) for entry in history.log)
-    # A membership that is removed and added again has the same name each time, and so no single position.
+    # A membership that is removed and added again has the same name each time, so its position is not unique.
     places = {key: entry.place.position for entry in history.log if keys[key := key_of(entry.event)] == 1}
     of_entity: dict[Entity, list[Operation]] = {}
     for operation in history.operations:
@@ -186,7 +187,7 @@ def _events_lead_to_the_tables(history: History) -> Iterator[str]:
         elif event["type"].split(".")[0] in {"user", "group", "organization"}:
             document = event["data"]["object"]
             state[entity_of(event)] = _mark_of(document)
-    # Pruned events cannot be folded.
+    # Pruned events cannot be applied.
     for entity in state.keys() | (history.tables.keys() if history.floor == 0 else set()):
         if state.get(entity) != history.tables.get(entity):
             yield f"I8: {entity} is {state.get(entity)!r} after the last event and {history.tables.get(entity)!r} in the tables"
@@ -220,7 +221,7 @@ def _session_problems(
     ordered = iter([place for place in wanted if reached is None or place > reached])
     following = next(ordered, None)
     if reached is None and session.blocks:
-        # Without a start, the opening names the first position of the stream.
+        # If the subscriber has no start, the opening names the first position of the stream.
         first = history.open_cursor(session.blocks[0].offset)
         while following is not None and following <= first:
             following = next(ordered, None)
@@ -267,7 +268,7 @@ def _union_problems(
 
 
 def leaks(before: Mapping[str, int], after: Mapping[str, int], allowed: Mapping[str, int]) -> list[str]:
-    """Return the resources that did not return to their former level (I12)."""
+    """Return the resources that did not return to their initial level (I12)."""
     return [
         f"I12: {name} went from {before[name]} to {after[name]}, more than {most} above"
         for name, most in allowed.items()

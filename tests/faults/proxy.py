@@ -1,4 +1,4 @@
-"""A TCP proxy and balancer that misbehaves on command: it stops reading, adds latency, and resets connections."""
+"""A TCP proxy and balancer with faults that a test selects: it stops reading, adds latency, and resets connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """A context manager that forwards connections to `targets` in turn, skipping those that do not listen."""
+    """A context manager that forwards connections to `targets` in turn, and skips targets that do not listen."""
 
     def __init__(self, *targets: Address, listen_backlog: int = 1024) -> None:
         self.targets = list(targets)
@@ -33,7 +33,7 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reset_all(self) -> None:
-        """Reset every connection, like a machine that lost its memory."""
+        """Reset every connection, as if the machine restarted."""
         self._loop.call_soon_threadsafe(self._reset)
 
     def _reset(self) -> None:
@@ -64,7 +64,7 @@ class Proxy:
             self._loop.create_task(self._pass_on(upstream_in, client_out)),
         ]
         try:
-            # An end on one side ends the other side.
+            # The end of one side ends the other side.
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for way in ways:
@@ -115,5 +115,5 @@ class Proxy:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        # Aborted and closed transports release their sockets one loop turn later.
+        # Aborted and closed transports close their sockets in the next turn of the event loop.
         await asyncio.sleep(0.01)

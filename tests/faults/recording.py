@@ -1,4 +1,4 @@
-"""A destination for real workers: it appends to a file, and stops while a file of a given name exists."""
+"""A destination for real workers. It appends to a file, and waits while a file with a given name exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Taken:
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
-    """Append the start and the end of the run; in between, wait while the file `pause` exists."""
+    """Append the start and the end of the run. In between, wait while the file `pause` exists."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     number = envelope["data"]["object"]["number"]
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}

@@ -1,4 +1,4 @@
-"""A process that redelivers every dead letter of a stream, like a web request; the tests kill it while it works."""
+"""A process that redelivers every dead letter of a stream, like a web request. The tests kill it while it works."""
 
 from __future__ import annotations
 

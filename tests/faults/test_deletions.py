@@ -1,4 +1,4 @@
-"""Deletions whose workers are killed: they resume where they stopped, and delete nothing twice."""
+"""Deletions whose workers are killed. They resume at the point of the kill, and delete nothing twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def members(tenant: Tenant, people: Connection) -> list[User]:
 
 
 def _killed_in_the_middle(start_worker: StartWorker, job: Job) -> None:
-    """Let a worker run the job, kill it after at least one chunk, and let the next one finish; the lease is expired by hand."""
+    """Let a worker run the job, kill it after at least one chunk, expire its lease, and let the next worker finish."""
     before = job.summary["deleted"]
 
     def has_moved() -> bool:

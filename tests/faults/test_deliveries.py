@@ -27,7 +27,7 @@ StartWorker = Callable[..., Worker]
 
 
 def _append_rounds(tenant: Tenant, keys: list[str], rounds: int) -> dict[str, int]:
-    """Append `rounds` numbered, interleaved events of each key; return the number per key."""
+    """Append `rounds` numbered, interleaved events of each key. Return the number of events per key."""
     append_events(tenant, keys * rounds, data=[number for number in range(rounds) for _ in keys])
     return dict.fromkeys(keys, rounds)
 
@@ -45,7 +45,7 @@ def _is_settled(stream_id: str) -> bool:
 
 
 @pytest.mark.parametrize("failpoint", ["dispatching", "dispatched", "claimed", "ran", "settling", "settled", "failing"])
-def test_a_worker_process_killed_at_this_step_loses_nothing_and_keeps_the_order(
+def test_no_event_is_lost_or_reordered_when_a_worker_process_is_killed_at_a_step(
     failpoint: str, tenant: Tenant, start_worker: StartWorker, directory: Path
 ) -> None:
     stream = make_stream(tenant)
@@ -54,7 +54,7 @@ def test_a_worker_process_killed_at_this_step_loses_nothing_and_keeps_the_order(
     start_worker(DELIVERY_LEASE_SECONDS="1.5", DELIVERY_RETRY_DELAYS=",".join(["0.2"] * 50), BREAKER_FAILURES="0")
     (directory / failpoint).touch()
 
-    # Settling is a separate step only at the end of a turn, so within a long lane.
+    # Settling is a separate step only at the end of a turn, so the test needs a long lane.
     keys, rounds = (1, TURN_DELIVERIES + 20) if failpoint == "settling" else (6, 5)
     expected = _append_rounds(tenant, _keys(tenant, keys), rounds)
 
@@ -65,7 +65,7 @@ def test_a_worker_process_killed_at_this_step_loses_nothing_and_keeps_the_order(
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
 
 
-def test_the_next_worker_continues_the_work_of_a_killed_one(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_the_next_worker_continues_the_work_of_a_killed_worker(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     expected = _append_rounds(tenant, _keys(tenant, 20), 10)
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_the_next_worker_continues_the_work_of_a_killed_one(tenant: Tenant, star
     assert_in_order(directory, expected)
 
 
-def test_two_workers_share_the_lanes_and_keep_every_order(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_two_workers_share_the_lanes_and_keep_the_order_of_each_lane(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     for _ in range(2):
         start_worker()
@@ -96,14 +96,16 @@ def test_two_workers_share_the_lanes_and_keep_every_order(tenant: Tenant, start_
     assert len({line["pid"] for line in lines}) > 2
 
 
-def test_one_user_s_thousand_events_are_delivered_in_order_and_quickly(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_a_thousand_events_of_one_user_are_delivered_in_order_and_quickly(
+    tenant: Tenant, start_worker: StartWorker, directory: Path
+) -> None:
     stream = make_stream(tenant)
     start_worker()
     expected = _append_rounds(tenant, _keys(tenant, 1), 1000)
     eventually(lambda: recorded(directory), seconds=20)
     started = time.monotonic()
 
-    # The target is 50 per second; a loaded machine gets a multiple of the time.
+    # The target is 50 events per second. A loaded machine gets a multiple of the time.
     eventually(lambda: _is_settled(stream.pk), seconds=60)
 
     print(f"{1000 / (time.monotonic() - started):.0f} deliveries/s of one user")  # noqa: T201  (the figure of this run)
@@ -111,7 +113,7 @@ def test_one_user_s_thousand_events_are_delivered_in_order_and_quickly(tenant: T
     assert len(recorded(directory)) == 1000
 
 
-def test_the_outcome_of_a_worker_that_slept_past_its_lease_is_refused(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_the_outcome_of_a_worker_whose_lease_expired_is_refused(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     make_stream(tenant)
     (directory / "pause").touch()
     start_worker(concurrency=2, DELIVERY_LEASE_SECONDS="1.5")
@@ -131,7 +133,9 @@ def test_the_outcome_of_a_worker_that_slept_past_its_lease_is_refused(tenant: Te
     assert [(attempt.number, attempt.outcome) for attempt in attempts] == [(1, "lost"), (2, "delivered"), (1, "delivered")]
 
 
-def test_a_flushed_broker_loses_nothing(tenant: Tenant, start_worker: StartWorker, directory: Path, redis_server: RedisServer) -> None:
+def test_no_event_is_lost_when_the_broker_is_flushed(
+    tenant: Tenant, start_worker: StartWorker, directory: Path, redis_server: RedisServer
+) -> None:
     stream = make_stream(tenant)
     start_worker()
     expected = _append_rounds(tenant, _keys(tenant, 30), 10)
@@ -160,7 +164,7 @@ def test_a_hanging_broker_delays_deliveries_and_loses_none(
     assert_in_order(directory, {key: count + 1 for key, count in expected.items()})
 
 
-def test_lost_database_connections_lose_nothing(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_no_event_is_lost_when_database_connections_are_closed(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     start_worker(DELIVERY_LEASE_SECONDS="1.5")
     expected = _append_rounds(tenant, _keys(tenant, 20), 10)
@@ -175,7 +179,7 @@ def test_lost_database_connections_lose_nothing(tenant: Tenant, start_worker: St
     assert_in_order(directory, expected)
 
 
-def test_the_processes_of_a_killed_worker_die_with_it(start_worker: StartWorker) -> None:
+def test_the_child_processes_of_a_killed_worker_end(start_worker: StartWorker) -> None:
     worker = start_worker()
     children = worker.children()
     assert children
@@ -186,7 +190,7 @@ def test_the_processes_of_a_killed_worker_die_with_it(start_worker: StartWorker)
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), seconds=10)
 
 
-def test_a_worker_that_is_asked_to_end_finishes_its_delivery(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_a_worker_that_is_asked_to_stop_finishes_its_delivery(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     (directory / "pause").touch()
     worker = start_worker()

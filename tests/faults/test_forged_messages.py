@@ -1,4 +1,4 @@
-"""Messages of an attacker who can write to Redis: they execute no code, reach no other tenant, and the worker continues."""
+"""Messages of an attacker who can write to Redis. They run no code and reach no other tenant, and the worker continues."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def resident_bytes(worker: Worker) -> int:
 
 
 def finishes_a_job(redis_server: RedisServer, directory: Path, tenant: Tenant) -> Callable[[], bool]:
-    """Send a valid message, and return a function that tells whether it was processed."""
+    """Send a valid message. Return a function that reports whether it was processed."""
     job = start_export(tenant_id=tenant.pk)
     redis_server.client.lpush(f"{directory.name}:work", message(RUN_JOB, [job.pk]))
 
@@ -113,7 +113,7 @@ def finishes_a_job(redis_server: RedisServer, directory: Path, tenant: Tenant) -
     return is_done
 
 
-def test_forged_messages_run_nothing_and_the_worker_continues(
+def test_forged_messages_run_no_code_and_the_worker_continues(
     tenant: Tenant, database_connection: Connection, redis_server: RedisServer, directory: Path, start_worker: Callable[..., Worker]
 ) -> None:
     marker = directory / "marker"

@@ -1,4 +1,4 @@
-"""The checker itself: a correct history passes, and every planted fault is reported. Needs no server."""
+"""The checker itself. A correct history passes, and every planted fault is reported. Needs no server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _bookmark(position: int) -> Sent:
 
 @pytest.fixture
 def history() -> History:
-    """Six changes of two users, read by one subscriber over two connections and by one with a filter."""
+    """Six changes of two users, read by one subscriber over two connections and by another subscriber with a filter."""
     log = [_entry(number, *plan) for number, plan in enumerate(_PLANS, 1)]
     operations = [
         Operation(
@@ -217,20 +217,20 @@ def test_a_planted_fault_is_reported(history: History, plant: Callable[[History]
     assert any(problem.startswith(named) or (" " in named and named in problem) for problem in found), found
 
 
-def test_an_unknown_outcome_is_decided_by_the_database(history: History) -> None:
+def test_the_database_decides_an_unknown_outcome(history: History) -> None:
     history.operations = [replace(operation, outcome="unknown") for operation in history.operations]
     assert violations(history) == []
     history.committed = set(history.committed) | {"w-7"}
     assert [problem for problem in violations(history) if problem.startswith("I1")] != []
 
 
-def test_an_unfinished_reader_must_only_have_the_events_it_has_passed(history: History) -> None:
+def test_a_reader_that_has_not_finished_must_have_the_events_up_to_its_position(history: History) -> None:
     del history.readers[0].sessions[1].blocks[3:]
     assert violations(history, readers_are_done=False) == []
     del history.readers[0].sessions[1].blocks[1]
     assert violations(history, readers_are_done=False) != []
 
 
-def test_resources_that_are_not_released_are_reported() -> None:
+def test_resources_that_are_not_freed_are_reported() -> None:
     assert leaks({"fds": 10, "threads": 4}, {"fds": 11, "threads": 4}, {"fds": 1, "threads": 0}) == []
     assert leaks({"fds": 10, "threads": 4}, {"fds": 12, "threads": 5}, {"fds": 1, "threads": 0}) != []

@@ -1,4 +1,4 @@
-"""Workers killed during an import and an export: the next one continues, without duplicates."""
+"""Workers killed during an import and an export. The next worker continues without duplicates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def finish(job: Job) -> None:
     assert job.status == "completed", job.status_details
 
 
-def test_an_import_survives_the_death_of_its_workers(
+def test_an_import_completes_although_its_workers_are_killed(
     tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
 ) -> None:
     rows = [{"email": f"user{number}@example.test"} for number in range(ROWS)]
@@ -75,7 +75,7 @@ def test_an_import_survives_the_death_of_its_workers(
     assert Head.objects.get(pk=tenant.pk).position == ROWS + 1
 
 
-def test_an_export_survives_the_death_of_its_workers(
+def test_an_export_completes_although_its_workers_are_killed(
     tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
 ) -> None:
     found = [User(tenant_id=tenant.pk, connection=database_connection, user_id=f"database|{number}") for number in range(ROWS)]
@@ -96,7 +96,7 @@ def test_an_export_survives_the_death_of_its_workers(
     assert [json.loads(line)["user_id"] for line in text.splitlines()] == [f"database|{number}" for number in range(ROWS)]
 
 
-def test_a_bulk_act_survives_the_death_of_its_workers(
+def test_a_bulk_act_completes_although_its_workers_are_killed(
     tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
 ) -> None:
     people = [new_user(database_connection, f"u{number}", {"email": f"user{number}@example.test"}) for number in range(600)]

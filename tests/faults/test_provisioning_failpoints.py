@@ -1,4 +1,4 @@
-"""SIGKILL at every step of a delivery; afterwards no event is lost, out of order, or repeated beyond the crash."""
+"""Processes are killed at every step of a delivery. No event is lost, reordered, or repeated more often than the kill explains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUICK = {"DELIVERY_LEASE_SECONDS": "1.5", "DELIVERY_RETRY_DELAYS": "0.2,0.2", "B
 
 @pytest.fixture
 def stream(tenant: Tenant, start_worker: StartWorker) -> EventStream:
-    """Make a stream after `start_worker` has disabled those of earlier tests."""
+    """Create a stream after `start_worker` has disabled the streams of earlier tests."""
     return make_stream(tenant)
 
 
@@ -47,12 +47,12 @@ def states(stream: EventStream) -> set[str]:
 
 
 def await_death(directory: Path, failpoint: str) -> None:
-    """Wait until a process has died at the failpoint, which removes the failpoint's file."""
+    """Wait until a process was killed at the failpoint, which removes the failpoint's file."""
     eventually(lambda: not (directory / failpoint).exists(), seconds=30)
 
 
 def bury_everything(tenant: Tenant, stream: EventStream, directory: Path) -> None:
-    """Make a running worker turn a log of events into dead letters."""
+    """Let a running worker turn the events of a log into dead letters."""
     (directory / "refuse").touch()
     append_rounds(tenant)
     eventually(lambda: is_settled(stream), seconds=60)
@@ -61,7 +61,7 @@ def bury_everything(tenant: Tenant, stream: EventStream, directory: Path) -> Non
 
 
 @pytest.mark.parametrize("failpoint", ["dispatching", "dispatched", "claiming", "claimed", "ran", "settled"])
-def test_a_kill_before_a_success_loses_nothing(
+def test_no_event_is_lost_when_a_worker_is_killed_before_a_success(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -74,7 +74,7 @@ def test_a_kill_before_a_success_loses_nothing(
 
 
 @pytest.mark.parametrize("failpoint", ["failing", "failed", "burying", "buried"])
-def test_a_kill_before_a_retry_or_a_dead_letter_loses_nothing(
+def test_no_event_is_lost_when_a_worker_is_killed_before_a_retry_or_a_dead_letter(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -83,14 +83,14 @@ def test_a_kill_before_a_retry_or_a_dead_letter_loses_nothing(
     append_rounds(tenant)
     await_death(directory, failpoint)
     eventually(lambda: is_settled(stream), seconds=60)
-    # One attempt may be lost; it counts, so that an event that kills every worker also ends as a dead letter.
+    # One attempt may be lost. It still counts, so that an event that kills every worker also ends as a dead letter.
     assert states(stream) == {"dead"}
     assert DeadLetter.objects.filter(stream_id=stream.pk).count() == USERS * ROUNDS
     assert_sound(stream, directory, crashes=1)
 
 
 @pytest.mark.parametrize("failpoint", ["tripped", "held", "probed"])
-def test_a_kill_while_a_stream_is_held_or_resumed_loses_nothing(
+def test_no_event_is_lost_when_a_worker_is_killed_while_a_stream_is_held_or_resumed(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     """`held` is between the hold and the release of the claim, `tripped` before the hold, `probed` before the resumption."""
@@ -116,7 +116,7 @@ def test_a_kill_while_a_stream_is_held_or_resumed_loses_nothing(
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered"])
-def test_a_kill_while_dead_letters_are_redelivered_loses_nothing(
+def test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_letters(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, redis_server: RedisServer
 ) -> None:
     start_worker(**QUICK)
@@ -126,7 +126,7 @@ def test_a_kill_while_dead_letters_are_redelivered_loses_nothing(
     environment = environment_of(directory, redis_server.url)
     killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, timeout=60)
     assert killed.returncode == -9
-    # Before the commit no redelivery exists; after it no worker was notified, and the sweep finds the deliveries.
+    # Before the commit, no redelivery exists. After the commit, no worker was notified, and the sweep finds the deliveries.
     done = USERS * ROUNDS if failpoint == "redelivered" else 0
     eventually(lambda: is_settled(stream) and Delivery.objects.filter(stream_id=stream.pk, state="delivered").count() == done, seconds=40)
     again = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=60)
@@ -139,7 +139,7 @@ def assert_redelivered_once(stream: EventStream, directory: Path, *, crashes: in
     letters = DeadLetter.objects.filter(stream_id=stream.pk)
     assert set(letters.values_list("state", "resolution")) == {("resolved", "delivered")}
     assert set(letters.values_list("delivery__redeliveries", flat=True)) == {1}
-    # Each user's letters were delivered in order, though they were redelivered at once.
+    # The dead letters of each user were delivered in order, although they were redelivered at once.
     taken = [(line["key"], line["number"]) for line in recorded(directory, step="end")]
     for key in {key for key, _ in taken}:
         numbers = [number for at, number in taken if at == key]
@@ -160,7 +160,7 @@ def redeliver_all(stream: EventStream, rate: int = 100) -> Job:
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered", "claimed", "ran", "settling", "settled"])
-def test_a_kill_while_a_job_redelivers_many_loses_nothing(
+def test_no_event_is_lost_when_a_worker_is_killed_during_a_redelivery_job(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
@@ -182,7 +182,7 @@ def test_a_kill_while_a_job_redelivers_many_loses_nothing(
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered"])
-def test_a_job_cancelled_while_its_worker_is_dead_redelivers_nothing_more(
+def test_a_job_canceled_after_its_worker_was_killed_redelivers_nothing_more(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
@@ -193,7 +193,7 @@ def test_a_job_cancelled_while_its_worker_is_dead_redelivers_nothing_more(
     cancelled = cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="ada@example.test")
     let_lease_run_out(job)
     eventually(lambda: is_settled(stream), seconds=40)
-    # A step of the job and its letters are one transaction, so a kill during it has redelivered nothing.
+    # A step of the job and its dead letters are one transaction, so a kill during the step has redelivered nothing.
     assert cancelled.status == "failed"
     assert Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).count() == 0
     append_events(tenant, ["user:later"])
@@ -206,7 +206,7 @@ def test_a_job_cancelled_while_its_worker_is_dead_redelivers_nothing_more(
 def test_a_kill_while_an_alert_is_sent_repeats_no_alert_and_deliveries_continue(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, settings: Settings
 ) -> None:
-    """An alert is sent at most once: if a kill loses it, the next period repeats it (ADR 0053)."""
+    """An alert is sent at most once. If a kill loses the alert, the next period repeats it (ADR 0053)."""
     (directory / failpoint).touch()
     (directory / "refuse").touch()
     append_rounds(tenant, rounds=1)

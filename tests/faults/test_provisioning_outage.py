@@ -1,5 +1,5 @@
-"""A SCIM server that is unavailable while a thousand users change: the breaker holds, no dead letters, the order stays, all
-arrive.
+"""A SCIM server is unavailable while a thousand users change. The breaker holds the stream, no dead letter is created, and all events
+arrive in order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WHOLE = {"BREAKER_PROBE_SECONDS": str(PROBE_SECONDS)}
 
 @dataclass
 class Directory:
-    """A SCIM server with a switch, and every write that reached it in the order of arrival."""
+    """A SCIM server that can be switched off, and every write that reached it in the order of arrival."""
 
     users: dict[str, dict[str, str]] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -92,7 +92,7 @@ def rename(tenant: Tenant, users: list[User], name: str) -> None:
     number_tenant(tenant.pk)
 
 
-def test_a_thousand_users_survive_an_outage_of_the_server(
+def test_changes_of_a_thousand_users_arrive_after_an_outage_of_the_server(
     tenant: Tenant,
     database_connection: Connection,
     start_worker: Callable[..., Worker],
@@ -130,7 +130,7 @@ def test_a_thousand_users_survive_an_outage_of_the_server(
     assert stream.held_since is None
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()
-    # The server has the state of the tables, and no user was ever reset to an older state.
+    # The server has the state of the tables, and no user was ever set to an older state.
     assert {key: found["displayName"] for key, found in directory.users.items()} == {user.user_id: "2" for user in users}
     for key, names in directory.writes.items():
         assert names == sorted(names), key

@@ -1,4 +1,4 @@
-"""PostgreSQL restarted and crashed while workers run: no event is lost or out of order, and only those in progress are repeated."""
+"""PostgreSQL is restarted and crashed while workers run. No event is lost or reordered, and only deliveries in progress are repeated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
 
 KEYS, ROUNDS, PROCESSES = 20, 15, 2
-# A process runs one delivery while it stores the outcome of another.
+# A process runs one delivery while it stores the outcome of another delivery.
 UNDER_WAY = 2 * PROCESSES
 RESTARTS = (30, 120)
 
 
 @contextmanager
 def working(world: World, directory: Path) -> Iterator[Worker]:
-    """Run a worker on the servers of the world."""
+    """Run a worker on the test's private servers."""
     database = world.environment["DATABASE_URL"]
     # An abandoned lane is claimed again soon, and a failure of the database does not count against the destination.
     times = {"DELIVERY_LEASE_SECONDS": "2", "DELIVERY_RETRY_DELAYS": ",".join(["0.2"] * 50), "BREAKER_FAILURES": "0"}
@@ -45,7 +45,7 @@ def waiting(world: World, stream_id: str) -> int:
 
 
 def delivered_through(world: World, directory: Path, restart: Callable[[], None]) -> str:
-    """Deliver everything while the database fails twice; return the stream."""
+    """Deliver all events while the database fails twice. Return the stream."""
     tenant = world.tenant()
     stream_id = world.append(tenant, keys=KEYS, rounds=ROUNDS)
     with working(world, directory):
@@ -63,7 +63,7 @@ def delivered_through(world: World, directory: Path, restart: Callable[[], None]
 
 
 def assert_nothing_was_overtaken(directory: Path) -> None:
-    """Assert that each user's events began only after all earlier ones were accepted, and that all were accepted."""
+    """Assert that each event of a user began only after all earlier events were accepted, and that all events were accepted."""
     taken: dict[str, int] = Counter()
     for line in recorded(directory):
         assert line["number"] <= taken[line["key"]], line
@@ -84,7 +84,7 @@ def test_a_database_restart_repeats_at_most_the_deliveries_in_progress(world: Wo
         assert numbers == sorted(numbers), "a clean stop keeps every outcome, so nobody is set back"
 
 
-def test_a_crashed_database_repeats_the_deliveries_it_lost_in_order(world: World, directory: Path) -> None:
+def test_deliveries_lost_by_a_database_crash_are_repeated_in_order(world: World, directory: Path) -> None:
     delivered_through(world, directory, functools.partial(world.restart_postgres, signal.SIGQUIT))
 
     assert_nothing_was_overtaken(directory)

@@ -28,14 +28,14 @@ def pair(committed_db: None, django_db_blocker: DjangoDbBlocker, redis_server: R
 
 
 def taken(web: WebProcess, tenant: Tenant, registered: Registered) -> str:
-    """Send a new proof to a process; return it."""
+    """Send a new proof to a process, and return the proof."""
     proof = fresh_proof(web, tenant, registered, Prover())
     assert send(web, tenant, registered, proof)[0] == 200
     return proof
 
 
 def errors(pair: list[WebProcess], tenant: Tenant, registered: Registered, proof: str) -> set[str]:
-    """Replay a proof at every process; return the errors."""
+    """Replay a proof at every process, and return the errors."""
     answers = [send(web, tenant, registered, proof) for web in pair]
     assert [status for status, _, _ in answers] == [400, 400], answers
     return {told["error"] for _, told, _ in answers}

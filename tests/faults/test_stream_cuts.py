@@ -1,4 +1,4 @@
-"""Connections that are cut anywhere: after resuming, a client has exactly the log."""
+"""Connections that are cut at any byte. A client that resumes has exactly the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 
-def test_subscribers_that_disconnect_at_random_end_with_exactly_the_log(world: World, following: Following) -> None:
+def test_subscribers_that_disconnect_at_random_read_exactly_the_log(world: World, following: Following) -> None:
     tenant, other = world.tenant(), world.tenant()
     with world.two_webs() as webs, Proxy(*(web.address for web in webs)) as balancer:
         with world.writers(tenant, 2, think=0.005) as writers, world.writers(other, 1) as elsewhere:
@@ -53,7 +53,7 @@ class _Recorded(asyncio.StreamReader):
 
 
 async def _captured(follower: Follower, until: str) -> bytes:
-    """Read a real session up to the offset `until` and return all its bytes, head and chunks included."""
+    """Read a real session up to the offset `until`, and return all its bytes, including the head and chunk sizes."""
     loop = asyncio.get_running_loop()
     recorded = _Recorded()
     transport, _ = await loop.create_connection(lambda: asyncio.StreamReaderProtocol(recorded), *follower.address())
@@ -81,7 +81,7 @@ async def _cut(follower: Follower, wire: bytes) -> Session | None:
     return follower.sessions[0] if follower.sessions else None
 
 
-def test_a_session_cut_at_every_byte_resumes_to_exactly_the_log(world: World) -> None:
+def test_a_client_cut_at_any_byte_reads_exactly_the_log_after_resuming(world: World) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 1, count=20, think=0.0) as writers:
         writers.wait()
@@ -98,7 +98,7 @@ def test_a_session_cut_at_every_byte_resumes_to_exactly_the_log(world: World) ->
             for length in range(len(wire) + 1):
                 session = await _cut(client(), wire[:length]) or Session(tenant.start)
                 states.setdefault((session.last_offset or "", len(session.blocks)), session)
-            # The state of a client is its last offset: clients with the same offset resume alike.
+            # The state of a client is its last offset. Clients with the same offset resume in the same way.
             for offset in {offset for offset, _ in states}:
                 follower = client(Session(tenant.start), Session(offset))
                 await _captured(follower, head)

@@ -1,4 +1,4 @@
-"""Hints are optional: when every hint is refused, the poll finds every event, only later."""
+"""Hints are optional. If Redis refuses every hint, polling finds every event, only later."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tests.faults.world import World
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
-# The maximum pause of the poll, plus the delay of a busy machine.
+# The maximum interval of polling, plus the delay of a busy machine.
 _POLL_SECONDS = 1.0
 _SLACK_SECONDS = 1.5
 
 
 def _found_by_poll(web: WebProcess) -> float:
-    """Return how often the poll has found events before any hint."""
+    """Return how often polling has found events before any hint."""
     page = requests.get(f"http://127.0.0.1:{web.address[1]}/metrics", headers={"Host": "localhost"}, timeout=10)
     [line] = [line for line in page.text.splitlines() if line.startswith("hint_missed_total ")]
     return float(line.split()[1])
 
 
-def test_without_hints_no_event_is_lost_and_the_poll_limits_the_delay(world: World, following: Following) -> None:
+def test_no_event_is_lost_without_hints_and_polling_limits_the_delay(world: World, following: Following) -> None:
     tenant = world.tenant()
-    # Only writers number, so that this process learns of events only through hints.
+    # Only writers number events, so this process learns of events only through hints.
     with world.web(EVENTS_NUMBERER_ENABLED="0") as web, world.writers(tenant, 1, think=0.1) as writers:
         following.add(Follower("live", tenant, lambda: web.address))
         eventually(lambda: writers.have_made(40) and following.followers[0].reached.position > tenant.base + 30, seconds=60)
@@ -50,6 +50,6 @@ def test_without_hints_no_event_is_lost_and_the_poll_limits_the_delay(world: Wor
     hinted = latencies(following.followers, {position: moment for position, moment in recorded.items() if position <= told})
     polled = latencies(following.followers, {position: moment for position, moment in recorded.items() if position > refused_after})
     assert max(polled) < _POLL_SECONDS + _SLACK_SECONDS
-    # The first hinted events were replayed; the median was not.
+    # The first hinted events were replayed. The median event was not.
     assert statistics.median(hinted) < statistics.median(polled)
     assert_holds(world.history(tenant, [writers], following.readers))

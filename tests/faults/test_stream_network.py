@@ -15,7 +15,7 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 _DELAY_SECONDS = 0.3
-# The extra delay that a busy machine may cause for one of two readers.
+# The additional delay that a busy machine may cause for one of two readers.
 _SLACK_SECONDS = 0.3
 _EVENTS = 60
 
@@ -28,7 +28,7 @@ def test_a_distant_reader_gets_each_event_later_only_by_the_network_latency(worl
         far = Follower("far", tenant, lambda: way.address)
         following.add(near, far)
         following.all_open(seconds=60)
-        # Many events are in transit at any time: if one waited for another, the delay would grow.
+        # Many events are in transit at any time. The delay would grow if one event waited for another.
         with world.writers(tenant, 1, count=_EVENTS, think=0.01) as writers:
             writers.wait()
             eventually(lambda: world.is_numbered(tenant))

@@ -1,4 +1,4 @@
-"""Positions against commit order and the clock, with proof that simpler cursors would fail."""
+"""Positions compared with commit order and the clock. The tests also prove that simpler cursors would fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 class _ReaderById(threading.Thread):
-    """A consumer that asks for rows after the highest id it has seen, as in a log without positions."""
+    """A consumer that queries rows after the highest id it has seen, as in a log without positions."""
 
     def __init__(self, world: World, tenant: Seeded) -> None:
         super().__init__(daemon=True)
@@ -43,7 +43,7 @@ class _ReaderById(threading.Thread):
                     self.seen.append(event_id)
 
 
-def test_slow_transactions_disorder_row_ids_but_never_positions(world: World, following: Following) -> None:
+def test_slow_transactions_reorder_row_ids_but_never_positions(world: World, following: Following) -> None:
     tenant = world.tenant()
     by_id = _ReaderById(world, tenant)
     with world.web() as web, world.writers(tenant, 4, count=40, think=0.02) as writers:
@@ -59,13 +59,13 @@ def test_slow_transactions_disorder_row_ids_but_never_positions(world: World, fo
             by_id.join()
     history = world.history(tenant, [writers], following.readers)
     assert_holds(history)
-    # The same changes, followed by row id: an event that committed late is missed for good.
+    # A consumer that follows row ids reads the same changes and never gets an event that committed late.
     logged = {entry.event["id"] for entry in history.log}
     assert len(logged - set(by_id.seen)) > 0, "the counter-proof has proved nothing: no transaction overlapped another"
 
 
-def test_reading_below_the_oldest_running_transaction_disorders_a_document(world: World, following: Following) -> None:
-    """A gets its transaction id first, B changes a document and commits, then A changes it: by transaction id A comes first."""
+def test_reading_up_to_the_oldest_running_transaction_reorders_the_events_of_a_document(world: World, following: Following) -> None:
+    """A gets its transaction id first. B changes a document and commits. Then A changes the document. By transaction id, A comes first."""
     tenant = world.tenant()
     statement = b"UPDATE identity_user SET nickname = %s WHERE tenant_id = %s AND user_id = %s"
     url = postgres.url_of(world.directory)
@@ -99,7 +99,7 @@ def test_recording_times_never_decrease_when_the_clock_is_changed(world: World) 
     world.restart_postgres(environment=fake)
     try:
         with world.writers(tenant, 1, think=0.0) as writers:
-            # Starts with a wrong clock, ahead and behind, and changes it back and forth.
+            # The clock starts wrong, ahead and behind, and changes in both directions.
             for step in ("+2h", "-3h", "+1h", "+0s"):
                 setting.write_text(step)
                 eventually(partial(writers.have_made, writers.count + 15), seconds=60)

@@ -24,11 +24,11 @@ def _goes_on(world: World, tenant: Seeded, following: Following) -> None:
     following.all_at(place._replace(position=place.position + 10), seconds=60)
 
 
-def test_streams_keep_their_position_while_the_database_is_restarted_crashed_frozen_and_cut_off(world: World, following: Following) -> None:
+def test_streams_keep_their_position_while_the_database_restarts_crashes_freezes_or_is_cut_off(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 2, think=0.03) as writers:
         steady = [Follower(f"steady {number}", tenant, lambda: web.address) for number in range(4)]
-        # These clients meet the outage: they reconnect all the time.
+        # These clients reconnect all the time, so some of them connect during the outage.
         restless = [Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=10_000) for number in range(3)]
         following.add(*steady, *restless)
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
@@ -63,7 +63,7 @@ def test_streams_keep_their_position_while_the_database_is_restarted_crashed_fro
 def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscriber:
     headers = {"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset}
     deadline = time.monotonic() + 20
-    # Cut connections are noticed one by one.
+    # Closed connections are detected one by one.
     while (stream := Subscriber(address, headers=headers, deadline=20)).status == 503:
         stream.close()
         assert time.monotonic() < deadline
@@ -71,7 +71,7 @@ def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscr
 
 
 def _copy_database(world: World, source: str, copy: str) -> None:
-    """Copy a database in its present state; other sessions are terminated meanwhile."""
+    """Copy a database in its current state. Sessions of others are terminated meanwhile."""
     world.query(f"ALTER DATABASE {source} ALLOW_CONNECTIONS false", database="postgres")
     try:
         world.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", source, database="postgres")
@@ -81,7 +81,7 @@ def _copy_database(world: World, source: str, copy: str) -> None:
         world.query(f"ALTER DATABASE {source} ALLOW_CONNECTIONS true", database="postgres")
 
 
-def test_after_a_restore_old_cursors_are_refused_and_open_streams_end(world: World) -> None:
+def test_old_cursors_are_refused_and_open_streams_end_after_a_restore(world: World) -> None:
     tenant = world.tenant()
 
     def write(count: int) -> None:
@@ -98,7 +98,7 @@ def test_after_a_restore_old_cursors_are_refused_and_open_streams_end(world: Wor
         assert lost.position > kept.position + 5
         with _subscribed(tenant, web.address, tenant.sealer.seal(world.cursor(tenant))) as open_stream:
             open_stream.opened()
-            # The older state replaces the newer one while a process runs that does not know.
+            # The older state replaces the newer state while a process runs that is not notified.
             world.query(f"ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS false", database="postgres")
             world.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", DATABASE, database="postgres")
             eventually(lambda: not world.query("SELECT 1 FROM pg_stat_activity WHERE datname = %s", DATABASE, database="postgres"))

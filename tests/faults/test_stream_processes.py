@@ -33,7 +33,7 @@ def _slots_within_limit(world: World, tenant: Seeded, until: float) -> int:
     return most
 
 
-def test_the_slots_of_a_killed_process_are_released_within_the_lease_and_the_limit_holds(world: World, following: Following) -> None:
+def test_the_slots_of_a_killed_process_are_freed_within_the_lease_and_the_limit_holds(world: World, following: Following) -> None:
     tenant = world.tenant()
     limit = {"EVENTS_MAX_CONNECTIONS_PER_TENANT": str(LIMIT), "EVENTS_LEASE_SECONDS": str(LEASE_SECONDS)}
     with world.two_webs(**limit) as webs, Proxy(*(web.address for web in webs)) as balancer:
@@ -78,14 +78,14 @@ def test_a_rolling_restart_under_load_loses_and_duplicates_no_event(world: World
     assert_never_failed(following)
     assert all(follower.errors["connection"] == 0 for follower in followers), "a planned restart cuts nobody"
     again = [moment for follower in followers for moment in follower.attempts if moment > restarted]
-    # Each stream is closed once by each of its processes, and never all of them at once.
+    # Each process closes each of its streams once, and the processes never close all streams at the same time.
     assert len(again) <= 2 * len(followers)
     per_half_second = Counter(int(moment * 2) for moment in again)
     assert max(per_half_second.values(), default=0) <= len(followers) * 0.75
     assert_holds(world.history(tenant, [writers], following.readers))
 
 
-def test_two_hundred_streams_survive_a_storm_of_restarts(world: World, following: Following) -> None:
+def test_two_hundred_streams_continue_after_many_restarts(world: World, following: Following) -> None:
     tenant = world.tenant()
     with ExitStack() as stack, Proxy() as balancer:
         balancer.targets = [stack.enter_context(world.web(EVENTS_DRAIN_SECONDS="1")).address]
@@ -109,13 +109,13 @@ def test_two_hundred_streams_survive_a_storm_of_restarts(world: World, following
         following.all_at(world.head(tenant), seconds=60)
         following.stop()
         eventually(lambda: world.slots(tenant) == 0, seconds=LEASE_SECONDS + 5)
-        # Four processes now instead of one, and none has opened a database connection for a stream.
+        # Four processes now replace one process, and none of them has opened a database connection for a stream.
         assert leaks({"backends": 4 * backends}, {"backends": world.backends()}, {"backends": 30}) == []
     assert_never_failed(following)
     assert_holds(world.history(tenant, [writers], following.readers))
 
 
-def test_random_kills_of_web_processes_and_writers_lose_and_duplicate_no_event(world: World, following: Following) -> None:
+def test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_at_random(world: World, following: Following) -> None:
     tenant = world.tenant()
     with ExitStack() as stack, Proxy() as balancer:
         webs = [stack.enter_context(world.web()) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Clients that stop reading, in three ways: their cost is bounded, they are cut off, and other clients are not affected."""
+"""Clients that stop reading, in three ways. Their memory use is bounded, they are disconnected, and other clients are not affected."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 DEADLINE_SECONDS = 2.0
 EVENTS, EVENT_BYTES = 600, 20_000
-# Memory limit per blocked client: a write of ours, and the buffers of the server and its sockets.
+# Memory limit per blocked client: one write of ours, and the buffers of the server and its sockets.
 BYTES_PER_READER = 256 * 1024
 _SLOWEST_NEIGHBOUR_SECONDS = 1.0
-# Reads its first bytes, prints a line, and then reads everything, unless it is stopped.
+# A program that reads its first bytes, prints a line, and then reads everything, unless it is stopped.
 _READING = """
 import socket, sys
 connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -61,7 +61,7 @@ def _stopped_process(tenant: Seeded, address: tuple[str, int]) -> Iterator[None]
             process.kill()
 
 
-def test_clients_that_stop_reading_in_any_way_are_cut_off_and_delay_no_other(world: World, following: Following) -> None:
+def test_clients_that_stop_reading_in_any_way_are_disconnected_and_delay_no_other_client(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web(EVENTS_WRITE_DEADLINE_SECONDS=str(DEADLINE_SECONDS)) as web, Proxy(web.address) as half_open:
         world.lengthen_log(tenant, EVENTS, EVENT_BYTES)
@@ -100,7 +100,7 @@ def half_open_connection(tenant: Seeded, proxy: Proxy) -> Subscriber:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_twenty_clients_that_never_read_cost_a_bounded_amount_on_every_server(server: str, world: World) -> None:
+def test_twenty_clients_that_never_read_use_a_bounded_amount_of_memory_on_every_server(server: str, world: World) -> None:
     tenant = world.tenant()
     with world.web(server, EVENTS_WRITE_DEADLINE_SECONDS="20") as web:
         world.lengthen_log(tenant, EVENTS, EVENT_BYTES)
@@ -112,7 +112,7 @@ def test_twenty_clients_that_never_read_cost_a_bounded_amount_on_every_server(se
         peak = 0
 
         def is_full() -> bool:
-            # The buffers are full when memory has stopped growing: three samples without change.
+            # The buffers are full when memory has stopped growing: three equal samples.
             nonlocal peak
             now, last = web.resident_bytes(), peak
             peak = max(peak, now)

@@ -1,4 +1,4 @@
-"""Redis flushed, frozen and stopped: open streams continue, new ones open, and no client gets an internal error."""
+"""Redis is flushed, frozen and stopped. Open streams continue, new streams open, and no client gets an internal error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 
 def _goes_on(world: World, tenant: Seeded, following: Following) -> None:
-    """Wait until every follower has the present events and more."""
+    """Wait until every subscriber has the current events and more."""
     place = world.head(tenant)
     following.all_at(place._replace(position=place.position + 10), seconds=60)
 
@@ -27,7 +27,7 @@ def _opens(following: Following, follower: Follower) -> None:
     assert time.monotonic() - started < 5.0
 
 
-def test_streams_survive_a_redis_that_is_flushed_frozen_and_stopped(world: World, following: Following) -> None:
+def test_streams_continue_while_redis_is_flushed_frozen_and_stopped(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 1, think=0.03) as writers:
         steady = [Follower(f"steady {number}", tenant, lambda: web.address) for number in range(4)]

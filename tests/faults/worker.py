@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Worker:
-    """`celery -A config worker` with the test's database; `directory` has its log, records and failpoints."""
+    """`celery -A config worker` with the test's database. `directory` contains its log, records and failpoints."""
 
     def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, **variables: str) -> None:
         self.directory = directory
@@ -39,20 +39,20 @@ class Worker:
         return self._log.read_text(errors="replace")
 
     def children(self) -> list[int]:
-        """Return the processes that run the tasks."""
+        """Return the processes that run tasks."""
         found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [int(pid) for pid in found]
 
     def kill(self) -> None:
-        """SIGKILL the whole worker, like a machine failure."""
+        """Kill the whole worker, like a machine failure."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # it has already ended
+            pass  # The worker has already ended.
         self.process.wait(20)
 
     def stop(self) -> int:
-        """Ask the worker to end, and return its status."""
+        """Ask the worker to stop, and return its exit status."""
         self.process.terminate()
         try:
             return self.process.wait(30)
@@ -61,11 +61,11 @@ class Worker:
 
 
 def environment_of(directory: Path, redis_url: str) -> dict[str, str]:
-    """Return the environment of a process that uses the test's database and dies at the test's failpoints."""
+    """Return the environment of a process that uses the test's database and is killed at the test's failpoints."""
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings.test",
-        # A frozen Redis is noticed as in production.
+        # A frozen Redis is detected as quickly as in production.
         "REDIS_TIMEOUT_SECONDS": "0.2",
         "DATABASE_URL": test_database_url(),
         "REDIS_URL": redis_url,
@@ -79,7 +79,7 @@ def environment_of(directory: Path, redis_url: str) -> dict[str, str]:
 
 
 def test_database_url() -> str:
-    """Return the address of this run's test database, for other processes."""
+    """Return the URL of this run's test database, for other processes."""
     database = settings.DATABASES["default"]
     user = quote(str(database["USER"]), safe="")
     password = quote(str(database["PASSWORD"]), safe="")
@@ -99,7 +99,7 @@ def recorded(directory: Path, *, step: str = "start", keys: Iterable[str] | None
 
 
 def assert_in_order(directory: Path, expected: dict[str, int]) -> None:
-    """Assert that each key's events 0 to n-1 were all accepted, and that no earlier one started after a later one."""
+    """Assert that each key's events 0 to n-1 were all accepted, and that no earlier event started after a later event."""
     for key, count in expected.items():
         numbers = [line["number"] for line in recorded(directory, keys=[key])]
         assert numbers == sorted(numbers), key

@@ -1,4 +1,4 @@
-"""Private servers that may be killed, frozen and flushed, with tenants, writers, and their final state."""
+"""Private servers that may be killed, frozen and flushed, with tenants, writers, and a final state."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from tests.faults.programme import seed
 ROOT = Path(__file__).resolve().parents[2]
 _TENANTS_AT_ONCE = 12
 _WRITER_SECONDS = 150.0
-# Short times, so that a test can wait for them; everything else is as in production.
+# Short times, so that a test can wait for them. All other settings are as in production.
 _TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """A tenant with a subscriber's token; `base` is the end of its log before the writers started."""
+    """A tenant with a subscriber's token. `base` is the end of its log before the writers started."""
 
     id: str
     host: str
@@ -75,7 +75,7 @@ class Writers:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def stop(self) -> None:
-        """Let every writer finish its transaction; killed writers are not waited for."""
+        """Let every writer finish its transaction. Killed writers are not waited for."""
         (self.directory / "stop").touch()
         self.wait()
 
@@ -93,17 +93,17 @@ class Writers:
 
     @property
     def count(self) -> int:
-        """The number of ended transactions."""
+        """The number of finished transactions."""
         return sum(operation.outcome != "unknown" or operation.ended < float("inf") for operation in self.operations())
 
     def have_made(self, number: int) -> bool:
-        """Tell whether this many transactions have ended; fail when a writer has ended without being killed."""
+        """Report whether this many transactions have finished. Fail if a writer has ended without being killed."""
         for process in self.processes:
             assert process.poll() in {None, 0, -signal.SIGKILL}, self.errors
         return self.count > number
 
     def operations(self) -> list[Operation]:
-        """Return the records of the writers; the outcome of an unfinished transaction is unknown."""
+        """Return the records of the writers. The outcome of an unfinished transaction is unknown."""
         found: dict[str, dict[str, Any]] = {}
         for path in self.directory.glob("*.log"):
             for line in path.read_text().splitlines():
@@ -124,11 +124,11 @@ class Writers:
 
 
 class World:
-    """One PostgreSQL that survives crashes, one Redis, and everything that connects to them."""
+    """A PostgreSQL server that stays consistent after crashes, a Redis server, and all processes that use them."""
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="faults-"))
-        # An account that runs PostgreSQL must be able to traverse it.
+        # The account that runs PostgreSQL must be able to traverse the directory.
         self.directory.chmod(0o711)
         self.seed = seed()
         self.random = random.Random(self.seed)
@@ -148,7 +148,7 @@ class World:
             "REDIS_URL": valkey.url_of(self.directory),
             "REDIS_PREFIX": "faults",
             "DJANGO_SETTINGS_MODULE": "config.settings.test",
-            # A frozen Redis is noticed as in production.
+            # A frozen Redis is detected as quickly as in production.
             "REDIS_TIMEOUT_SECONDS": "0.2",
             "EVENTS_NUMBERER_ENABLED": "1",
             "RATE_LIMITS_ENABLED": "0",
@@ -173,11 +173,11 @@ class World:
         return self._tenants.pop()
 
     def append(self, tenant: Seeded, *, keys: int, rounds: int) -> str:
-        """Append events of this many users to the log of a stream with recording workers; return the stream."""
+        """Append events of this many users to the log of a stream with recording workers. Return the stream."""
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:
-        """Run a web process against these servers; a context manager."""
+        """Run a web process with these servers. A context manager."""
         return web_process(server, **(self.environment | variables))
 
     @contextmanager
@@ -187,7 +187,7 @@ class World:
 
     @contextmanager
     def writers(self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, **variables: str) -> Iterator[Writers]:
-        """Run writers of a tenant, each in its own process; they are stopped afterwards."""
+        """Run writers of a tenant, each in its own process. They are stopped afterwards."""
         directory = Path(tempfile.mkdtemp(dir=self.directory))
         writers = Writers(tenant, directory)
         with (directory / "errors").open("wb") as errors:
@@ -208,7 +208,7 @@ class World:
                 process.wait()
 
     def query(self, statement: str, *values: Any, database: str = postgres.DATABASE) -> list[tuple[Any, ...]]:
-        """Run a statement without Django; waits while the server starts."""
+        """Run a statement without Django. Waits while the server starts."""
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -225,7 +225,7 @@ class World:
         return Place(epoch, position)
 
     def cursor(self, tenant: Seeded, **changes: int) -> Cursor:
-        """Return the end of the tenant's log as a cursor, with the overrides of the test."""
+        """Return the end of the tenant's log as a cursor."""
         return Cursor(**(self.head(tenant)._asdict() | changes))
 
     def is_numbered(self, tenant: Seeded) -> bool:
@@ -274,7 +274,7 @@ class World:
             client.close()
 
     def allow_hints(self, *, allowed: bool) -> None:
-        """Make Redis accept published messages, or refuse all of them."""
+        """Make Redis accept all published messages or refuse all of them."""
         client = self.redis_client()
         client.acl_setuser("default", enabled=True, commands=["+publish" if allowed else "-publish"])
         client.close()
@@ -283,7 +283,7 @@ class World:
         return redis.Redis.from_url(valkey.url_of(self.directory), socket_timeout=2.0)
 
     def restart_postgres(self, mode: signal.Signals = signal.SIGINT, environment: Mapping[str, str] | None = None) -> None:
-        """Stop the server: SIGINT is a fast shutdown, SIGQUIT an immediate one, like a crash; then start it again."""
+        """Stop the server, and start it again. SIGINT is a fast shutdown. SIGQUIT is an immediate shutdown, like a crash."""
         self.postgres.popen.send_signal(mode)
         self.postgres.popen.wait(30)
         program = postgres.prepare(self.directory, durable=True)
@@ -301,7 +301,7 @@ class World:
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
 
     def freeze(self, process: Process) -> None:
-        """Freeze a server with all its processes: they accept connections and answer nothing."""
+        """Freeze a server with all its processes, so that they accept connections and never answer."""
         for pid in _family(process.pid):
             os.kill(pid, signal.SIGSTOP)
 
@@ -312,7 +312,7 @@ class World:
                     os.kill(pid, signal.SIGCONT)
 
     def history(self, tenant: Seeded, writers: Iterable[Writers], readers: Iterable[Reader], *, foreign: Iterable[Seeded] = ()) -> History:
-        """Read the final database and combine it with the records of writers and readers."""
+        """Read the final database and combine its rows with the records of writers and readers."""
         [(epoch, position, floor)] = self.query("SELECT epoch, position, floor FROM events_head WHERE tenant_id = %s", tenant.id)
         rows = self.query(
             "SELECT l.position, e.type, e.body FROM events_logentry l JOIN events_event e ON e.id = l.event_id"
@@ -369,7 +369,7 @@ class World:
 
 
 def _family(pid: int) -> list[int]:
-    """Return a process and its children, the parent first so that it starts no more of them."""
+    """Return a process and its children. The parent is first, so that it can start no more children."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
     try:
         return [pid, *(int(child) for child in children.read_text().split())]

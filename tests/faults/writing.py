@@ -31,11 +31,11 @@ _WEIGHTS = {
 
 
 class _RolledBack(Exception):
-    """The transaction was meant to be rolled back."""
+    """Raised to roll the transaction back."""
 
 
 class Writer:
-    """Makes one transaction after the other on rows of its own, and on rows that all writers share."""
+    """Makes one transaction after another on its own rows, and on rows that all writers share."""
 
     def __init__(self, specification: dict[str, Any], output: IO[str]) -> None:
         from identity.models import Connection
@@ -56,13 +56,13 @@ class Writer:
         self.after: list[Callable[[], None]] = []
 
     def run_one(self) -> None:
-        """Make one transaction: mostly committed, sometimes rolled back, sometimes with a savepoint that is rolled back."""
+        """Make one transaction. Most transactions are committed, and some are rolled back or roll back a savepoint."""
         self.number += 1
         self.keys, self.entities, self.after = [], [], []
         operation = f"{self.name}-{self.number}"
         shape = self.random.choices(("kept", "rolled back", "savepoint"), (8, 1, 2))[0]
         started = time.monotonic()
-        # Written before the first statement, so that a killed writer leaves a record of its transaction.
+        # The record is written before the first statement, so that a killed writer leaves a record of its transaction.
         self._note({"id": operation, "started": started})
         outcome = self._transaction(operation, shape)
         self._note({"id": operation, "ended": time.monotonic(), "outcome": outcome, "keys": self.keys, "entities": self.entities})
@@ -84,7 +84,7 @@ class Writer:
                 self._pause()
                 with connection.cursor() as cursor:
                     cursor.execute("INSERT INTO fault_ledger VALUES (%s, %s, true)", [operation, self.tenant["id"]])
-                # The expected events must be recorded even if the outcome never becomes known.
+                # The expected events must be recorded even if the outcome stays unknown.
                 self._note({"id": operation, "keys": self.keys, "entities": self.entities})
                 if shape == "rolled back":
                     raise _RolledBack
@@ -107,7 +107,7 @@ class Writer:
             del self.keys[kept[0] :], self.entities[kept[1] :], self.after[kept[2] :]
 
     def _was_committed(self, operation: str) -> bool:
-        """Settle an unknown outcome: inserting our own row waits for a running transaction, and blocks it afterwards."""
+        """Settle an unknown outcome. Inserting our own row waits for a running transaction, and blocks it if it comes later."""
         from django.db import DatabaseError, InterfaceError, connection
 
         while True:
@@ -128,7 +128,7 @@ class Writer:
         getattr(self, f"_{name}")(mark)
 
     def _can(self, name: str) -> bool:
-        # Rows that this transaction has created or deleted are left alone until it is known to be committed.
+        # Rows that this transaction created or deleted are not used until it is known to be committed.
         if self.keys:
             return name.startswith("create") or "shared" in name
         owned = {

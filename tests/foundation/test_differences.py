@@ -42,7 +42,7 @@ def test_each_differing_field_is_named_once(before: Any, after: Any, found: list
         (None, ""),
     ],
 )
-def test_the_actor_of_an_event_is_the_client_or_else_the_address(context: Any, who: str) -> None:
+def test_the_actor_of_an_event_is_the_client_or_else_the_ip_address(context: Any, who: str) -> None:
     assert who_of(envelope_of(json.dumps({"data": {"context": context}}).encode())) == who
 
 

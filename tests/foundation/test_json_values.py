@@ -1,4 +1,4 @@
-"""Values that may be stored."""
+"""JSON values that may be stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BAD = ["a\x00b", "\ud800", 2**63, 1e19, -(2**63) - 1, float("inf"), float("nan")
 
 
 @pytest.mark.parametrize("value", BAD, ids=repr)
-def test_a_value_that_readers_cannot_get_back_is_reported(value: object) -> None:
+def test_a_value_that_cannot_be_read_back_unchanged_is_reported(value: object) -> None:
     assert json_problem(value)
 
 
@@ -22,14 +22,14 @@ def test_ordinary_values_pass(value: object) -> None:
     assert json_problem(value) is None
 
 
-def test_nesting_is_bounded() -> None:
+def test_the_nesting_depth_is_limited() -> None:
     value: object = 1
     for _ in range(65):
         value = [value]
     assert json_problem(value) == "Nested deeper than 64 levels."
 
 
-def test_the_service_refuses_them_and_writes_nothing(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_service_refuses_such_values_and_writes_nothing(tenant: Tenant, database_connection: Connection) -> None:
     for profile in ({"name": "a\x00b"}, {"name": "\ud800"}, {"user_metadata": {"n": 2**70}}, {"app_metadata": {"t": "\x00"}}):
         with pytest.raises(Invalid):
             users.create_user(tenant_id=tenant.pk, connection=database_connection, **profile)

@@ -1,4 +1,4 @@
-"""Results of sweeps in a database that other tests of the same worker share."""
+"""Sweeps in a database that all tests of a worker share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from identity.services.jobs import take_unattended_jobs
 
 
 def take_all_unattended_jobs() -> set[str]:
-    """Sweep until nothing is left: one sweep takes a limited number, and other tests leave jobs that wait."""
+    """Sweep until no job is left, because one sweep starts a limited number of jobs, and other tests leave waiting jobs."""
     taken: set[str] = set()
     while batch := take_unattended_jobs():
         taken.update(batch)

@@ -1,4 +1,4 @@
-"""Jobs on selected rows: refusals, continued permission of the author, and the state after a crash."""
+"""Jobs on selected rows: refusals, later checks of the author's permission, and the state after a crash."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def blocked(tenant: Tenant) -> int:
     return User.objects.of(tenant.pk).filter(blocked=True).count()
 
 
-def test_only_an_act_of_staff_can_start_a_job(tenant: Tenant, people: list[User]) -> None:
+def test_only_a_staff_account_can_start_a_job(tenant: Tenant, people: list[User]) -> None:
     for act in (None, Act(Actor("client", "c", "c")), Act(Actor("command", "root", "root"))):
         with acting(act), pytest.raises(NobodyActs):
             start_bulk_job(tenant_id=tenant.pk, act=BLOCK_USERS, rows=BLOCK_USERS.rows_of(tenant.pk))
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_never_takes_rows_of_other_tenants(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_a_job_never_selects_rows_of_other_tenants(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     other = new_tenant("other")
 
     job = started(other, new_staff(None), rows=User.all_tenants.filter(pk__in=[user.pk for user in people]))
@@ -66,7 +66,7 @@ def test_a_job_never_takes_rows_of_other_tenants(tenant: Tenant, staff: Staff, p
 
 
 def test_keys_of_another_tenant_in_a_job_count_as_missing_rows(tenant: Tenant, staff: Staff, people: list[User]) -> None:
-    """The stored keys are not trusted: the job searches each row in its own tenant."""
+    """The stored keys are not trusted. The job searches each row in its own tenant."""
     other = new_tenant("other")
     foreign = started(tenant, staff)
     job = started(other, new_staff(other))
@@ -78,7 +78,7 @@ def test_keys_of_another_tenant_in_a_job_count_as_missing_rows(tenant: Tenant, s
     assert blocked(tenant) == 0
 
 
-def test_a_refusal_by_a_service_is_recorded_and_the_other_rows_continue(tenant: Tenant) -> None:
+def test_a_refusal_by_a_service_is_recorded_and_the_other_rows_are_processed(tenant: Tenant) -> None:
     CustomDomainFactory.create(tenant_id=tenant.pk, host=f"second.{tenant.pk}.example.test")
     own = CustomDomain.objects.of(tenant.pk).get(is_canonical=True)
 
@@ -92,7 +92,7 @@ def test_a_refusal_by_a_service_is_recorded_and_the_other_rows_continue(tenant: 
     assert not AuditEntry.objects.filter(facts__job=job.pk, object_id=str(own.pk)).exists()
 
 
-def test_a_row_that_fails_is_rolled_back_alone(tenant: Tenant, staff: Staff, people: list[User], caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_row_that_fails_is_rolled_back(tenant: Tenant, staff: Staff, people: list[User], caplog: pytest.LogCaptureFixture) -> None:
     with database.cursor() as cursor:
         # The value is too large for an event.
         cursor.execute(
@@ -108,11 +108,11 @@ def test_a_row_that_fails_is_rolled_back_alone(tenant: Tenant, staff: Staff, peo
     assert User.objects.of(tenant.pk).get(pk=people[1].pk).blocked is None
 
 
-def test_a_row_that_exceeds_the_time_limit_of_a_task_ends_the_job_and_is_not_retried_forever(
+def test_a_row_that_exceeds_the_time_limit_of_a_task_ends_the_job_without_endless_retries(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(_row: User) -> None:
-        # The interruption comes while the task waits for an answer of the database, so this connection is unusable.
+        # The interruption comes while the task waits for the database, so its connection is unusable afterwards.
         database.ensure_connection()
         database.connection.pgconn.send_query(b"SELECT 1")
         raise SoftTimeLimitExceeded
@@ -130,7 +130,7 @@ def test_a_row_that_exceeds_the_time_limit_of_a_task_ends_the_job_and_is_not_ret
     assert "SoftTimeLimitExceeded" in job.status_details
 
 
-def test_a_row_whose_statement_takes_too_long_fails_alone(
+def test_a_row_whose_statement_takes_too_long_fails_and_the_others_are_processed(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("identity.services.bulk_jobs._STATEMENT_SECONDS", 0.1)
@@ -148,7 +148,7 @@ def test_a_row_whose_statement_takes_too_long_fails_alone(
     assert job.errors.get().errors[0]["code"] == "TookTooLong"
 
 
-def test_a_row_that_was_deleted_in_the_meantime_is_counted_as_gone(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_a_row_that_was_deleted_in_the_meantime_is_counted_as_missing(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     delete_user(tenant_id=tenant.pk, user_id=people[2].user_id)
 
@@ -170,12 +170,12 @@ def test_a_job_stops_when_its_author_loses_the_permission(tenant: Tenant, staff:
     assert blocked(tenant) == 0
 
 
-def test_an_act_for_operators_is_refused_to_an_admin_of_the_tenant(tenant: Tenant, staff: Staff) -> None:
+def test_a_tenant_admin_cannot_start_an_act_for_operators(tenant: Tenant, staff: Staff) -> None:
     assert ended(started(tenant, staff, deletion_act(CustomDomain))).status == "failed"
     assert CustomDomain.objects.of(tenant.pk).exists()
 
 
-def test_an_act_that_no_longer_exists_fails_the_job(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_a_job_whose_act_no_longer_exists_fails(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     job.parameters = {**job.parameters, "act": "identity.user:forget"}
     job.save()
@@ -183,14 +183,14 @@ def test_an_act_that_no_longer_exists_fails_the_job(tenant: Tenant, staff: Staff
     assert ended(job).status_details == "The service no longer has this act."
 
 
-def test_an_interrupted_step_leaves_nothing_and_is_repeated_once(
+def test_an_interrupted_step_changes_nothing_and_is_repeated_once(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 2)
     job = started(tenant, staff)
     assert run_next_chunk(job.pk)
     with database.cursor() as cursor:
-        # The worker dies after its rows are written and before the step commits.
+        # The worker is killed after its rows are written and before the step commits.
         cursor.execute("ALTER TABLE identity_job ADD CONSTRAINT cut_off CHECK (NOT (summary @> '{\"done\": 4}')) NOT VALID")
         try:
             with pytest.raises(Exception, match="cut_off"):
@@ -216,12 +216,12 @@ def test_a_canceled_job_deletes_its_selection(tenant: Tenant, staff: Staff, peop
         cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=staff.email)
 
 
-def test_a_job_whose_message_was_lost_is_found_by_the_sweep(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_the_sweep_finds_a_job_whose_message_was_lost(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     assert job.pk in take_all_unattended_jobs()
 
 
-def test_the_management_interface_does_not_show_it(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_the_management_interface_does_not_show_bulk_jobs(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     with tenant_bound(tenant.pk), pytest.raises(NotFound):
         job_at(job.pk)

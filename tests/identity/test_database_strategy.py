@@ -1,4 +1,4 @@
-"""A changed `DATABASE_STRATEGY` on existing data: every start refuses it, and names both values."""
+"""A changed `DATABASE_STRATEGY` with existing data. Every process refuses to start, and the error names both values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy, written_strategy
 
-# The database of the tests holds connections of this strategy, which other tests have made.
+# The test database contains connections of this strategy, which other tests have created.
 NAMED = ("DATABASE_STRATEGY is 'people'", "written with 'database'", "set DATABASE_STRATEGY=database again")
 
 
@@ -28,7 +28,7 @@ def changed(tenant: Tenant, settings: Settings) -> None:
     settings.CHECK_DATABASE_STRATEGY = base.CHECK_DATABASE_STRATEGY
 
 
-def test_only_a_database_of_another_strategy_counts(tenant: Tenant, settings: Settings) -> None:
+def test_only_existing_connections_of_another_strategy_prevent_a_start(tenant: Tenant, settings: Settings) -> None:
     own = Connection.all_tenants.filter(tenant_id=tenant.pk)
     create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp")
     settings.DATABASE_STRATEGY = "people"
@@ -40,7 +40,7 @@ def test_only_a_database_of_another_strategy_counts(tenant: Tenant, settings: Se
 
 
 @pytest.mark.usefixtures("changed")
-def test_another_strategy_is_refused_by_name() -> None:
+def test_the_error_names_the_other_strategy() -> None:
     with pytest.raises(StrategyChanged) as refusal:
         refuse_changed_strategy()
     assert all(text in str(refusal.value) for text in NAMED)

@@ -1,4 +1,4 @@
-"""Deletions that take several transactions: their order and the writes that they refuse meanwhile.
+"""Deletions that take several transactions: their order, and the writes that are refused until a deletion ends.
 
 The stream matches the tables after every transaction.
 """
@@ -56,7 +56,7 @@ def started(job: Job | None) -> Job:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_large_deletion_has_the_order_of_a_small_one_and_the_stream_is_correct_after_each_chunk(
+def test_a_large_deletion_has_the_order_of_a_small_deletion_and_a_correct_stream_after_each_chunk(
     tenant: Tenant, people: Connection
 ) -> None:
     _members(tenant, people, 4)
@@ -74,7 +74,7 @@ def test_a_large_deletion_has_the_order_of_a_small_one_and_the_stream_is_correct
     assert (job.status, percentage(job), job.summary["deleted"]) == ("completed", 100, 16)
 
 
-def test_a_small_deletion_is_immediate_and_leaves_no_job(tenant: Tenant, people: Connection) -> None:
+def test_a_small_deletion_runs_in_the_request_and_leaves_no_job(tenant: Tenant, people: Connection) -> None:
     _members(tenant, people, 2)
     assert connections.delete_connection(tenant_id=tenant.pk, connection_id=people.pk) is None
     assert not Connection.objects.of(tenant.pk).exists()
@@ -107,7 +107,7 @@ def test_a_connection_that_is_being_deleted_refuses_new_rows_and_every_change(te
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_repeated_request_continues_the_job_and_starts_a_new_one_after_a_failure(tenant: Tenant, people: Connection) -> None:
+def test_a_repeated_request_continues_the_job_or_starts_a_new_job_after_a_failure(tenant: Tenant, people: Connection) -> None:
     for _ in range(9):
         make_user(connection=people)
     named = {"tenant_id": tenant.pk, "connection_id": people.pk}
@@ -173,12 +173,12 @@ def test_groups_and_roles_with_many_members_are_deleted_in_chunks(tenant: Tenant
 
 @contextmanager
 def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
-    """Run each writer repeatedly in its own thread; yield the errors other than refusals."""
+    """Run each writer repeatedly in its own thread. Yield all errors except refusals."""
     stopping, errors = threading.Event(), list[Exception]()
 
     def run(writer: Callable[[], Any]) -> None:
         try:
-            # Real writers pause between writes, so these do not compete for every instant.
+            # Real writers pause between writes, so these writers pause too.
             while not stopping.wait(0.02):
                 try:
                     writer()
@@ -202,7 +202,7 @@ def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
 
 @pytest.mark.sized
 @pytest.mark.timeout(300)
-def test_thousands_of_users_are_deleted_while_others_write_to_the_same_tenant(tenant: Tenant, people: Connection) -> None:
+def test_thousands_of_users_are_deleted_during_writes_to_the_same_tenant(tenant: Tenant, people: Connection) -> None:
     here: dict[str, Any] = {"tenant_id": tenant.pk}
     count = sized(800, deep=5000)
     made = User.objects.of(tenant.pk).bulk_create(
@@ -236,7 +236,7 @@ def test_thousands_of_users_are_deleted_while_others_write_to_the_same_tenant(te
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_over_http_a_connection_is_shown_until_its_deletion_ends(tenant: Tenant, people: Connection) -> None:
+def test_a_connection_is_visible_over_http_until_its_deletion_ends(tenant: Tenant, people: Connection) -> None:
     api = Management(tenant)
     for _ in range(9):
         make_user(connection=people)

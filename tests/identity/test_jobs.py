@@ -1,4 +1,4 @@
-"""The engine of jobs: a failed chunk is rolled back, counted and finally reported."""
+"""The job engine: a failed chunk is rolled back, counted and finally reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def job(tenant: Tenant, database_connection: Connection) -> Job:
     return start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": "ada@example.test"}])
 
 
-def test_only_one_sweep_takes_a_pending_job(job: Job) -> None:
+def test_only_one_sweep_starts_a_pending_job(job: Job) -> None:
     assert job.pk in take_all_unattended_jobs()
     assert job.pk not in take_all_unattended_jobs()
 
@@ -49,7 +49,7 @@ def damage(job: Job, number: int) -> bytes:
     return whole
 
 
-def test_a_chunk_that_fails_unexpectedly_leaves_nothing_and_is_retried(job: Job, job_of_two: Job, tenant: Tenant) -> None:
+def test_a_chunk_that_fails_unexpectedly_is_rolled_back_and_retried(job: Job, job_of_two: Job, tenant: Tenant) -> None:
     with pytest.raises(SecretUnreadable):
         run_job(job_of_two.pk)
     job_of_two.refresh_from_db()
@@ -106,7 +106,7 @@ def test_an_import_whose_connection_is_deleted_fails_with_the_reason(job: Job, t
     assert not User.objects.of(tenant.pk).exists()
 
 
-def test_old_jobs_are_deleted_with_their_rows_and_newer_ones_stay(tenant: Tenant, database_connection: Connection) -> None:
+def test_old_jobs_are_deleted_with_their_rows_and_newer_jobs_are_kept(tenant: Tenant, database_connection: Connection) -> None:
     jobs = [start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": 1}] * 3) for _ in range(2)]
     for job in jobs:
         assert run_job(job.pk)
@@ -141,7 +141,7 @@ def test_a_completed_import_stays_completed_when_its_mail_cannot_be_sent(
     assert (job.status, job.has_effect_due, job.status_details) == ("completed", False, "No mail can be sent: EMAIL_URL is not set.")
 
 
-def test_a_mail_that_a_dead_worker_left_is_sent_by_the_next_worker(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_next_worker_sends_a_mail_that_a_killed_worker_left(tenant: Tenant, database_connection: Connection) -> None:
     StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
     assert not run_next_chunk(job.pk)

@@ -1,4 +1,4 @@
-"""The choice of a language: lookup, limits, precedence, and its scope within a block."""
+"""The choice of a language: lookup, limits, precedence, and its validity within a block."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_only_the_first_requested_languages_are_read() -> None:
     assert named_language(ENABLED, wished=endless()) == ""
 
 
-def test_a_tag_longer_than_any_registered_one_is_ignored() -> None:
+def test_a_language_tag_longer_than_any_registered_tag_is_ignored() -> None:
     assert named("de" + "-aaaaaaaa" * 3) == "de"
     assert named("de" + "-aaaaaaaa" * 4) == ""
 
@@ -120,7 +120,7 @@ def test_a_nested_block_restores_the_outer_language() -> None:
         assert (get_language(), asked_language()) == ("de", "de")
 
 
-def test_speak_raises_outside_of_a_speaking_block() -> None:
+def test_setting_the_language_outside_a_language_block_raises_an_error() -> None:
     with pytest.raises(RuntimeError):
         speak("de")
     with asked_in("de"), pytest.raises(RuntimeError):
@@ -134,7 +134,7 @@ def test_mails_of_a_request_may_have_a_language_while_the_response_stays_english
     assert asked_language() == ""
 
 
-def test_the_language_of_one_thread_does_not_affect_another() -> None:
+def test_the_language_of_one_thread_does_not_affect_another_thread() -> None:
     seen: list[tuple[str | None, str]] = []
     with speaking("de"):
         thread = threading.Thread(target=lambda: seen.append((get_language(), asked_language())))

@@ -1,4 +1,4 @@
-"""A user is deleted while a relation to it is added: the addition waits for the deletion, and then says that there is no such user."""
+"""A relation is added to a user during the deletion of the user. The addition waits for the deletion, and then reports an unknown user."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def with_role_in_the_tenant(user: User) -> Callable[[], None]:
 
 
 class Rival:
-    """A transaction in a thread of its own, of which the test knows whether it waits for a lock."""
+    """A transaction in its own thread. The test can see whether the transaction waits for a lock."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self.errors: list[type[Exception]] = []
@@ -64,7 +64,7 @@ class Rival:
             connection.close()
 
     def start(self) -> None:
-        """Return once the transaction has ended, or waits for another one."""
+        """Return when the transaction has ended, or waits for another transaction."""
         self._thread.start()
         eventually(lambda: not self._thread.is_alive() or self._waits())
 
@@ -87,7 +87,7 @@ def assert_no_relation(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_a_relation_to_a_user_that_is_being_deleted_finds_no_user(
+def test_adding_a_relation_during_the_deletion_of_its_user_reports_an_unknown_user(
     tenant: Tenant, database_connection: Connection, relation: Callable[[User], Callable[[], None]]
 ) -> None:
     user = make_user(connection=database_connection, email="ada@example.test")

@@ -10,7 +10,7 @@ WEAKEST = {"none": "a", "low": "aaaaaa", "fair": "aaaaaAa1", "good": "aaaaaA1a",
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_each_policy_accepts_its_shortest_password_and_nothing_shorter(policy: str) -> None:
+def test_each_policy_accepts_its_shortest_password_and_no_shorter_one(policy: str) -> None:
     options = {"passwordPolicy": policy}
     assert password_problem(WEAKEST[policy], options) is None
     assert password_problem(WEAKEST[policy][1:], options) is not None
@@ -27,7 +27,7 @@ def test_the_strictest_policy_refuses_three_equal_characters_in_a_row() -> None:
     assert password_problem("Abcdefg1!!x!", {"passwordPolicy": "excellent"}) is None
 
 
-def test_a_minimum_length_has_precedence_over_that_of_the_policy() -> None:
+def test_a_configured_minimum_length_has_precedence_over_that_of_the_policy() -> None:
     options = {"passwordPolicy": "low", "password_complexity_options": {"min_length": 12}}
     assert password_problem("a" * 11, options) is not None
     assert password_problem("a" * 12, options) is None
@@ -49,7 +49,7 @@ def test_a_refusal_never_repeats_the_password(password: str, policy: str) -> Non
     assert problem is None or len(password) < 9 or password not in problem.text
 
 
-def test_a_common_password_is_refused_only_with_the_dictionary() -> None:
+def test_a_common_password_is_refused_only_if_the_dictionary_is_enabled() -> None:
     common = frozenset({"password1"})
     assert password_problem("Password1", {"passwordPolicy": "fair"}, common=common) is None
     found = password_problem("Password1", {"passwordPolicy": "fair", "password_dictionary": {"enable": True}}, common=common)
@@ -70,11 +70,11 @@ def test_a_common_password_is_refused_only_with_the_dictionary() -> None:
         ("odd", 0),
     ],
 )
-def test_the_length_of_a_history_is_that_of_the_connection_within_limits(history: object, size: int) -> None:
+def test_the_connection_sets_the_length_of_the_password_history_within_limits(history: object, size: int) -> None:
     assert history_size({"password_history": history}) == size
 
 
-def test_invalid_options_fall_back_to_the_default_policy() -> None:
+def test_the_default_policy_replaces_invalid_options() -> None:
     options = {"passwordPolicy": "unheard of", "password_complexity_options": {"min_length": "ten"}}
     assert policy_of(options) == "good"
     assert shortest_length(options) == 8

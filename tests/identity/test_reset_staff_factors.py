@@ -1,4 +1,4 @@
-"""`manage.py reset_staff_factors`: for an account that has only its password left."""
+"""`manage.py reset_staff_factors`, for a staff account that can no longer use its factors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def staff(tenant: Tenant) -> Staff:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Type `text` at the prompt."""
+    """Type `text` at the prompt of the command."""
     answer: Callable[[str], str] = lambda _prompt: text  # noqa: E731  (a short stand-in for a terminal)
     monkeypatch.setattr("builtins.input", answer)
 
@@ -40,7 +40,7 @@ def test_an_unknown_account_is_reported(committed_db: None) -> None:
         call_command("reset_staff_factors", "nobody@example.test", "--yes")
 
 
-def test_after_the_typed_address_factors_codes_and_sessions_are_deleted_and_an_audit_entry_is_added(
+def test_typing_the_address_deletes_factors_codes_and_sessions_and_adds_an_audit_entry(
     staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = browser_of(staff)

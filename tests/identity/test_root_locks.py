@@ -1,4 +1,4 @@
-"""Shows why services lock the root of a document: a fixed interleaving with and without the lock."""
+"""Shows why services lock the root row of a document, with a fixed interleaving with and without the lock."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def rows(tenant: Tenant, database_connection: Connection) -> tuple[User, User]:
     return primary, secondary
 
 
-def test_without_the_root_lock_the_last_event_shows_a_state_that_never_existed(tenant: Tenant, database_connection: Connection) -> None:
-    """Two transactions change different rows of one user. Each records the state that it sees, so the last event misses a change."""
+def test_the_last_event_contains_a_state_that_never_existed_if_the_root_is_not_locked(
+    tenant: Tenant, database_connection: Connection
+) -> None:
+    """Two transactions change different rows of one user. Each records the state that it reads, so the last event misses a change."""
     primary, _ = rows(tenant, database_connection)
     first_recorded, second_recorded = threading.Event(), threading.Event()
     documents = {}
@@ -58,12 +60,12 @@ def test_without_the_root_lock_the_last_event_shows_a_state_that_never_existed(t
         documents["rename"] = read_document()
     second_recorded.set()
     thread.join()
-    # The tables have both changes; neither of the two recorded documents has both.
+    # The tables contain both changes. Each recorded document contains only one of them.
     assert read_document() == ["Ada", "other"]
     assert documents == {"link": ["", "other"], "rename": ["Ada"]}
 
 
-def test_with_the_root_lock_the_second_writer_waits_and_sees_the_first_change(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_second_writer_waits_for_the_root_lock_and_sees_the_first_change(tenant: Tenant, database_connection: Connection) -> None:
     primary, secondary = rows(tenant, database_connection)
     linked, go_on = threading.Event(), threading.Event()
 
@@ -140,7 +142,7 @@ def test_a_deletion_by_address_keeps_a_user_whose_address_changes_meanwhile(tena
     assert list(User.objects.of(tenant.pk).values_list("email", flat=True)) == ["new@example.test"]
 
 
-def test_of_two_concurrent_confirmations_of_a_mailed_link_the_second_finds_it_used(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_second_of_two_concurrent_confirmations_of_a_mailed_link_finds_it_used(tenant: Tenant, database_connection: Connection) -> None:
     user = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     token = token_of(hand_out_ticket(user=user, identity=None, life=timedelta(hours=1), parameters={}))
     outcomes: list[str] = []
@@ -196,7 +198,7 @@ def test_deleting_linked_identities_in_bulk_locks_their_users_first(tenant: Tena
     assert locks[0] < deletions[0]
 
 
-def test_concurrent_links_in_opposite_directions_end_without_a_deadlock(tenant: Tenant, database_connection: Connection) -> None:
+def test_concurrent_links_in_opposite_directions_cause_no_deadlock(tenant: Tenant, database_connection: Connection) -> None:
     first, second = rows(tenant, database_connection)
     refused: list[str] = []
 
@@ -218,7 +220,7 @@ def test_concurrent_links_in_opposite_directions_end_without_a_deadlock(tenant: 
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
-def test_an_id_that_is_being_linked_is_not_given_to_a_new_user(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_id_that_is_being_linked_is_not_assigned_to_a_new_user(tenant: Tenant, database_connection: Connection) -> None:
     primary, secondary = rows(tenant, database_connection)
     linked, go_on = threading.Event(), threading.Event()
     refused: list[str] = []

@@ -1,4 +1,4 @@
-"""The migration that seals the options of connections which earlier versions stored unencrypted."""
+"""The migration that seals connection options that earlier versions stored unencrypted."""
 
 from __future__ import annotations
 

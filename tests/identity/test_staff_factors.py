@@ -1,4 +1,4 @@
-"""Factors of staff accounts: stored data, single use of each code, and sessions that end with a change."""
+"""Factors of staff accounts: stored data, one use of each code, and sessions that end with a change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def staff(tenant: Tenant) -> Staff:
 
 
 def take(staff: Staff, code: str) -> bool:
-    """Use a code like a thread of another process: on its own connection."""
+    """Use a code on a separate database connection, like a thread of another process."""
     try:
         return staff_factors.use_totp(staff, code, moment=time.time())
     finally:
@@ -53,7 +53,7 @@ def test_the_code_that_enrolled_an_app_cannot_sign_in(staff: Staff) -> None:
     assert not staff_factors.use_totp(staff, code, moment=time.time())
 
 
-def test_only_one_of_many_concurrent_uses_of_a_code_counts(staff: Staff) -> None:
+def test_only_one_of_many_concurrent_uses_of_a_code_is_accepted(staff: Staff) -> None:
     app = add_app(staff)
     code = code_now(app)
     with ThreadPoolExecutor(8) as threads:
@@ -62,14 +62,14 @@ def test_only_one_of_many_concurrent_uses_of_a_code_counts(staff: Staff) -> None
     assert sorted(taken) == [False] * 7 + [True]
 
 
-def test_a_code_of_another_account_does_not_count(staff: Staff, tenant: Tenant) -> None:
+def test_a_code_of_another_account_is_not_accepted(staff: Staff, tenant: Tenant) -> None:
     add_app(staff)
     other = add_app(new_staff(tenant))
 
     assert not staff_factors.use_totp(staff, code_now(other), moment=time.time())
 
 
-def test_the_secret_is_sealed_and_opens_in_its_own_row_only(staff: Staff) -> None:
+def test_the_secret_is_sealed_and_can_be_opened_only_in_its_own_row(staff: Staff) -> None:
     app = add_app(staff)
     other = add_app(new_staff(None))
     StaffFactor.objects.filter(pk=other.pk).update(sealed_secret=app.sealed_secret)
@@ -80,7 +80,7 @@ def test_the_secret_is_sealed_and_opens_in_its_own_row_only(staff: Staff) -> Non
         other.secret()
 
 
-def test_ten_recovery_codes_come_with_the_first_factor_and_no_column_contains_one(staff: Staff) -> None:
+def test_the_first_factor_creates_ten_recovery_codes_and_no_column_contains_one(staff: Staff) -> None:
     secret = totp.new_secret()
     code = totp.code_of(secret, totp.step_at(time.time()))
     first = staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=code, moment=time.time())
@@ -95,7 +95,7 @@ def test_ten_recovery_codes_come_with_the_first_factor_and_no_column_contains_on
         assert plain not in noted
 
 
-def test_a_recovery_code_counts_once_in_any_spelling(staff: Staff) -> None:
+def test_a_recovery_code_is_accepted_once_in_any_spelling(staff: Staff) -> None:
     add_app(staff)
     _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
 
@@ -105,7 +105,7 @@ def test_a_recovery_code_counts_once_in_any_spelling(staff: Staff) -> None:
     assert staff_factors.recovery_codes_left(staff) == 8
 
 
-def test_only_one_of_many_concurrent_uses_of_a_recovery_code_counts(staff: Staff) -> None:
+def test_only_one_of_many_concurrent_uses_of_a_recovery_code_is_accepted(staff: Staff) -> None:
     add_app(staff)
     _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
     together = Barrier(6)
@@ -124,7 +124,7 @@ def test_only_one_of_many_concurrent_uses_of_a_recovery_code_counts(staff: Staff
     assert staff_factors.recovery_codes_left(staff) == 9
 
 
-def test_a_recovery_code_that_is_being_used_is_refused_after_that_use(staff: Staff) -> None:
+def test_a_concurrent_second_use_of_a_recovery_code_is_refused(staff: Staff) -> None:
     add_app(staff)
     _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
 
@@ -147,7 +147,7 @@ def test_a_recovery_code_that_is_being_used_is_refused_after_that_use(staff: Sta
         assert second.result() is False
 
 
-def test_new_recovery_codes_invalidate_the_old_ones(staff: Staff) -> None:
+def test_new_recovery_codes_invalidate_the_old_codes(staff: Staff) -> None:
     add_app(staff)
     _, old = staff_factors.renew_recovery_codes(staff_id=staff.pk)
     staff_factors.renew_recovery_codes(staff_id=staff.pk)
@@ -156,7 +156,7 @@ def test_new_recovery_codes_invalidate_the_old_ones(staff: Staff) -> None:
     assert staff_factors.recovery_codes_left(staff) == 10
 
 
-def test_recovery_codes_replace_a_factor_and_are_deleted_with_the_last_one(staff: Staff) -> None:
+def test_a_recovery_code_replaces_a_factor_and_codes_are_deleted_with_the_last_factor(staff: Staff) -> None:
     with pytest.raises(Conflict):
         staff_factors.renew_recovery_codes(staff_id=staff.pk)
     app = add_app(staff)
@@ -165,7 +165,7 @@ def test_recovery_codes_replace_a_factor_and_are_deleted_with_the_last_one(staff
     assert not StaffRecoveryCode.objects.filter(staff=staff).exists()
 
 
-def test_a_factor_of_another_account_is_neither_renamed_nor_removed(staff: Staff, tenant: Tenant) -> None:
+def test_a_factor_of_another_account_cannot_be_renamed_or_removed(staff: Staff, tenant: Tenant) -> None:
     other = add_app(new_staff(tenant))
     with pytest.raises(NotFound):
         staff_factors.rename_factor(staff_id=staff.pk, factor_id=other.pk, name="Mine")
@@ -182,7 +182,7 @@ def test_a_passkey_belongs_to_one_account(staff: Staff) -> None:
         staff_factors.add_passkey(staff_id=new_staff(None).pk, name="Key", passkey=passkey)
 
 
-def test_only_one_of_two_concurrent_uses_of_a_passkey_counter_counts(staff: Staff) -> None:
+def test_only_one_of_two_concurrent_uses_of_a_passkey_counter_is_accepted(staff: Staff) -> None:
     passkey = NewPasskey(f"counted-{staff.pk}", b"key", 7)
     factor = staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=passkey).factor
 
@@ -197,7 +197,7 @@ def test_an_ambiguous_name_is_refused(staff: Staff, name: str) -> None:
         staff_factors.add_passkey(staff_id=staff.pk, name=name, passkey=NewPasskey(f"named-{staff.pk}", b"key", 0))
 
 
-def test_every_change_of_the_factors_ends_the_sessions_and_a_new_name_does_not(staff: Staff) -> None:
+def test_every_change_of_the_factors_except_a_new_name_ends_the_sessions(staff: Staff) -> None:
     def known() -> str:
         return Staff.objects.get(pk=staff.pk).get_session_auth_hash()
 
@@ -231,7 +231,7 @@ def test_changes_of_factors_are_in_the_audit_log(staff: Staff) -> None:
     ]
 
 
-def test_a_row_has_one_kind(staff: Staff) -> None:
+def test_a_factor_row_has_exactly_one_kind(staff: Staff) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         StaffFactor.objects.create(staff=staff, kind="totp", name="nothing in it")
     with pytest.raises(IntegrityError), transaction.atomic():

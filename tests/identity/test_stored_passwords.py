@@ -1,4 +1,4 @@
-"""Stored passwords: checked, rehashed, kept in a history, and never reused where the connection says so."""
+"""Stored passwords: checked, rehashed, kept in a history, and never reused if the connection forbids it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_password_matches_until_it_is_changed(tenant: Tenant) -> None:
     assert password_fits(user, SECOND)
 
 
-def test_former_passwords_are_refused_for_the_length_of_the_history(tenant: Tenant) -> None:
+def test_former_passwords_are_refused_up_to_the_length_of_the_history(tenant: Tenant) -> None:
     user = user_of(tenant, password_history={"enable": True, "size": 2})
     for password in (SECOND, THIRD, FOURTH):
         set_password(user, password)
@@ -46,7 +46,7 @@ def test_former_passwords_are_refused_for_the_length_of_the_history(tenant: Tena
     assert refused.value.problem.weakness.value == "PasswordHistoryError"
 
 
-def test_a_disabled_history_is_deleted(tenant: Tenant) -> None:
+def test_switching_the_history_off_deletes_it(tenant: Tenant) -> None:
     user = user_of(tenant, password_history={"enable": True, "size": 2})
     set_password(user, SECOND)
     update_connection(tenant_id=tenant.pk, connection_id=user.connection_id, changes={"options": {}})
@@ -56,7 +56,7 @@ def test_a_disabled_history_is_deleted(tenant: Tenant) -> None:
     assert not FormerPassword.objects.filter(user=user).exists()
 
 
-def test_a_change_of_password_does_not_change_the_profile(tenant: Tenant) -> None:
+def test_a_password_change_does_not_change_the_profile(tenant: Tenant) -> None:
     user = user_of(tenant)
     before = User.objects.of(tenant.pk).get(pk=user.pk)
     events = Event.objects.filter(tenant_id=tenant.pk).count()
@@ -69,7 +69,7 @@ def test_a_change_of_password_does_not_change_the_profile(tenant: Tenant) -> Non
     assert Event.objects.filter(tenant_id=tenant.pk).count() == events
 
 
-def test_listeners_learn_of_a_password_inside_its_transaction(tenant: Tenant) -> None:
+def test_listeners_are_notified_of_a_password_inside_its_transaction(tenant: Tenant) -> None:
     heard: list[bool] = []
 
     def refuse(user: User, *, is_first: bool, **_: Any) -> None:
@@ -88,10 +88,10 @@ def test_listeners_learn_of_a_password_inside_its_transaction(tenant: Tenant) ->
     assert PasswordCredential.objects.get(user=user).password_hash == before
 
 
-def test_no_password_matches_the_decoy() -> None:
+def test_no_password_matches_the_decoy_hash() -> None:
     assert hashing.verified(secrets.token_hex(16), hashing.decoy()) == (False, False)
 
 
-def test_only_hashes_of_the_first_hasher_are_of_the_first_kind() -> None:
+def test_only_hashes_of_the_first_hasher_are_recognized_as_current() -> None:
     assert hashing.is_of_first_kind(hashing.hashed(FIRST))
     assert not hashing.is_of_first_kind("imported$bcrypt$x")

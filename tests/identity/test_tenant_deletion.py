@@ -1,4 +1,4 @@
-"""The deletion of a tenant: its order, the last events of its streams, and that no row remains."""
+"""The deletion of a tenant: its order, the last events of its streams, and the deletion of every row."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _settings(settings: LazySettings) -> None:
 
 
 def deleted(tenant: Tenant) -> Tenant:
-    """Delete a tenant as the workers do."""
+    """Delete a tenant like the workers."""
     job = tenant_deletion.start(tenant_id=tenant.pk)
     assert run_job(job.pk)
     tenant.refresh_from_db()
@@ -102,7 +102,7 @@ def test_the_rows_of_a_tenant_are_deleted_in_the_documented_order_with_their_eve
         "organization.member.deleted",
         "organization.connection.removed",
         "organization.deleted",
-        # The connection: its groups, then its users, each after its memberships.
+        # The connection's groups are deleted first, and then its users, each user after the user's memberships.
         "group.member.deleted",
         "group.deleted",
         "group.member.deleted",
@@ -116,7 +116,7 @@ def test_the_rows_of_a_tenant_are_deleted_in_the_documented_order_with_their_eve
     assert folded(numbered(tenant.pk)) == tables(tenant.pk) == {}
 
 
-def test_its_hosts_refuse_at_once_and_no_new_rows_are_created(tenant: Tenant) -> None:
+def test_the_hosts_of_the_tenant_refuse_requests_at_once_and_no_new_rows_are_created(tenant: Tenant) -> None:
     tenant_deletion.start(tenant_id=tenant.pk)
 
     match = resolve_host(f"{tenant.pk}.example.test")
@@ -130,7 +130,7 @@ def test_its_hosts_refuse_at_once_and_no_new_rows_are_created(tenant: Tenant) ->
         set_tenant_status(tenant_id=tenant.pk, status="active")
 
 
-def test_a_repeated_request_leaves_one_job(tenant: Tenant) -> None:
+def test_a_repeated_request_does_not_start_a_second_job(tenant: Tenant) -> None:
     assert tenant_deletion.start(tenant_id=tenant.pk) == tenant_deletion.start(tenant_id=tenant.pk)
 
 
@@ -184,7 +184,7 @@ def test_the_deletion_waits_for_its_event_streams(tenant: Tenant, settings: Lazy
     assert Tenant.objects.get(pk=tenant.pk).status == "deleted"
 
 
-def test_after_the_deadline_the_deletion_continues_and_says_so(tenant: Tenant) -> None:
+def test_the_deletion_continues_after_the_deadline_of_its_streams_and_says_so(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     make_stream(tenant)
 
@@ -205,12 +205,12 @@ def test_the_log_is_kept_for_its_retention(tenant: Tenant) -> None:
         tenant_purge.purge_tenant(tenant.pk)
 
 
-def test_a_purge_leaves_no_row_of_the_tenant_in_any_table_and_every_row_of_others(tenant: Tenant) -> None:
+def test_a_purge_deletes_every_row_of_the_tenant_and_no_row_of_other_tenants(tenant: Tenant) -> None:
     other = TenantFactory.create(id=f"u-{secrets.token_hex(6)}", name="other", host=f"u-{secrets.token_hex(6)}.example.test")
     for rows in (Rows(tenant), Rows(other)):
         for table in coverage().ordered:
             rows.of(table.model)
-        # Some rows were created without the services, so the recorder has not seen them; the purge must delete them too.
+        # Some rows were created without the services, so the recorder has not recorded them. The purge must also delete these rows.
         browser_of(new_staff(rows.tenant))
     sessions = Session.objects.count()
     kept = rows_that_name(other.pk)
@@ -224,7 +224,7 @@ def test_a_purge_leaves_no_row_of_the_tenant_in_any_table_and_every_row_of_other
     assert Session.objects.count() == sessions - 1
 
 
-def test_every_table_is_also_emptied_in_small_chunks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_can_also_be_emptied_in_small_chunks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tenant_purge, "CHUNK_ROWS", 1)
     rows = Rows(tenant)
     for table in coverage().ordered:
@@ -236,7 +236,7 @@ def test_every_table_is_also_emptied_in_small_chunks(tenant: Tenant, monkeypatch
     assert rows_that_name(tenant.pk) == {}
 
 
-def test_hosts_can_be_used_again_and_the_id_cannot(tenant: Tenant) -> None:
+def test_hosts_of_a_purged_tenant_can_be_used_again_and_its_id_cannot(tenant: Tenant) -> None:
     host = f"{tenant.pk}.example.test"
     deleted(tenant)
     purged(tenant)
@@ -253,7 +253,7 @@ def test_hosts_can_be_used_again_and_the_id_cannot(tenant: Tenant) -> None:
 
 @contextmanager
 def numbering_without_end(tenant_id: str) -> Iterator[list[psycopg.Error]]:
-    """Number the events of the tenant from two threads; yield their errors."""
+    """Number the events of the tenant from two threads. Yield their errors."""
     errors: list[psycopg.Error] = []
     stopping = threading.Event()
 
@@ -284,7 +284,7 @@ def is_purged(tenant_id: str) -> bool:
 
 
 @pytest.mark.sized
-def test_numbering_during_a_purge_neither_waits_nor_deadlocks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbering_during_a_purge_does_not_wait_or_deadlock(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tenant_purge, "CHUNK_ROWS", 3)
     make_user(connection=make_connection(tenant_id=tenant.pk))
     deleted(tenant)
@@ -299,7 +299,7 @@ def test_numbering_during_a_purge_neither_waits_nor_deadlocks(tenant: Tenant, mo
     assert rows_that_name(tenant.pk) == {}
 
 
-def test_the_tenant_of_localhost_stays(tenant: Tenant, settings: LazySettings) -> None:
+def test_the_tenant_of_localhost_cannot_be_deleted(tenant: Tenant, settings: LazySettings) -> None:
     settings.LOCALHOST_TENANT = tenant.pk
     with pytest.raises(NotSupported, match="LOCALHOST_TENANT"):
         tenant_deletion.start(tenant_id=tenant.pk)

@@ -1,4 +1,4 @@
-"""One-time passwords of authenticator apps: the vectors of RFC 6238, the window, and that each code counts once."""
+"""One-time passwords of authenticator apps: the vectors of RFC 6238, the accepted steps, and one use of each code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ VECTORS = {59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890:
 
 
 @pytest.mark.parametrize(("moment", "code"), VECTORS.items())
-def test_codes_match_the_standard(moment: int, code: str) -> None:
+def test_codes_match_the_vectors_of_rfc_6238(moment: int, code: str) -> None:
     assert totp.code_of(SECRET, totp.step_at(moment)) == code
 
 
-def test_a_code_counts_for_its_step_and_the_two_adjacent_ones_only() -> None:
+def test_a_code_is_accepted_only_for_its_step_and_the_two_adjacent_steps() -> None:
     moment = 1_900_000_000
     step = totp.step_at(moment)
     accepted = {away: totp.accepted_step(SECRET, totp.code_of(SECRET, step + away), moment=moment, last_step=0) for away in range(-2, 3)}
@@ -27,7 +27,7 @@ def test_a_code_counts_for_its_step_and_the_two_adjacent_ones_only() -> None:
     assert accepted == {-2: None, -1: step - 1, 0: step, 1: step + 1, 2: None}
 
 
-def test_a_used_step_and_older_ones_count_no_more() -> None:
+def test_codes_of_a_used_step_and_of_older_steps_are_refused() -> None:
     moment = 1_900_000_000
     step = totp.step_at(moment)
     for taken, away in [(step, 0), (step, -1), (step + 1, 0), (step + 1, 1)]:
@@ -47,7 +47,7 @@ def test_secrets_are_random_and_long() -> None:
     assert all(len(base64.b32decode(secret)) == 20 for secret in made)
 
 
-def test_the_address_of_the_picture_names_issuer_account_and_secret() -> None:
+def test_the_uri_of_the_qr_code_contains_issuer_account_and_secret() -> None:
     address = urlsplit(totp.enrolment_address(SECRET, issuer="Identity a&b", account="ada+x@example.test"))
     query = parse_qs(address.query)
 

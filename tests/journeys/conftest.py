@@ -16,5 +16,5 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         running.up()
         yield running
     finally:
-        # Stop everything, even after a failed start: the processes are detached and would continue.
+        # Stop everything, even after a failed start, because the processes are detached and would continue.
         running.down()

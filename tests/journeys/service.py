@@ -1,4 +1,4 @@
-"""Runs the whole service as `make up` starts it, and uses only its public addresses."""
+"""Runs the whole service with `make up`, and uses only its public URLs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str = "the condition") -> Any:
-    """Poll `condition` and return its first true value; fail after the timeout."""
+    """Poll `condition` and return its first true value. Fail after the timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
@@ -41,7 +41,7 @@ def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str =
 
 
 class Service:
-    """A running service with its own data; `facts` is `up.json`."""
+    """A running service with its own data. `facts` is the content of `up.json`."""
 
     def __init__(self, data_dir: Path, port: int) -> None:
         self.data_dir = data_dir
@@ -106,7 +106,7 @@ class Service:
 
     @contextmanager
     def events(self, **query: Any) -> Iterator[Subscriber]:
-        """Subscribe to the stream."""
+        """Subscribe to the event stream."""
         host = self.facts["base_url"].removeprefix("http://").partition("/")[0]
         name, _, port = host.partition(":")
         headers = {"Host": host, "Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}
@@ -118,7 +118,7 @@ class Service:
             subscriber.close()
 
     def scim_users(self, user_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the users of the SCIM server: all, or the one with this external id."""
+        """Return all users of the SCIM server, or the user with this external id."""
         facts = self.facts
         parameters = {"count": "1000", **({"filter": f"externalId eq {json.dumps(user_id)}"} if user_id else {})}
         headers = {"Authorization": f"Bearer {facts['scim_bearer_token']}"}
@@ -127,7 +127,7 @@ class Service:
         return list(answer.json()["Resources"])
 
     def kill(self, *names: str) -> None:
-        """Send SIGKILL to every process with one of these names; the supervisor restarts them."""
+        """Kill every process with one of these names. The supervisor restarts them."""
         pids = self.facts["pids"]
         for name in names:
             for pid in pids[name]:

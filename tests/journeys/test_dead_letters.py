@@ -1,4 +1,4 @@
-"""The SCIM server is down: the delivery is retried, becomes a dead letter and is redelivered, and no later event overtakes it."""
+"""The SCIM server is down. The delivery is retried, becomes a dead letter and is redelivered, and no later event overtakes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGKILL during changes: each change is in the stream once and in order, and the SCIM server ends with the same users."""
+"""Processes are killed during changes. Each change is in the stream once and in order, and the SCIM server ends with the same users."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import requests
 from tests.depth import sized
 from tests.journeys.service import Service, eventually, messages
 
-# The test identifies the last change of each user by its number, so the users take turns.
+# The test identifies the last change of each user by its number, so the changes alternate between the users.
 CHANGES = sized(96, deep=200)
 KILLS = sized(2, deep=3)
 USERS = 8
 
 
 def _change(service: Service, users: list[dict[str, Any]], number: int) -> None:
-    """Make one change. If the connection breaks because a process dies, repeat the request with the same value."""
+    """Make one change. If the connection breaks because a process was killed, repeat the request with the same value."""
     user_id = users[number % USERS]["user_id"].replace("|", "%7C")
 
     def done() -> bool:
@@ -31,7 +31,7 @@ def _change(service: Service, users: list[dict[str, Any]], number: int) -> None:
 
 
 @pytest.mark.sized
-def test_no_change_is_lost_when_web_and_worker_are_killed_during_changes(service: Service) -> None:
+def test_no_change_is_lost_when_web_process_and_worker_are_killed_during_changes(service: Service) -> None:
     with service.events() as stream:
         start = stream.opened().message["offset"]
     users = [service.create_user(f"survivor{number}@example.test") for number in range(USERS)]

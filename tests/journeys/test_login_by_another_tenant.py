@@ -32,7 +32,7 @@ def provider_tenant(committed_db: None) -> Tenant:
 
 @pytest.fixture
 def issuer(provider_tenant: Tenant) -> Iterator[str]:
-    """Return the address of a web process that serves the tenant of the provider."""
+    """Return the URL of a web process that serves the tenant of the provider."""
     metadata.documents.clear()
     forget_hosts()
     with web_process("uvicorn", LOCALHOST_TENANT=provider_tenant.pk) as process:
@@ -40,7 +40,7 @@ def issuer(provider_tenant: Tenant) -> Iterator[str]:
 
 
 def log_in_at_the_provider(address: str, *, password: str) -> str:
-    """Log in with a browser at the provider; return the address to which it redirects the browser."""
+    """Log in with a browser at the provider. Return the URL to which the provider redirects the browser."""
     browser = requests.Session()
     page = browser.get(address, timeout=30)
     assert page.status_code == 200, page.text

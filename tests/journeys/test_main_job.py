@@ -1,4 +1,4 @@
-"""A new user reaches a subscriber and a SCIM server."""
+"""A new user is streamed to a subscriber and provisioned to a SCIM server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_stream_resumes_at_its_last_cursor(service: Service) -> None:
     assert again == [*seen, *missed]
 
 
-def test_the_printed_block_names_the_url_and_credentials_that_a_new_user_needs(service: Service) -> None:
+def test_make_up_prints_the_urls_and_credentials_that_a_newcomer_needs(service: Service) -> None:
     facts = service.facts
     for name in ("admin_url", "admin_user", "admin_password", "base_url", "scim_base_url"):
         assert facts[name] in service.block

@@ -60,7 +60,7 @@ def copied(copy: Path) -> dict[str, Any]:
 
 
 def is_behind(copy: Path, service: Service) -> bool:
-    """Report whether the copy of a stopped program lacks changes. If the program stopped during a write, the file is still locked."""
+    """Report whether the copy of a stopped program lacks changes. The file is still locked if the program stopped during a write."""
     try:
         return copied(copy) != listed(service)
     except sqlite3.OperationalError as error:
@@ -115,7 +115,7 @@ class Writer:
 
 
 @pytest.mark.sized
-def test_the_program_keeps_a_copy_equal_to_the_tables_while_others_write(service: Service, tmp_path: Path) -> None:
+def test_the_program_keeps_a_copy_equal_to_the_tables_during_writes(service: Service, tmp_path: Path) -> None:
     program, copy = tmp_path / "mirror.py", tmp_path / "users.sqlite"
     program.write_text(block("python"))
     is_over = threading.Event()

@@ -14,23 +14,23 @@ from tests.journeys.service import Service, free_port
 PASSWORD = "Correct-Horse-7-Battery"
 
 
-def test_the_first_stream_tutorial(service: Service, tmp_path: Path) -> None:
+def test_the_first_stream_tutorial_works(service: Service, tmp_path: Path) -> None:
     follow("first-stream", service, tmp_path)
 
 
-def test_the_tutorial_about_provisioning_to_a_scim_server(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_provisioning_to_a_scim_server_works(service: Service, tmp_path: Path) -> None:
     follow("provision-to-scim", service, tmp_path, instead={"9180": str(free_port())})
 
 
-def test_the_tutorial_about_consuming_events_with_curl(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_consuming_events_with_curl_works(service: Service, tmp_path: Path) -> None:
     follow("consume-events", service, tmp_path, section="With curl")
 
 
-def test_the_tutorial_about_consuming_events_in_python(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_consuming_events_in_python_works(service: Service, tmp_path: Path) -> None:
     follow("consume-events", service, tmp_path, section="In Python")
 
 
-def test_the_tutorial_about_logging_a_user_in(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_logging_a_user_in_works(service: Service, tmp_path: Path) -> None:
     port = free_port()
     mary = Mary(f"http://localhost:{port}/")
     doings = {"log in": mary.logs_in, "fail": mary.fails, "log out": mary.logs_out}

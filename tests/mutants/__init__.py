@@ -1,1 +1,1 @@
-"""Mutants: named faults that are planted into a copy of the source. The tests near each fault must fail."""
+"""Mutants: named faults that are planted into a copy of the source. The tests that each mutant names must fail."""

@@ -29,7 +29,7 @@ The exit status is 1 if a mutant is missed or broken, and 2 if the tests already
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge the chosen mutants and return the exit status."""
+    """Run the selected mutants and return the exit status."""
     options = _parser().parse_args(arguments)
     chosen = [mutant for mutant in MUTANTS if fnmatchcase(mutant.name, options.only)]
     if not chosen:

@@ -1,4 +1,4 @@
-"""The description of a mutant: where it is planted, which rule it breaks, and which tests must catch it."""
+"""The description of a mutant: its position in the source, the rule that it breaks, and the tests that must detect it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Mutant:
     """A fault in one function, class or constant.
 
-    `at` is `module:qualified.name`. `old` occurs there exactly once and is replaced with `new`. `rule` is one sentence that the
-    unchanged source keeps and the mutant breaks. `tests` are node ids or files.
+    `at` is `module:qualified.name`. Its source contains `old` exactly once, which is replaced with `new`. `rule` is a sentence that is
+    true for the unchanged source and false for the mutant. `tests` are node ids or files.
     """
 
     name: str

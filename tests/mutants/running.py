@@ -1,4 +1,4 @@
-"""Runs the tests near a mutant: a process with warm imports makes a child for each run, so that no state of a run reaches the next."""
+"""Runs the tests of a mutant. A process that has imported the modules forks a child for each run, so that runs share no state."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from config.launcher.servers import temporary_servers
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import StaleMutant, planted
 
-# The slowest imports of a run that need no settings.
+# The slowest imports of a run, which need no settings.
 _WARM = (
     "schemathesis", "hypothesis", "faker", "factory", "time_machine", "pytest_django", "pytest_asyncio", "xdist", "psycopg", "redis",
     "kombu", "celery", "requests", "urllib3", "asgiref.sync", "cryptography.x509", "jmespath", "lxml.etree", "joserfc.jwt",
     "django.db.models", "django.test", "django.forms", "django.template", "oauthlib.oauth2", "structlog",
 )  # fmt: skip
 _LINKED = (".venv", ".peers")
-# Longer than any test may take.
+# More time than any test may take.
 _LONGEST_SECONDS = 300.0
 _OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 
 class Verdict(Enum):
-    """What happened to a mutant."""
+    """The result of a run."""
 
     CAUGHT = "caught"
     MISSED = "missed"
@@ -49,7 +49,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict, the test that caught the mutant or the reason why the mutant is broken, the time, and the output of pytest."""
+    """The verdict, the test that detected the mutant or the reason why the mutant is broken, the time, and the output of pytest."""
 
     verdict: Verdict
     detail: str
@@ -59,7 +59,7 @@ class Judgement:
 
 @contextmanager
 def copied_tree(root: Path) -> Iterator[Path]:
-    """Copy the files of the checkout, changed and new ones included, to a temporary directory; remove it at the end."""
+    """Copy the files of the checkout, including changed and new files, to a temporary directory. Remove the directory at the end."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
     )
@@ -77,23 +77,23 @@ def copied_tree(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def servers() -> Iterator[None]:
-    """Start the servers that the environment does not name, and let all runs copy one database."""
+    """Start the servers that the environment does not name. All runs copy the same database."""
     with ExitStack() as stack:
         os.environ.update(stack.enter_context(temporary_servers()))
         run = os.environ["PYTEST_XDIST_TESTRUNUID"] = secrets.token_hex(16)
         lock = stack.enter_context(psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True))
-        # `tests.databases` keeps the database with the schema while a process has this lock.
+        # `tests.databases` keeps the database with the schema while a process holds this lock.
         lock.execute("SELECT pg_advisory_lock_shared(1, hashtext(%s))", [f"test_migrated_{run}"])
         yield
 
 
 def warm_up() -> None:
-    """Import what each child needs, once."""
+    """Import the modules that each child needs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in _WARM:
             importlib.import_module(name)
-    # A collection in a child would copy the pages of every object.
+    # A garbage collection in a child would copy the memory pages of every object.
     gc.collect()
     gc.freeze()
 
@@ -110,7 +110,7 @@ def judge(copy: Path, mutant: Mutant) -> Judgement:
 
 
 def run_tests(copy: Path, tests: Sequence[str]) -> Judgement:
-    """Run the tests in a child until the first failure. Without a mutant, `MISSED` is what is expected: all tests passed."""
+    """Run the tests in a child until the first failure. Without a mutant, the expected verdict is `MISSED`: all tests passed."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-run-") as directory:
         output, failed = Path(directory, "output"), Path(directory, "failed")
@@ -134,7 +134,7 @@ def _verdict_of(code: int | None, failed: str) -> tuple[Verdict, str]:
 
 
 class _FirstFailure:
-    """A pytest plugin that notes the test that failed first."""
+    """A pytest plugin that stores the first test that failed."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -145,7 +145,7 @@ class _FirstFailure:
 
 
 def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) -> None:
-    """Run pytest in the copy and end the process without the cleanup that belongs to the parent."""
+    """Run pytest in the copy and end the process without the cleanup of the parent."""
     code = 70
     try:
         os.setpgid(0, 0)
@@ -153,7 +153,7 @@ def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) 
         for stream in (1, 2):
             os.dup2(descriptor, stream)
         os.chdir(copy)
-        # State in Redis, such as the rate of an address, does not reach the next run.
+        # Each run has its own prefix in Redis, so that state such as rates is not shared with the next run.
         os.environ["REDIS_PREFIX"] = f"mutant-{os.getpid()}"
         sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
         # The child imports the packages of the tree from the copy.
@@ -170,7 +170,7 @@ def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) 
 
 
 def _wait(pid: int) -> int | None:
-    """Return the exit code, or None after the limit. Ends what the child has left."""
+    """Return the exit code, or None after the time limit. Kill processes that the child left."""
     deadline = time.monotonic() + _LONGEST_SECONDS
     code = None
     while code is None and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Every mutant of the catalog still applies, and its tests exist."""
+"""Every mutant of the catalog can still be applied, and its tests exist."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def problem_of(mutant: Mutant) -> str | None:
     return None
 
 
-def test_every_mutant_applies_and_its_tests_exist() -> None:
+def test_every_mutant_can_be_applied_and_its_tests_exist() -> None:
     assert {mutant.name: problem for mutant in MUTANTS if (problem := problem_of(mutant))} == {}
 
 
-def test_a_mutant_of_a_missing_test_is_a_problem() -> None:
+def test_a_mutant_that_names_a_missing_test_is_reported() -> None:
     mutant = replace(MUTANTS[0], tests=("tests/mutants/test_catalog.py::test_that_does_not_exist",))
     assert problem_of(mutant) == "tests/mutants/test_catalog.py::test_that_does_not_exist does not exist"
 

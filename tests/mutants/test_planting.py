@@ -1,4 +1,4 @@
-"""A mutant changes one symbol, and is stale as soon as the symbol or the fragment is not there exactly once."""
+"""A mutant changes one symbol, and is stale if the symbol or the fragment does not occur exactly once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_open() -> bool:
 MUTANT = Mutant(name="toy", at="toy.guard:Guard.is_open", old="LIMIT > 3", new="True", rule="A guard is shut.", tests=("test_guard.py",))
 
 
-def test_only_the_named_function_changes() -> None:
+def test_only_the_named_function_is_changed() -> None:
     head, _, rest = SOURCE.partition("return LIMIT > 3")
     assert mutated(SOURCE, MUTANT) == f"{head}return True{rest}"
 
@@ -44,7 +44,7 @@ def test_only_the_named_function_changes() -> None:
     ],
     ids=["decorator", "constant", "class"],
 )
-def test_decorators_constants_and_classes_can_change(at: str, old: str, new: str) -> None:
+def test_decorators_constants_and_classes_can_be_changed(at: str, old: str, new: str) -> None:
     assert mutated(SOURCE, replace(MUTANT, at=at, old=old, new=new)) == SOURCE.replace(old, new, 1)
 
 
@@ -58,7 +58,7 @@ def test_decorators_constants_and_classes_can_change(at: str, old: str, new: str
         ("toy.guard:is_open", "LIMIT > 4", "LIMIT >", "the replacement is no valid Python"),
     ],
 )
-def test_a_mutant_that_does_not_apply_is_stale(at: str, old: str, new: str, reason: str) -> None:
+def test_a_mutant_that_cannot_be_applied_is_stale(at: str, old: str, new: str, reason: str) -> None:
     with pytest.raises(StaleMutant, match=f"^{reason}"):
         mutated(SOURCE, replace(MUTANT, at=at, old=old, new=new))
 
@@ -78,6 +78,6 @@ def test_the_file_is_restored_and_no_bytecode_of_the_mutant_remains(tmp_path: Pa
     assert not bytecode.exists()
 
 
-def test_a_missing_module_is_stale(tmp_path: Path) -> None:
+def test_a_mutant_of_a_missing_module_is_stale(tmp_path: Path) -> None:
     with pytest.raises(StaleMutant, match=r"^toy\.guard does not exist$"), planted(tmp_path, MUTANT):
         pass

@@ -1,4 +1,4 @@
-"""A run catches a mutant by a failed test, reports one that no test notices, and one that does not run."""
+"""A run reports a mutant as caught, as missed by every test, or as broken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.mutants.catalog import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
-# In a process of its own: a fork of a test process would inherit its threads and plugins.
+# The run has its own process, because a fork of a test process would inherit its threads and plugins.
 JUDGE = """
 import json, sys
 from pathlib import Path
@@ -33,7 +33,7 @@ AT = "toy.guard:is_allowed"
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """A tree with one module and one test, which does not test the bound itself."""
+    """A source tree with one module and one test, which does not test the boundary value."""
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "guard.py").write_text(GUARD)
     (tmp_path / "test_guard.py").write_text(TEST)
@@ -49,7 +49,7 @@ def verdicts_on(tree: Path, *mutants: Mapping[str, object]) -> list[tuple[str, s
     return [(verdict, detail) for verdict, detail in json.loads(done.stdout)]
 
 
-def test_a_mutant_is_caught_missed_or_broken(toy: Path) -> None:
+def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
     caught = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}
     missed = {**caught, "new": "age > 18"}
     stale = {**caught, "old": "age >= 21"}

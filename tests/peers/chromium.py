@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over the pipe of its own protocol: it opens, uses and inspects pages."""
+"""A headless Chromium that is controlled over a pipe with its own protocol. It opens, uses and inspects pages."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--force-color-profile=srgb",
-    # The host of a tenant need not be in any name service.
+    # The host of a tenant may be unknown to every name server.
     "--host-resolver-rules=MAP *.example.test 127.0.0.1",
 )
 
 
 class PageError(Exception):
-    """The browser refused a command, or a script of the test threw."""
+    """The browser refused a command, or a script of the test raised an error."""
 
 
 class Page:
-    """One tab."""
+    """A tab of the browser."""
 
     def __init__(self, browser: Chromium, session: str) -> None:
         self._browser = browser
@@ -55,21 +55,21 @@ class Page:
         return self._browser.send(method, parameters, session=self._session)
 
     def open(self, address: str) -> None:
-        """Load an address and wait until all its parts are loaded."""
+        """Load a URL and wait until all its parts are loaded."""
         self._browser.forget()
         found = self.send("Page.navigate", url=address)
         assert not found.get("errorText"), found
         self.until("document.readyState === 'complete'")
 
     def evaluate(self, script: str) -> Any:
-        """Return the value of an expression in the page, awaited."""
+        """Return the value of an expression in the page. A promise is awaited."""
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, userGesture=True)
         if "exceptionDetails" in found:
             raise PageError(json.dumps(found["exceptionDetails"])[:2000])
         return found["result"].get("value")
 
     def until(self, script: str, *, seconds: float = 10.0) -> None:
-        """Wait until an expression in the page is true. Between two documents there is no page to evaluate it in."""
+        """Wait until an expression in the page is true. While a new document loads, the expression cannot be evaluated."""
 
         def is_true() -> bool:
             with suppress(PageError):
@@ -85,7 +85,7 @@ class Page:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def fill(self, selector: str, value: str) -> None:
-        """Set a field with the events that a script waits for."""
+        """Set a field and send the events that scripts of the page wait for."""
         self.evaluate(
             f"(() => {{ const field = document.querySelector({json.dumps(selector)}); field.value = {json.dumps(value)};"
             " for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, {bubbles: true})); })()"
@@ -136,7 +136,7 @@ class Chromium:
         self.events: list[dict[str, Any]] = []
 
     def page(self) -> Page:
-        """Open a tab in its own profile, without cookies of other pages."""
+        """Open a tab with its own profile, without cookies of other pages."""
         context = self.send("Target.createBrowserContext", {})["browserContextId"]
         target = self.send("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
@@ -154,7 +154,7 @@ class Chromium:
         self.events.clear()
 
     def send(self, method: str, parameters: dict[str, Any], session: str | None = None) -> Any:
-        """Send a command and return its result; keep the events that arrive in the meantime."""
+        """Send a command and return its result. Keep the events that arrive in the meantime."""
         number = next(self._numbers)
         command = {"id": number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
         os.write(self._writing, json.dumps(command).encode() + b"\0")
@@ -184,12 +184,12 @@ class Chromium:
 
 @contextmanager
 def chromium(*further: str) -> Iterator[Chromium]:
-    """Run a browser with an empty profile, and with `further` arguments; it ends with the block."""
+    """Run a browser with an empty profile and with additional arguments. It is closed at the end of the block."""
     assert PROGRAM is not None
     to_browser, writing = os.pipe()
     reading, from_browser = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        # The browser reads commands from descriptor 3 and answers on 4; a shell sets them up.
+        # The browser reads commands from file descriptor 3 and answers on 4. A shell opens these descriptors.
         place = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$0" "$@"'
         process = subprocess.Popen(
             ["bash", "-c", place, PROGRAM, *_ARGUMENTS, *further, f"--user-data-dir={profile}", "about:blank"],

@@ -1,4 +1,4 @@
-"""Real SCIM servers: each test runs once per server."""
+"""Real SCIM servers. Each test runs once per server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def server(scim_process: RealServer) -> Iterator[RealServer]:
 
 @pytest.fixture
 def relay(server: RealServer) -> Relay:
-    """The relay in front of the real server, at the address of `front`."""
+    """The relay in front of the real server, at the URL of `front`."""
     return Relay(server)
 
 

@@ -33,7 +33,7 @@ class Authority:
         self.file.write_bytes(self._signed(self._own))
 
     def issue(self, subject: str, *names: str) -> tuple[Path, Path]:
-        """Sign a certificate for a subject, and for host names if given; return the files of certificate and key."""
+        """Sign a certificate for a subject, and for host names if given. Return the files of certificate and key."""
         key = ec.generate_private_key(ec.SECP256R1())
         draft = self._draft(_name(subject), key)
         if names:
@@ -56,7 +56,7 @@ class Authority:
 
 @dataclass(frozen=True)
 class Edge:
-    """The address of the service: its own name, which only programs with a special setting resolve to this machine."""
+    """The URL of the service. Only programs with a special setting resolve its host name to this machine."""
 
     host: str
     port: int
@@ -69,7 +69,7 @@ class Edge:
 
 @contextmanager
 def edge(tenant: Tenant, directory: Path) -> Iterator[Edge]:
-    """Serve the tenant at its host and at `mtls.`, where the edge requests client certificates."""
+    """Serve the tenant at its host and at `mtls.`, for which the edge requests client certificates."""
     authority, host = Authority(directory), host_of(tenant).host
     chain, key = authority.issue("server", host, f"mtls.{host}")
     served = ServerCertificate(chain, key, authority.file)

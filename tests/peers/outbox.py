@@ -1,4 +1,4 @@
-"""Messages to users, written into a folder as with `make up`, and read from there."""
+"""Messages to users, which the service writes into a folder as with `make up`, and which tests read from the folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINK = re.compile(r"https?://[^\s\"<>]+/u/passwordless/link\?ticket=[\w-]+")
 
 
 class Outbox:
-    """A folder with mails and text messages; a test runs the workers' part on request."""
+    """A folder with mails and text messages. A test runs the work of the workers on request."""
 
     def __init__(self, folder: Path, settings: Any, *, tenant_id: str) -> None:
         self._folder = folder
@@ -32,11 +32,11 @@ class Outbox:
 
     @property
     def urls(self) -> dict[str, str]:
-        """Return the settings of a web process so that it accepts messages."""
+        """Return the settings that make a web process accept messages."""
         return {"EMAIL_URL": f"file:{self._folder}", "SMS_URL": f"file:{self._folder}"}
 
     def deliver(self) -> None:
-        """Send waiting messages, twice: a job may queue a further message."""
+        """Send waiting messages, twice, because a job may queue another message."""
         for _ in range(2):
             waiting = Job.objects.of(self._tenant_id).filter(status__in=_WAITING).order_by("created_at", "pk")
             for key in list(waiting.values_list("pk", flat=True)):

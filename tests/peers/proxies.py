@@ -17,13 +17,13 @@ import pytest
 
 Address = tuple[str, int]
 _START_SECONDS = 20.0
-# Daemons are in directories that the path of ordinary users does not include.
+# Servers are in directories that the path of ordinary users does not include.
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
 @dataclass(frozen=True)
 class Running:
-    """The addresses of a proxy: HTTP/1.1, and HTTP/2 without TLS if it offers that."""
+    """The URLs of a proxy: HTTP/1.1, and HTTP/2 without TLS if the proxy offers it."""
 
     address: Address
     address_of_http2: Address
@@ -41,7 +41,7 @@ class Ports:
 
 def _nginx(ports: Ports, options: str) -> tuple[str, list[str]]:
     places = "".join(f"{name}_temp_path {ports.directory}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    # The master process may be root here; its workers must be able to reach the directory.
+    # The master process may be root. Its workers must be able to reach the directory.
     user = "user root;" if os.geteuid() == 0 else ""
     return (
         f"""{user} daemon off; worker_processes 1; pid {ports.directory}/pid; error_log {ports.directory}/errors;
@@ -86,7 +86,7 @@ def _caddy(ports: Ports, options: str) -> tuple[str, list[str]]:
 
 _GZIP = "gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;"
 PROXIES: dict[str, Callable[[Ports], tuple[str, list[str]]]] = {
-    # Buffering is on by default, and nginx then uses HTTP/1.0 towards us.
+    # Buffering is on by default, and nginx then sends HTTP/1.0 requests to us.
     "nginx": lambda ports: _nginx(ports, ""),
     "nginx that speaks HTTP/1.1": lambda ports: _nginx(ports, "proxy_http_version 1.1; proxy_buffering on;"),
     "nginx that compresses": lambda ports: _nginx(ports, f"proxy_http_version 1.1; {_GZIP}"),
@@ -99,7 +99,7 @@ PROXIES: dict[str, Callable[[Ports], tuple[str, list[str]]]] = {
 
 @contextmanager
 def proxy(name: str, upstream: Address) -> Iterator[Running]:
-    """Run a proxy of `PROXIES`; skip the test if its program is not installed."""
+    """Run a proxy of `PROXIES`. Skip the test if its program is not installed."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         directory = Path(place)
         ports = Ports(upstream[1], _free_port(), _free_port(), directory)

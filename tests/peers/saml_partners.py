@@ -11,7 +11,7 @@ from typing import Any
 
 
 class PartnerRefused(Exception):
-    """The library of the partner has refused its input; the text comes from the library."""
+    """The partner's library refused its input. The text comes from the library."""
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Partner:
     process: subprocess.Popen[str]
 
     def __call__(self, act: str, **given: Any) -> Any:
-        """Send the partner a command. Raises `PartnerRefused`."""
+        """Send a command to the partner. Raise `PartnerRefused` if the partner refuses it."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"act": act, **given}) + "\n")

@@ -1,4 +1,4 @@
-"""Third-party SCIM servers as processes, each unmodified: they differ in their start command and in how they list users."""
+"""Third-party SCIM servers as unmodified processes. They differ in their start command and in how they list users."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from config.launcher.peers import PLACE, place_of
 from config.launcher.peers import SERVERS as FOLDERS
 from tests.factories.scim import TOKEN, RealServer, free_port
 
-# Servers that find users by `externalId` as RFC 7644 says, and servers that do not.
+# Servers that find users by `externalId` as RFC 7644 requires, and servers that do not.
 SERVERS = ("scim2-server", "scimmy")
 ALL_SERVERS = (*SERVERS, "django-scim2", "canaille", "jackson")
 
@@ -36,7 +36,7 @@ _LONGEST_START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Program:
-    """The start of a server, and the address of its users once it runs."""
+    """The start command of a server, and the URL of its users while it runs."""
 
     command: list[str]
     base_url: str
@@ -44,7 +44,7 @@ class Program:
 
 
 class UnpagedServer(RealServer):
-    """A server without pages: Canaille 0.3.6 answers 500 to `count`."""
+    """A server that does not support pages of a list: Canaille 0.3.6 answers 500 to `count`."""
 
     def users(self) -> list[dict[str, Any]]:
         answer = requests.get(f"{self.base_url}/Users", headers={"Authorization": f"Bearer {self.token}"}, timeout=10).json()
@@ -54,7 +54,7 @@ class UnpagedServer(RealServer):
 
 @contextmanager
 def running(name: str) -> Iterator[RealServer]:
-    """Run the named server on a free port until the end of the block; skip the test if it is not installed."""
+    """Run the named server on a free port until the end of the block. Skip the test if it is not installed."""
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
         program = _PROGRAMS[name](free_port(), folder)
         outputs[name] = Path(folder) / "output.log"
@@ -70,7 +70,7 @@ def running(name: str) -> Iterator[RealServer]:
 def _process(program: Program, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "SCIM_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1", **program.environment}
     with output.open("wb") as file:
-        # The server ends with the tests, even when they are killed.
+        # The server ends with the tests, even if the tests are killed.
         process = spawn.start(program.command, environment=environment, directory=output.parent, output=file, death_signal=signal.SIGKILL)
     try:
         yield process
@@ -131,7 +131,7 @@ def _python_program(name: str, port: int, folder: str) -> Program:
     if not (place / "installed").exists():
         pytest.skip(f"{name} is not installed: make test-peers")
     command = [str(place / "bin" / "python"), str(FOLDERS / name / "serve.py"), str(port), folder]
-    # Settings of our own Django must not reach the other Django.
+    # Settings of our own Django project must not reach the other Django project.
     return Program(command, f"http://127.0.0.1:{port}/scim/v2", {"DJANGO_SETTINGS_MODULE": "", "PYTHONPATH": ""})
 
 

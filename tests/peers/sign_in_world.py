@@ -43,7 +43,7 @@ def serving(tenant: Tenant, directory: Path, **environment: str) -> Iterator[tup
 
 
 def described(tenant: Tenant, connection: Connection, web: WebProcess) -> dict[str, Any]:
-    """Create an API, a user, and a client for each authentication method; return the values that a driver needs."""
+    """Create an API, a user, and a client for each authentication method. Return the values that a driver needs."""
     things = ApiResourceFactory.create(
         tenant_id=tenant.pk,
         identifier=AUDIENCE,
@@ -67,7 +67,7 @@ def described(tenant: Tenant, connection: Connection, web: WebProcess) -> dict[s
 
 
 def drive(command: list[str], given: dict[str, Any], directory: Path, environment: dict[str, str]) -> Any:
-    """Run a driver with its input in a file; return its output."""
+    """Run a driver with its input in a file. Return its output."""
     file = directory / "given.json"
     file.write_text(json.dumps(given))
     driven = subprocess.run([*command, str(file)], env=environment, capture_output=True, text=True, timeout=240, check=False)

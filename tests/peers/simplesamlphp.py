@@ -37,7 +37,7 @@ USER, PASSWORD = "grace", _PASSWORD
 
 @dataclass(frozen=True)
 class SimpleSaml:
-    """A running installation. It reads its files for each request, so partners may be registered while it runs."""
+    """A running installation. It reads its files for each request, so partners can be registered while it runs."""
 
     origin: str
     directory: Path
@@ -57,11 +57,11 @@ class SimpleSaml:
 
     @property
     def own_page(self) -> str:
-        """Return the page that logs in as a service provider, and shows the logged-in user."""
+        """Return the page that logs in through the service provider and shows the logged-in user."""
         return f"{self.base}/module.php/core/authenticate.php?as=default-sp"
 
     def log_in_at(self, metadata: bytes) -> None:
-        """Register this provider at the service provider, and send users there."""
+        """Register this provider at the service provider, which redirects users to the provider."""
         self._know("saml20-idp-remote", metadata)
 
     def log_in_for(self, metadata: bytes) -> None:
@@ -79,7 +79,7 @@ class SimpleSaml:
 
 @contextmanager
 def simplesamlphp(directory: Path, *, key: str, certificate: str, provider: str) -> Iterator[SimpleSaml]:
-    """Run it as a service provider whose users log in at `provider`, and as an identity provider with one user."""
+    """Run the installation as a service provider whose users log in at `provider`, and as an identity provider with one user."""
     assert PROGRAM is not None
     port = _free_port()
     running = SimpleSaml(f"http://127.0.0.1:{port}", directory, directory / "log" / "output")
@@ -152,7 +152,7 @@ def _configure(running: SimpleSaml, *, key: str, certificate: str, provider: str
 
 
 def _php(name: str, value: Mapping[str, Any]) -> str:
-    """Return a file of settings. Text in JSON needs no escape for PHP except for quotes and backslashes."""
+    """Return the content of a settings file. Only quotes and backslashes of JSON text must be escaped for PHP."""
     text = json.dumps(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"<?php\n{name} = json_decode('{text}', true);\n"
 

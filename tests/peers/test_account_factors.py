@@ -1,4 +1,4 @@
-"""Factors that users add on their account page, in a real browser with its own authenticator, on a phone and on a desktop."""
+"""Factors that users add on their account page, in a real browser with a virtual authenticator, on a phone and on a desktop."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def landed(page: Page, path: str, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280], ids=["phone", "desktop"])
-def test_a_user_adds_a_passkey_with_a_name_and_an_app_and_one_device_once(
+def test_a_user_adds_an_app_and_a_named_passkey_and_each_device_only_once(
     place: tuple[Connection, str], browser: Chromium, width: int
 ) -> None:
     connection, service = place
@@ -79,7 +79,7 @@ def test_a_user_adds_a_passkey_with_a_name_and_an_app_and_one_device_once(
     page.open(f"{service}/account/two-step/add")
     page.click("button[value=webauthn-platform]")
     landed(page, "/account/two-step/add/webauthn-platform", "form[data-key=create]")
-    # The authenticator already has a passkey for this account, and creates no second one.
+    # The authenticator already has a passkey for this account, and does not create a second passkey.
     page.click("form[data-key] button[type=submit]")
     page.until("document.querySelector('form[data-key] [role=alert]').textContent.includes('set up for your account already')")
     kinds = EnrolledFactor.objects.of(user.tenant_id).filter(user=user, is_confirmed=True).values_list("kind", flat=True)

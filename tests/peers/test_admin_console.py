@@ -1,6 +1,6 @@
-"""Every page of the admin in a real browser: accessible in light and dark, no wider than a phone, and usable with the keyboard alone.
+"""Every page of the admin in a real browser: accessible in light and dark mode, no wider than a phone, and usable with the keyboard.
 
-The pages come from the registry of the site, so new pages are included without a change here.
+The pages are read from the registry of the site, so that new pages are tested without a change of this file.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
-# The frame is the same on every page, so only the start page checks it.
+# The header and the navigation are the same on every page, so only the start page checks them.
 _FRAME = {"exclude": ["#header", "#nav-sidebar", "#toggle-nav-sidebar", "#footer"]}
-# Scripts of tests cannot run in the frames, whose sandbox forbids every script.
+# Test scripts cannot run in the frames, because their sandbox forbids every script.
 _JUDGED = (
     "axe.run(%s, {preload: false, iframes: false, resultTypes: ['violations'], %s})"
     ".then((result) => result.violations.map(({id, nodes}) => `${id}: ${nodes[0].html}`.slice(0, 400)))"
 )
-# Best practices that axe leaves off, and the rules whose result depends on the width of the window.
+# Best practices that axe does not check by default, and rules whose result depends on the width of the window.
 _ALL_RULES = "rules: {'target-size': {enabled: true}, 'heading-order': {enabled: true}}"
 _RULES_OF_WIDTHS = "runOnly: ['target-size', 'color-contrast', 'link-in-text-block', 'scrollable-region-focusable']"
-# More than the number of focusable elements of any page; the navigation alone has sixty.
+# More than the number of focusable elements of any page. The navigation alone has sixty.
 _MOST_STOPS = 200
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -68,7 +68,7 @@ def rows(tenant: Tenant) -> Rows:
 
 @pytest.fixture
 def session(tenant: Tenant) -> Client:
-    """Return an operator with one selected tenant, who sees every page."""
+    """Return an operator who has selected a tenant and can open every page."""
     operator = browser_of(new_staff(None))
     operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
     return operator
@@ -92,9 +92,9 @@ def base_of(web: WebProcess) -> str:
 
 
 def addresses(session: Client, rows: Rows) -> list[tuple[str, str]]:
-    """Return every page of the site and its color schemes: forms in light, other pages in dark, the start page in both."""
+    """Return every page of the site with its color schemes: forms in light mode, other pages in dark mode, the start page in both."""
     others = [reverse("admin:choose_tenant"), reverse("admin:password_change")]
-    # Some addresses accept only POST, or need a row that does not exist.
+    # Some URLs accept only POST, or need a row that does not exist.
     extra = [address for page in site.pages for address in addresses_of_page(page)]
     others += [address for address in extra if session.get(address).status_code == HTTPStatus.OK]
     start = reverse("admin:index")
@@ -111,9 +111,7 @@ def addresses(session: Client, rows: Rows) -> list[tuple[str, str]]:
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_no_page_has_an_accessibility_fault_in_light_or_dark_or_is_wider_than_a_phone(
-    page: Page, web: WebProcess, session: Client, rows: Rows
-) -> None:
+def test_every_page_is_accessible_in_light_and_dark_mode_and_fits_a_phone(page: Page, web: WebProcess, session: Client, rows: Rows) -> None:
     barriers = {}
     for number, (address, scheme) in enumerate(addresses(session, rows)):
         page.show_as(width=1440, scheme=scheme)
@@ -133,13 +131,13 @@ def barriers_of(page: Page, scheme: str, *, is_whole: bool) -> list[str]:
     return [*found, *page.complaints, *([f"{wider} pixels wider than a phone"] if wider > 0 else [])]
 
 
-def test_the_keyboard_alone_leads_from_the_start_page_to_a_new_connection(page: Page, web: WebProcess, tenant: Tenant) -> None:
+def test_a_connection_can_be_created_from_the_start_page_with_the_keyboard_alone(page: Page, web: WebProcess, tenant: Tenant) -> None:
     page.open(base_of(web) + reverse("admin:index"))
     page.press("Tab")
     assert "Skip to main content" in page.evaluate("document.activeElement.textContent")
     page.press("Enter")
     page.until("document.activeElement.id === 'content-start'")
-    # The first steps come first on the page of a new tenant.
+    # The first steps are at the top of the start page of a new tenant.
     _tab_to(page, "document.activeElement.textContent.trim() === 'Add a connection'")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.press("Enter")
@@ -153,7 +151,7 @@ def test_the_keyboard_alone_leads_from_the_start_page_to_a_new_connection(page: 
     assert page.complaints == []
 
 
-def test_the_navigation_is_searched_opened_and_used_with_the_keyboard(page: Page, web: WebProcess) -> None:
+def test_the_navigation_can_be_searched_and_used_with_the_keyboard(page: Page, web: WebProcess) -> None:
     page.open(base_of(web) + reverse("admin:index"))
     _tab_to(page, "document.activeElement.id === 'nav-filter'")
     page.send("Input.insertText", text="members of gr")
@@ -168,7 +166,7 @@ def test_the_navigation_is_searched_opened_and_used_with_the_keyboard(page: Page
     assert page.complaints == []
 
 
-def test_a_chart_opens_as_a_table_whose_numbers_are_links(page: Page, web: WebProcess, rows: Rows) -> None:
+def test_the_numbers_in_the_table_of_a_chart_are_links(page: Page, web: WebProcess, rows: Rows) -> None:
     rows.of(User)
     number_tenant(rows.tenant.pk)
     page.open(base_of(web) + reverse("admin:index"))
@@ -183,7 +181,7 @@ def test_a_chart_opens_as_a_table_whose_numbers_are_links(page: Page, web: WebPr
     assert page.evaluate("document.querySelectorAll('#result_list tbody tr').length") == int(count) > 0
 
 
-def test_all_matching_rows_are_selected_confirmed_and_followed(page: Page, web: WebProcess, rows: Rows) -> None:
+def test_a_user_can_select_all_matching_rows_confirm_an_action_and_follow_its_progress(page: Page, web: WebProcess, rows: Rows) -> None:
     users = [new_user(rows.of(Connection), f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(120)]
     User.objects.of(rows.tenant.pk).bulk_create(users)
     page.open(base_of(web) + reverse("admin:identity_user_changelist"))
@@ -206,14 +204,14 @@ def test_all_matching_rows_are_selected_confirmed_and_followed(page: Page, web: 
     page.show_as(width=1440, scheme="light")
     assert [*barriers, *barriers_of(page, "light", is_whole=False)] == []
     assert run_job(Job.objects.of(rows.tenant.pk).get(type=Job.Type.BULK_ACTION).pk)
-    # The shown part reloads itself.
+    # The progress reloads itself.
     page.until("document.body.innerText.includes('Completed')", seconds=20)
     assert "120 of 120" in page.text("#content")
     assert page.complaints == []
 
 
 def _tab_to(page: Page, is_there: str) -> None:
-    """Press Tab until the element has the focus; fail if it never gets it."""
+    """Press Tab until the element has the focus. Fail if it never gets the focus."""
     for _ in range(_MOST_STOPS):
         page.press("Tab")
         if page.evaluate(is_there):

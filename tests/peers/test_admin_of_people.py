@@ -41,7 +41,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def ada(tenant: Tenant, database_connection: Connection) -> User:
-    """Return a user with something in every panel, after changes by staff."""
+    """Return a user with rows in every section of the page, after changes by staff."""
     ada = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada Lovelace")
     group, company, role = make_group(tenant, "Mathematicians"), make_organization(tenant, "engines"), make_role(tenant, "Author")
     groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[ada.user_id])
@@ -111,13 +111,13 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
             page.open(page.evaluate("location.href"))
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (name, scheme, width)
             keep_picture(page, name, scheme, width)
-            # After the picture: axe adds its own styles to the page.
+            # The picture is saved before axe adds its own styles to the page.
             assert page.complaints == [], (name, scheme, width)
             assert found_by_axe(page) == [], (name, scheme, width)
 
 
 @pytest.mark.parametrize("width", [1280, 360], ids=["desktop", "phone"])
-def test_a_member_is_added_and_removed_by_keyboard(visit: Callable[[str], Page], ada: User, width: int) -> None:
+def test_a_member_can_be_added_and_removed_by_keyboard(visit: Callable[[str], Page], ada: User, width: int) -> None:
     grace = UserFactory.create(tenant_id=ada.tenant_id, connection=ada.connection, email="grace@example.test", name="Grace Hopper")
     company = Organization.objects.of(ada.tenant_id).get()
     members = OrganizationMember.objects.of(ada.tenant_id).filter(user=grace)

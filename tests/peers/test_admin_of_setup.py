@@ -1,4 +1,4 @@
-"""Clients, connections and APIs in a real browser: a program is added by its kind, and the line to paste gets a token."""
+"""Clients, connections and APIs in a real browser: a machine client is created, and the command on its page gets a token."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str],
     return opened
 
 
-def test_a_program_is_added_by_its_kind_and_the_copied_line_gets_a_token(
+def test_a_machine_client_is_created_and_the_copied_command_gets_a_token(
     visit: Callable[[str], Page], web: WebProcess, tenant: Tenant, tmp_path: Path
 ) -> None:
     page = visit("/admin/authapi/client/add/")
@@ -87,7 +87,7 @@ def test_a_program_is_added_by_its_kind_and_the_copied_line_gets_a_token(
 
 
 def pasted(line: str, web: WebProcess, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a line as a shell does. The names of tenants lead to the process of the test."""
+    """Run a command like a shell. The host names of tenants lead to the process of the test."""
     host = urlsplit(line.partition('"')[2].partition('"')[0]).netloc
     assert host.endswith(f":{web.address[1]}"), line
     (home / ".curlrc").write_text(f'resolve = "{host}:127.0.0.1"\n')
@@ -124,7 +124,7 @@ def test_the_pages_of_clients_connections_and_apis_fit_every_screen_and_axe_find
             page.show_as(width=width, scheme=scheme)
             page.open(page.evaluate("location.href"))
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (path, scheme, width)
-            # Otherwise the bar with the buttons covers a field, which axe then takes for too small.
+            # Without this change, the bar with the buttons covers a field, and axe reports the visible part as too small.
             page.show_as(width=width, scheme=scheme, height=max(900, int(page.evaluate("document.documentElement.scrollHeight"))))
             assert page.complaints == [], (path, scheme, width)
             assert found_by_axe(page) == [], (path, scheme, width)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 LIVE, LOG, CONNECTIONS = "/admin/events/live/", "/admin/events/logentry/", "/admin/events/connections/"
 MARKUP = "</script><script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\">"
 SHOWN = "[...document.querySelectorAll('#live-list li:not([hidden])')]"
-# The height of the list below the visible part.
+# The height of the part of the list below the window.
 BELOW = "(({scrollTop, scrollHeight, clientHeight}) => scrollHeight - scrollTop - clientHeight)(document.getElementById('live-scroll'))"
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
@@ -56,7 +56,7 @@ def user(tenant: Tenant, database_connection: Connection) -> User:
 
 @pytest.fixture
 def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str], Page]:
-    """Return a function that opens an address of the admin in one tab, signed in with the form."""
+    """Return a function that opens a URL of the admin in one tab, signed in with the form."""
     page = browser.page()
     page.show_as()
     base = f"http://127.0.0.1:{web.address[1]}"
@@ -87,7 +87,7 @@ def connected(page: Page) -> Page:
 
 
 def names_in(page: Page) -> list[str]:
-    """Return the names in the shown events, in order."""
+    """Return the names in the displayed events, in order."""
     page.evaluate(f"{SHOWN}.forEach((entry) => {{ entry.querySelector('details').open = true }})")
     page.until(f"{SHOWN}.every((entry) => entry.querySelector('pre'))")
     shown = page.evaluate(f"{SHOWN}.map((entry) => entry.querySelector('pre').textContent)")
@@ -98,7 +98,7 @@ def shows(page: Page, count: int) -> None:
     page.until(f"{SHOWN}.length === {count}")
 
 
-def test_an_event_is_found_by_address_and_shows_what_changed(visit: Callable[[str], Page], user: User) -> None:
+def test_an_event_is_found_by_email_address_and_shows_what_changed(visit: Callable[[str], Page], user: User) -> None:
     page = visit(LOG)
     page.fill("#id_entity", "ada@example.test")
     page.click(".log-search-buttons button")
@@ -134,7 +134,7 @@ def test_no_event_of_another_tenant_appears(visit: Callable[[str], Page], user: 
     assert names_in(page) == ["mine"]
 
 
-def test_a_pause_buffers_new_events_and_clear_empties_the_page(visit: Callable[[str], Page], user: User) -> None:
+def test_pausing_buffers_new_events_and_clearing_empties_the_page(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     page.click("#live-pause")
     change(user, "one")
@@ -150,7 +150,7 @@ def test_a_pause_buffers_new_events_and_clear_empties_the_page(visit: Callable[[
     assert "No events yet" in page.text("#live-scroll")
 
 
-def test_the_type_filter_applies_to_shown_and_to_new_events(
+def test_the_type_filter_applies_to_displayed_and_to_new_events(
     visit: Callable[[str], Page], user: User, database_connection: Connection
 ) -> None:
     page = connected(visit(LIVE))
@@ -167,7 +167,9 @@ def test_the_type_filter_applies_to_shown_and_to_new_events(
     assert names_in(page) == ["wanted"]
 
 
-def test_several_types_and_an_entity_are_shown_together(visit: Callable[[str], Page], user: User, database_connection: Connection) -> None:
+def test_the_page_can_be_filtered_by_several_types_and_an_entity(
+    visit: Callable[[str], Page], user: User, database_connection: Connection
+) -> None:
     other = UserFactory.create(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="B")
     number_tenant(user.tenant_id)
     page = connected(visit(f"{LIVE}?event_type=user.created&event_type=user.updated"))
@@ -193,7 +195,7 @@ def test_several_types_and_an_entity_are_shown_together(visit: Callable[[str], P
     assert page.complaints == []
 
 
-def test_a_lost_connection_is_reopened_without_a_missing_event(visit: Callable[[str], Page], user: User) -> None:
+def test_a_lost_connection_is_opened_again_without_a_missing_event(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     change(user, "before")
     shows(page, 1)
@@ -208,7 +210,7 @@ def test_a_lost_connection_is_reopened_without_a_missing_event(visit: Callable[[
     assert open_connections(user.tenant_id).connections[0].connection_id != connection.connection_id
 
 
-def test_scrolling_up_stops_automatic_scrolling_until_the_user_asks_for_the_newest_events(visit: Callable[[str], Page], user: User) -> None:
+def test_scrolling_up_stops_automatic_scrolling_until_the_user_requests_the_newest_events(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     for number in range(20):
         change(user, f"early {number}")
@@ -225,7 +227,9 @@ def test_scrolling_up_stops_automatic_scrolling_until_the_user_asks_for_the_newe
     assert page.evaluate("document.getElementById('live-scroll').scrollTop") > 0
 
 
-def test_the_keyboard_alone_is_enough_and_a_screen_reader_announces_nothing_unrequested(visit: Callable[[str], Page], user: User) -> None:
+def test_the_page_can_be_used_by_keyboard_and_a_screen_reader_announces_only_requested_events(
+    visit: Callable[[str], Page], user: User
+) -> None:
     page = connected(visit(LIVE))
     change(user, "one")
     shows(page, 1)
@@ -256,7 +260,7 @@ def test_a_page_whose_session_has_ended_says_so_and_stops_reconnecting(visit: Ca
     page.until("document.getElementById('live-state').textContent.includes('Log in')")
 
 
-def test_without_script_the_live_page_links_to_the_log_and_connections_reload_themselves(visit: Callable[[str], Page], user: User) -> None:
+def test_the_live_page_links_to_the_log_and_connections_reload_themselves_without_script(visit: Callable[[str], Page], user: User) -> None:
     page = visit(LOG)
     page.without_script()
     try:
@@ -270,13 +274,13 @@ def test_without_script_the_live_page_links_to_the_log_and_connections_reload_th
         page.without_script(is_off=False)
 
 
-def test_a_connection_is_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
+def test_a_connection_can_be_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
     target = make_target(tenant, web.address)
     page = visit(CONNECTIONS)
     assert "No open connections" in page.text()
     with target.subscribe() as stream:
         stream.opened()
-        # In place: the page keeps the changes of the reader.
+        # The page is updated in place, which keeps input of the user.
         page.evaluate("window.stays = true")
         page.until("document.querySelector('table.connections') !== null", seconds=15)
         assert page.evaluate("window.stays") is True
@@ -312,13 +316,13 @@ def test_every_page_fits_every_screen_and_is_accessible(visit: Callable[[str], P
             page.show_as(width=width, scheme=scheme)
             visit(places.get(path, path))
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (scheme, width)
-            # Before axe, which adds its own styles to the page.
+            # The picture is saved before axe adds its own styles to the page.
             assert page.complaints == [], (scheme, width)
             assert found_by_axe(page) == [], (scheme, width)
 
 
 def found_by_axe(page: Page) -> list[Any]:
-    """Return the findings of axe in the content of the page: another test checks the frame around it."""
+    """Return the findings of axe in the content of the page. Another test checks the header and the navigation."""
     page.evaluate(AXE.read_text() + "; true")
     rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
     found = page.evaluate(f"axe.run('#content', {rules}).then((report) => JSON.stringify(report.violations))")

@@ -32,7 +32,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_sets_protections_and_lifts_a_block(tenant: Tenant) -> None:
+def test_the_python_client_configures_protections_and_lifts_a_block(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

@@ -1,4 +1,4 @@
-"""Unmodified auth0-js in a browser: an application with its own login form, and one that logs in in a popup window."""
+"""Unmodified auth0-js in a browser: an application with its own login form, and an application that logs in in a popup window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-js is not installed: make test-peers"),
 ]
 
-# Each page of the application creates a client of the library, as its documentation shows, and keeps the results.
+# Each page of the application creates a client of the library, as the library's documentation shows, and stores the results.
 PAGE = """<!doctype html><title>Application</title><script src="/auth0.js"></script><script>
 window.told = null;
 const auth = new auth0.WebAuth(%(options)s);
@@ -48,7 +48,7 @@ SCRIPTS = {
 
 @dataclass
 class Application:
-    """An application with its own web server, at a service with TLS."""
+    """An application with its own web server, and a service with TLS."""
 
     service: str
     origin: str
@@ -71,7 +71,7 @@ class Application:
 @pytest.fixture
 def application(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[Application]:
     options: dict[str, Any] = {"responseType": "token id_token", "scope": "openid profile email"}
-    # The same site, as with a custom domain: this browser stores no cookies of other sites.
+    # The application is on the same site, as with a custom domain, because this browser stores no cookies of other sites.
     with (
         serving(tenant, tmp_path) as (web, certificate),
         _Pages(options, certificate) as origin,
@@ -93,7 +93,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 
 
 class _Pages:
-    """Return a context that serves the application's pages; the options of the library are known once the service runs."""
+    """Return a context that serves the application's pages. The options of the library are available once the service runs."""
 
     def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -146,7 +146,7 @@ def test_a_form_of_the_application_logs_a_user_in(application: Application) -> N
     assert (told["data"]["idTokenPayload"]["email"], told["data"]["idTokenPayload"]["sub"]) == (EMAIL, application.user.user_id)
     assert told["data"]["accessToken"]
 
-    # The session from the ticket allows silent logins.
+    # The session of the login with the ticket allows silent logins.
     page.evaluate("window.told = null; auth.checkSession({}, tell)")
     silent = application.told(page)
     assert silent["error"] is None, silent
@@ -176,9 +176,9 @@ def test_a_popup_window_returns_the_login_to_the_application(application: Applic
     assert told["data"]["idTokenPayload"]["email"] == EMAIL
 
 
-def test_a_browser_without_cookies_of_the_service_is_verified_by_the_page_that_requested_the_login(application: Application) -> None:
+def test_a_browser_that_blocks_cookies_of_the_service_is_verified_by_the_requesting_page(application: Application) -> None:
     page = application.page()
-    # The state of such browsers: the response to the script leaves no cookie.
+    # The state of such a browser: it has stored no cookie of the response to the script.
     page.send("Network.enable")
     ticket = page.evaluate(
         f"fetch({json.dumps(application.service + '/co/authenticate')}, {{method: 'POST', credentials: 'omit',"
@@ -223,7 +223,7 @@ def test_a_page_on_the_host_of_the_service_logs_a_user_in(application: Applicati
     assert (data["sso"], data["lastUsedUserID"]) == (True, application.user.user_id)
 
 
-def test_old_calls_of_scripts_are_answered(application: Application) -> None:
+def test_old_library_calls_get_an_answer(application: Application) -> None:
     page = application.page()
     for call in ("getUserCountry(tell)", "getChallenge(tell)"):
         page.evaluate(f"window.told = null; auth.client.{call}; undefined")

@@ -1,4 +1,4 @@
-"""Unmodified auth0-spa-js in Chromium: the tokens of an application are bound to a key that no script can read (RFC 9449)."""
+"""Unmodified auth0-spa-js in Chromium. The tokens of an application are bound to a key that no script can read (RFC 9449)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-spa-js is not installed: make test-peers"),
 ]
 
-# The page of the application, as the documentation of the library shows it. It keeps the results for the test.
+# The page of the application, as the library's documentation shows it. It stores the results for the test.
 PAGE = """<!doctype html><title>Application</title><script src="/library.js"></script><script>
 const options = %(options)s;
 window.told = null;
@@ -54,7 +54,7 @@ const kept = () => Object.values(localStorage).map((one) => JSON.parse(one)).fin
 
 @dataclass
 class Application:
-    """An application with its own web server, at a service with TLS."""
+    """An application with its own web server, and a service with TLS."""
 
     service: str
     authority: Path
@@ -62,7 +62,7 @@ class Application:
     page: Page
 
     def told(self, script: str) -> Any:
-        """Run a script of the application; return its result."""
+        """Run a script of the application, and return its result."""
         self.page.evaluate(f"window.told = null; tell({script}); null")
         self.page.until("!!window.told", seconds=20)
         told = self.page.evaluate("window.told")
@@ -70,7 +70,7 @@ class Application:
         return told["value"]
 
     def stolen(self, method: str, path: str, **sent: Any) -> requests.Response:
-        """Send a request as a thief does: with the token of the application, and without its key."""
+        """Send a request like a thief, with the token of the application and without its key."""
         return requests.request(method, f"{self.service}{path}", verify=str(self.authority), timeout=20, **sent)
 
 
@@ -110,7 +110,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 
 
 class _Pages:
-    """Return a context that serves the application's page; the options of the library are known once the service runs."""
+    """Return a context that serves the application's page. The options of the library are available once the service runs."""
 
     def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -167,7 +167,7 @@ def test_tokens_of_an_application_in_a_browser_are_bound_to_its_key(application:
     refused = application.stolen("POST", "/oauth/token", data=form)
     assert (refused.status_code, refused.json()["error"]) == (403, "invalid_grant")
 
-    # The application continues: its next token has the same key.
+    # The application continues, and its next token is bound to the same key.
     same = "(async () => { const [a, b] = [await tokens(), await tokens({cacheMode: 'off'})]; "
     same += "return [a.access_token !== b.access_token, claims(a.access_token).cnf.jkt === claims(b.access_token).cnf.jkt]; })()"
     assert application.told(same) == [True, True]

@@ -1,4 +1,4 @@
-"""Logouts that the browser itself reports to applications: frames of the logout page, and a frame that watches the session."""
+"""Logouts in the browser: frames of the logout page notify applications, and a frame of an application observes the session."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class World:
         self.page.until(f"location.origin === {json.dumps(application.origin)} && document.readyState === 'complete'", seconds=20)
 
     def log_in(self) -> None:
-        """Log in at the shop with the password; the blog then needs no password."""
+        """Log in at the shop with the password. The blog then needs no password."""
         self.page.open(f"{self.shop.origin}/login")
         self.page.fill("input[autocomplete=username]", EMAIL)
         self.page.fill("input[type=password]", PASSWORD)
@@ -103,7 +103,7 @@ def world(tenant: Tenant) -> Iterator[World]:
 
 
 def _listen_to_the_front_channel(application: Listener, world: World) -> None:
-    """Forget a user whom a frame of the service logs out, and keep the state of a login."""
+    """Delete the session of a user whom a frame of the service logs out, and store the state of a login."""
     finish = application.routes["/callback"]
 
     def callback(asked: Asked) -> Said:
@@ -112,13 +112,13 @@ def _listen_to_the_front_channel(application: Listener, world: World) -> None:
 
     def log_out(asked: Asked) -> Said:
         assert asked.fields["iss"] == f"{world.service}/"
-        # A frame that may send the cookie of the application: both are on one site here.
+        # A frame that can send the cookie of the application, because both are on one site in this test.
         assert asked.cookie == asked.fields["sid"]
         application.people.pop(asked.fields["sid"])
         return Said(page="Bye.")
 
     def begin(asked: Asked) -> Said:
-        # The application still knows the user: only the frame logs the user out.
+        # The application still has a session of the user, because only the frame ends it.
         return Said(location=f"{world.service}/v2/logout?client_id={world.clients[application.title].client_id}")
 
     application.routes |= {"/callback": callback, "/frontchannel": log_out, "/logout": begin}
@@ -138,7 +138,7 @@ def test_a_logout_at_one_application_logs_out_of_both(world: World, *, has_scrip
     assert not world.page.complaints
 
 
-def test_an_application_notices_the_change_of_its_session_and_other_origins_do_not(world: World) -> None:
+def test_an_application_detects_the_change_of_its_session_and_other_origins_cannot(world: World) -> None:
     world.log_in()
     message = f"{world.clients['Shop'].client_id} {world.states['Shop']}"
     world.page.open(f"{world.shop.origin}/")

@@ -1,4 +1,4 @@
-"""Unmodified clients request an approval, over TLS with a private authority; a user opens the link of the mail."""
+"""Unmodified clients request an approval, over TLS with a private authority. A user opens the mailed link."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ World = tuple[dict[str, Any], ServerCertificate, Outbox]
 
 @pytest.fixture
 def world(tenant: Tenant, database_connection: Connection, tmp_path: Path, settings: Any) -> Iterator[World]:
-    """Create a tenant with an application that requests approvals; return the values that a driver needs."""
+    """Create a tenant with an application that requests approvals. Return the values that a driver needs."""
     user = make_user(connection=database_connection, email=EMAIL, password=PASSWORD, email_verified=True)
     columns: dict[str, Any] = {"grant_types": (GRANT,), "token_endpoint_auth_method": "client_secret_post"}
     client, secret = create_client(tenant_id=tenant.pk, name="Call center", **columns)
@@ -51,7 +51,7 @@ def world(tenant: Tenant, database_connection: Connection, tmp_path: Path, setti
         yield given, certificate, outbox
 
 
-def test_openid_client_requests_an_approval_and_polls_until_the_user_opens_the_link(world: World, tmp_path: Path) -> None:
+def test_openid_client_requests_an_approval_and_polls_until_the_user_answers(world: World, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
@@ -73,7 +73,7 @@ def test_openid_client_requests_an_approval_and_polls_until_the_user_opens_the_l
     }
 
 
-def test_auth0_python_requests_an_approval_and_reads_the_reason_to_wait(world: World, tmp_path: Path) -> None:
+def test_auth0_python_requests_an_approval_and_gets_authorization_pending(world: World, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")
@@ -91,7 +91,7 @@ def test_auth0_python_requests_an_approval_and_reads_the_reason_to_wait(world: W
 
 
 def _mailed(outbox: Outbox) -> str:
-    """Send waiting messages; return the link of the newest mail, or an empty text before there is one."""
+    """Send waiting messages. Return the link in the newest mail, or an empty text before there is one."""
     outbox.deliver()
     found = [_LINK.search(str(mail.get_body(("plain",)))) for mail in outbox.mails()]
     return next((match[0] for match in reversed(found) if match), "")

@@ -39,7 +39,7 @@ def test_the_python_client_writes_members_of_clients_and_reads_discovered_endpoi
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")
     token = access_token(tenant, global_client(tenant))
-    # Clients use their own name for the strategy of databases.
+    # Clients use their own name for the strategy of database connections.
     with provider() as upstream, web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, upstream.issuer, public_pem()]
         command = [str(python), str(DRIVERS / "client_members.py"), *arguments]

@@ -1,4 +1,4 @@
-"""Connecting a SCIM server with the keyboard alone, in a real browser, with a real server, step by step."""
+"""Connecting a real SCIM server step by step with the keyboard alone, in a real browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 BEGIN = "/admin/provisioning/connect/"
 SUBMIT, NEXT = "#content input[type=submit]", ".connect-next a"
 _MOST_STOPS = 150
-# Axe adds styles to a page and loads style sheets again; the browser may report that only when the next page is open.
+# Axe adds styles to a page and loads style sheets again. The browser may report this only after the next page is open.
 _OF_AXE = ("inline style", "widgets.css")
 
 
@@ -78,7 +78,7 @@ def enter(page: Page, selector: str, text: str) -> None:
 
 
 def judged(page: Page) -> None:
-    """Check a page for accessibility, in both widths, and against the content policy."""
+    """Check a page for accessibility, in both widths, and against the content security policy."""
     for width in (360, 1280):
         page.show_as(width=width)
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (page.text("h1"), width)
@@ -95,7 +95,7 @@ def work_off(tenant: Tenant) -> None:
     assert job.status == Job.Status.COMPLETED, job.status_details
 
 
-def test_a_server_is_connected_with_the_keyboard_alone(
+def test_a_server_can_be_connected_with_the_keyboard_alone(
     page: Page, tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     make_user(connection=database_connection, email="anna@example.test", name="Anna Example")

@@ -1,4 +1,4 @@
-"""Export and import of a whole tenant with the unmodified deploy tool, over TLS: an export after an import equals the first one."""
+"""Export and import of a whole tenant with the unmodified deploy tool, over TLS. An export after an import equals the first export."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOOL = PLACE / "node_modules" / "auth0-deploy-cli" / "lib" / "index.js"
 SECONDS = 240
 AUDIENCE = "https://orders.example.test/"
 OWN_API = "Management interface"
-# The tool transfers actions as code only; actions of this service use a template instead. The tool cannot create them in another tenant.
+# The tool transfers actions only as code. Actions of this service use a template instead, so the tool cannot create them in another tenant.
 # A custom domain belongs to one tenant.
 OF_ONE_TENANT = ("actions", "eventStreams", "customDomains")
 PROVIDER = "https://login.example.test"
@@ -41,14 +41,14 @@ PROVIDER = "https://login.example.test"
 
 @dataclass(frozen=True)
 class Target:
-    """A tenant with the credentials of the tool."""
+    """A tenant, and the credentials of the tool."""
 
     domain: str
     token: str
     certificate: ServerCertificate
 
     def run(self, *arguments: str, **configuration: Any) -> None:
-        """Run the tool to its end."""
+        """Run the tool until it ends."""
         settings = {name: value if isinstance(value, str) else orjson.dumps(value).decode() for name, value in configuration.items()}
         environment = {
             "PATH": os.environ["PATH"],
@@ -64,7 +64,7 @@ class Target:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def export(self, directory: Path, *, form: str = "yaml") -> Path:
-        """Export the tenant and return the directory."""
+        """Export the tenant, and return the directory."""
         directory.mkdir()
         self.run("export", "--format", form, "--output_folder", str(directory))
         return directory
@@ -73,7 +73,7 @@ class Target:
 def target_of(tenant: Tenant, web: WebProcess, certificate: ServerCertificate) -> Target:
     """Return a tenant with a token for a client that may use its whole management interface.
 
-    The tool looks for the login page at such a client, so a tenant without one has no export.
+    The tool reads the login page of this client, so it cannot export a tenant without the client.
     """
     domain, client = f"localhost:{web.address[1]}", global_client(tenant)
     form = {"grant_type": "client_credentials", "client_id": client.client_id, "client_secret": client.secret}
@@ -87,7 +87,7 @@ def target_of(tenant: Tenant, web: WebProcess, certificate: ServerCertificate) -
 
 
 def fill(api: Management) -> None:
-    """Give a tenant one of each kind that the tool transfers."""
+    """Create one object of each kind that the tool transfers."""
 
     def made(path: str, body: Any) -> Any:
         answer = api.post(path, body)
@@ -152,7 +152,7 @@ def test_exports_are_equal_after_an_import_into_the_same_tenant_and_into_an_empt
 ) -> None:
     if shutil.which("node") is None or not TOOL.exists():
         pytest.skip("the deploy tool is not installed: make test-peers")
-    # The tool knows databases by this strategy only.
+    # The tool supports only this strategy of database connections.
     settings.DATABASE_STRATEGY = "auth0"
     settings.RATE_LIMITS_ENABLED = False
     name = f"e-{secrets.token_hex(6)}"

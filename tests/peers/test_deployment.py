@@ -41,7 +41,7 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in {".service", ".target"})
 NGINX = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 JUDGES = PLACE / "python" / "bin"
-# The highest exposure that systemd may report: 0 is none, 10 is full.
+# The highest exposure that systemd may report: 0 means no exposure, 10 means full exposure.
 MOST_EXPOSED = 20
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
@@ -54,11 +54,11 @@ def judge(program: str, *arguments: str) -> None:
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_the_linter_of_dockerfiles_finds_no_fault() -> None:
+def test_the_dockerfile_linter_finds_no_fault() -> None:
     judge("hadolint", "--failure-threshold", "style", "Dockerfile")
 
 
-def test_the_composition_follows_the_specification() -> None:
+def test_the_compose_file_follows_the_specification() -> None:
     judge("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml")
 
 
@@ -84,7 +84,7 @@ def test_the_image_contains_every_directory_that_a_running_service_imports() -> 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
     for each in UNITS:
-        # The only file that this machine does not have.
+        # This is the only file that this machine does not have.
         text = each.read_text().replace("/opt/identity/current/.venv/bin/python", sys.executable)
         (tmp_path / each.name).write_text(text)
     named = unit.name.replace("@.", "@8001.")
@@ -99,7 +99,7 @@ def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
 
 @needs_systemd
 @pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.suffix == ".service"], ids=lambda path: path.name)
-def test_the_processes_are_confined(unit: Path) -> None:
+def test_systemd_restricts_the_processes(unit: Path) -> None:
     command = ["systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSED}", str(unit)]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stdout
@@ -107,7 +107,7 @@ def test_the_processes_are_confined(unit: Path) -> None:
 
 @pytest.fixture
 def front(tenant: Tenant, tmp_path: Path) -> Iterator[tuple[str, ServerCertificate]]:
-    """The nginx of `deploy/` in front of one web process that trusts it; yield its address."""
+    """The nginx of `deploy/` in front of one web process that trusts it. Yield its URL."""
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
     served = server_certificate(tmp_path)
@@ -165,13 +165,13 @@ def configured(directory: Path, served: ServerCertificate, *, port: int, plain: 
     return main
 
 
-def test_behind_this_nginx_addresses_are_https_and_streams_are_not_buffered(front: tuple[str, ServerCertificate]) -> None:
+def test_urls_are_https_and_streams_are_not_buffered_behind_nginx(front: tuple[str, ServerCertificate]) -> None:
     authority, served = front
 
     def get(path: str, **options: object) -> requests.Response:
         return requests.get(f"https://{authority}{path}", verify=str(served.authority), timeout=20, **options)  # type: ignore[arg-type]
 
-    # Headers that a client forges are not forwarded.
+    # nginx does not forward headers that a client forges.
     claims = {"X-Forwarded-Proto": "http", "X-Forwarded-For": "203.0.113.7", "cname-api-key": "guess", "client-certificate": "x"}
     told = get("/.well-known/openid-configuration", headers=claims, allow_redirects=False)
     assert (told.status_code, told.json()["issuer"]) == (200, f"https://{authority}/")
@@ -181,12 +181,12 @@ def test_behind_this_nginx_addresses_are_https_and_streams_are_not_buffered(fron
     assert get("/metrics", headers={"Host": "elsewhere.example.test"}).status_code == 404
 
 
-def test_no_log_of_this_nginx_contains_a_token_of_an_address(tmp_path: Path) -> None:
+def test_no_nginx_log_contains_a_token_from_a_url(tmp_path: Path) -> None:
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
     served, port, token = server_certificate(tmp_path), free_port(), "s3cr3t-in-the-address"
     (tmp_path / "edge-keys.map").write_text("")
-    # No server listens there: nginx logs the failure with the request line.
+    # No server listens on this port, so nginx logs the failure with the request line.
     configuration = configured(tmp_path, served, port=port, plain=free_port(), upstream=free_port())
     with running_nginx(configuration, port):
         for path in ("/userinfo", "/authorize"):
@@ -250,7 +250,7 @@ def pem_of(key: RSAPrivateKey) -> str:
 
 
 def asks_for_certificate(host: str, port: int) -> bool:
-    """Report whether the server requests a client certificate, by the output of OpenSSL."""
+    """Report whether the server requests a client certificate, according to the output of OpenSSL."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-servername", host, "-tls1_2"]
     said = subprocess.run(command, input="", capture_output=True, text=True, timeout=20, check=False).stdout
     assert "SSL-Session" in said, said

@@ -1,4 +1,4 @@
-"""Clients, keys, tokens and sessions. Factories use a service where one exists; the others save rows."""
+"""Factories of clients, keys, tokens and sessions. They use a service if one exists. Otherwise they save rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def unknown_digest() -> LazyFunction:
 
 
 class ClientFactory(Factory[Client]):
-    """A client for machines. Its secret is not kept: `tests.factories.authapi` has clients that can authenticate."""
+    """A machine client. Its secret is not kept. `tests.factories.authapi` has clients that can authenticate."""
 
     class Meta:
         model = Client
@@ -103,7 +103,7 @@ class ClientCredentialFactory(RowFactory[ClientCredential]):
 
 
 class TokenExchangeProfileFactory(RowFactory[TokenExchangeProfile]):
-    """Tokens that no key has signed."""
+    """A record of issued tokens that no key has signed."""
 
     class Meta:
         model = TokenExchangeProfile
@@ -135,7 +135,7 @@ class EdgeKeyFactory(RowFactory[EdgeKey]):
 
 
 class SigningKeyFactory(RowFactory[SigningKey]):
-    """A revoked key without numbers: every other state needs its key pair."""
+    """A revoked key without numbers, because every other state needs a key pair."""
 
     class Meta:
         model = SigningKey
@@ -147,7 +147,7 @@ class SigningKeyFactory(RowFactory[SigningKey]):
 
 
 class SamlKeyFactory(RowFactory[SamlKey]):
-    """A previous certificate without a key: every other state needs its key pair."""
+    """A previous certificate without a key, because every other state needs a key pair."""
 
     class Meta:
         model = SamlKey
@@ -160,7 +160,7 @@ class SamlKeyFactory(RowFactory[SamlKey]):
 
 
 class ProviderMetadataFactory(RowFactory[ProviderMetadata]):
-    """The address of a document that was never fetched."""
+    """The URL of a document that was never fetched."""
 
     class Meta:
         model = ProviderMetadata

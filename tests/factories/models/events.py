@@ -1,4 +1,4 @@
-"""Events, their positions in the log, and event streams, as rows. The product creates them with the recorder and the numberer."""
+"""Factories of events, their positions in the log, and event streams. They save rows. The product uses the recorder and the numberer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.factories.models.row_factory import RowFactory, own_number, own_text,
 
 
 class EventFactory(RowFactory[Event]):
-    """An event without a position; its envelope contains only the tenant."""
+    """An event without a position. Its envelope contains only the tenant."""
 
     class Meta:
         model = Event
@@ -30,7 +30,7 @@ class OutboxFactory(RowFactory[Outbox]):
 
 
 class LogEntryFactory(RowFactory[LogEntry]):
-    """A position far behind the head of the log."""
+    """A position far below the head of the log."""
 
     class Meta:
         model = LogEntry
@@ -42,7 +42,7 @@ class LogEntryFactory(RowFactory[LogEntry]):
 
 
 class MarkFactory(RowFactory[Mark]):
-    """A mark of an unknown table, so that no sweep records an event for it."""
+    """A mark of an unknown table, for which no sweep records an event."""
 
     class Meta:
         model = Mark
@@ -54,7 +54,7 @@ class MarkFactory(RowFactory[Mark]):
 
 
 class EventStreamFactory(RowFactory[EventStream]):
-    """A stream without subscribed types and without a destination; `create_stream` makes one that delivers."""
+    """A stream without subscribed types and without a destination. `create_stream` creates a stream that delivers."""
 
     class Meta:
         model = EventStream

@@ -1,4 +1,4 @@
-"""Tenants, staff, users and their rows. Factories use a service where one exists; the others save rows."""
+"""Factories of tenants, staff, users and their rows. They use a service if one exists. Otherwise they save rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ STAFF_PASSWORD = "quite-a-long-password-1"
 
 
 class TenantFactory(Factory[Tenant]):
-    """A tenant `<prefix>-<random>` that answers on `<id>.example.test`, with an empty log."""
+    """A tenant `<prefix>-<random>` with the host `<id>.example.test` and an empty log."""
 
     class Meta:
         model = Tenant
@@ -103,7 +103,7 @@ class StaffFactory(Factory[Staff]):
 
 
 class StaffFactorFactory(RowFactory[StaffFactor]):
-    """An authenticator app whose secret matches no code; `tests.factories.staff_factors` has working ones."""
+    """An authenticator app whose secret matches no code. `tests.factories.staff_factors` has apps with valid codes."""
 
     class Meta:
         model = StaffFactor
@@ -173,7 +173,7 @@ class LinkedIdentityFactory(RowFactory[LinkedIdentity]):
 
 
 class PasswordCredentialFactory(RowFactory[PasswordCredential]):
-    """A hash that matches no password; users that are created with a password have a real one."""
+    """A hash that matches no password. Users that are created with a password have a valid hash."""
 
     class Meta:
         model = PasswordCredential
@@ -210,7 +210,7 @@ class EmailTicketFactory(RowFactory[EmailTicket]):
 
 
 class MessageProviderFactory(RowFactory[MessageProvider]):
-    """A mail server of the tenant at an address without a server."""
+    """A mail server of the tenant at an unreachable address."""
 
     class Meta:
         model = MessageProvider

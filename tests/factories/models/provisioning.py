@@ -1,4 +1,4 @@
-"""Actions, deliveries and the other rows of streams. Factories use a service where one exists; the others save rows."""
+"""Factories of actions, deliveries and the other rows of streams. They use a service if one exists. Otherwise they save rows."""
 
 from __future__ import annotations
 

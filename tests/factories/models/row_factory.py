@@ -1,4 +1,4 @@
-"""The base class of all factories: saves one row and puts the name of its tenant into it."""
+"""The base class of all factories. It saves one row whose texts contain the name of its tenant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RowFactory(Factory[Row]):
 
 
 def own_text(length: int = 60) -> LazyAttributeSequence:
-    """Declare a unique text. It contains the name of the tenant, so that tests notice when a page of another tenant shows it."""
+    """Declare a unique text that contains the name of the tenant, so that tests detect a page that shows it to another tenant."""
     return LazyAttributeSequence(lambda row, number: f"{row.tenant_id}-{number}"[:length])
 
 
@@ -38,15 +38,15 @@ def own_number() -> LazyFunction:
 
 
 def tenant_of(relation: str) -> SelfAttribute:
-    """Declare that the row belongs to the tenant of the row that it refers to."""
+    """Declare that the row belongs to the tenant of a related row."""
     return SelfAttribute(f"{relation}.tenant_id")
 
 
 def same(name: str = "tenant_id") -> SelfAttribute:
-    """Declare, inside a `SubFactory`, that a field has the value of that field in the referring row."""
+    """Declare, inside a `SubFactory`, that a field has the value of that field in the row that uses it."""
     return SelfAttribute(f"..{name}")
 
 
 def from_now(**parts: float) -> LazyFunction:
-    """Declare a time at this distance from now."""
+    """Declare a time with this difference from now."""
     return LazyFunction(lambda: timezone.now() + timedelta(**parts))

@@ -1,4 +1,4 @@
-"""A compiled query returns the same as the query set, with a new read every time."""
+"""A compiled query returns the same rows as the query set, and reads them again each time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_row_is_the_instance_that_the_query_set_returns(user: User) -> None:
     assert found._state.db == "default"
 
 
-def test_each_call_reads_anew(user: User) -> None:
+def test_each_call_reads_the_database_again(user: User) -> None:
     select = users()
     assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"nickname": "Countess"})
@@ -64,7 +64,7 @@ def test_a_value_is_never_interpreted_as_sql(user: User, value: str) -> None:
     assert users().first(tenant_id=user.tenant_id, user_id=value) is None
 
 
-def test_a_user_of_one_tenant_does_not_exist_for_another(user: User) -> None:
+def test_a_user_of_one_tenant_is_not_found_at_another_tenant(user: User) -> None:
     other = TenantFactory.create(id=f"t-{secrets.token_hex(6)}", name="other", host=f"{secrets.token_hex(6)}.example.test")
     select = users()
     assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
@@ -78,7 +78,7 @@ def test_a_relation_without_a_row_is_none(tenant: Tenant, user: User) -> None:
     assert select.first(tenant_id=tenant.pk) is None
 
 
-def test_a_lock_is_taken_and_held(user: User) -> None:
+def test_a_query_with_a_lock_holds_the_lock_until_the_transaction_ends(user: User) -> None:
     select = CompiledSelect(
         lambda tenant_id: User.objects.of(tenant_id).select_for_update(of=("self",), no_key=True, nowait=True).order_by(), "tenant_id"
     )

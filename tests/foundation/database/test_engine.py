@@ -1,4 +1,4 @@
-"""Errors of a server that loses its role: a refused write closes the connection, and a failed commit is reported as in doubt."""
+"""Errors of a server that is no longer the primary. A refused write closes the connection, and a failed commit is reported as in doubt."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_connection_that_fails_before_commit_is_not_in_doubt(committed_db: Non
     assert not isinstance(failed.value, CommitInDoubt)
 
 
-def test_a_commit_in_doubt_tells_the_client_that_the_change_may_have_been_saved() -> None:
+def test_the_error_for_a_commit_in_doubt_says_that_the_change_may_have_been_saved() -> None:
     answer = exception_handler(CommitInDoubt(), {})
 
     assert answer.status_code == 503

@@ -1,4 +1,4 @@
-"""Statements without a cursor: the same rows, the same errors, and no partial answer left on a connection."""
+"""Prepared statements: the same rows and errors as with a cursor, and no partial answer that stays on a connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRONG = Statement("test_wrong", ("bigint",), "SELECT 1 / ($1 - $1)")
 
 @pytest.fixture(autouse=True)
 def _with_a_database(committed_db: None) -> None:
-    """Run every statement here on the test's server."""
+    """Run every statement of this file on the test's server."""
 
 
 def _with(story: Callable[[Pool], Awaitable[Result]]) -> Result:
@@ -55,7 +55,7 @@ async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
         await statement.prepare(handle)
 
 
-def test_values_have_their_types() -> None:
+def test_values_have_their_python_types() -> None:
     async def story(pool: Pool) -> list[tuple[Any, ...]]:
         return await _rows(pool, ECHO, "Ada", 2**40)
 
@@ -79,7 +79,7 @@ def test_an_error_has_its_class_and_the_next_statement_works() -> None:
     assert len(_with(story)) == 1
 
 
-def test_a_cancelled_call_leaves_no_answer_to_the_next() -> None:
+def test_a_canceled_call_leaves_no_answer_for_the_next_call() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             with pytest.raises(TimeoutError):
@@ -90,7 +90,7 @@ def test_a_cancelled_call_leaves_no_answer_to_the_next() -> None:
     _with(story)
 
 
-def test_a_connection_cut_during_a_statement_fails_once_and_is_replaced() -> None:
+def test_a_connection_closed_during_a_statement_fails_once_and_is_replaced() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             handle = await pool.getconn()
@@ -107,7 +107,7 @@ def test_a_connection_cut_during_a_statement_fails_once_and_is_replaced() -> Non
     _with(story)
 
 
-def test_an_idle_connection_that_is_cut_fails_no_statement() -> None:
+def test_no_statement_fails_after_an_idle_connection_was_closed() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             [(pid,)] = await _rows(pool, PID, 1)
@@ -118,7 +118,7 @@ def test_an_idle_connection_that_is_cut_fails_no_statement() -> None:
     _with(story)
 
 
-def test_a_free_connection_is_reused_and_concurrent_statements_get_one_each() -> None:
+def test_a_free_connection_is_reused_and_each_concurrent_statement_gets_its_own() -> None:
     async def story(pool: Pool) -> None:
         assert await _rows(pool, PID, 1) == await _rows(pool, PID, 1)
         assert [rows[0][0] for rows in await asyncio.gather(*(_rows(pool, ECHO, str(n), n) for n in range(20)))] == [
@@ -136,7 +136,7 @@ def test_lists_are_passed_unchanged() -> None:
 
 def _terminate(pid: int) -> None:
     with connection.cursor() as cursor:
-        # The statement is running by then, or is cut before it started.
+        # The statement already runs, or its connection is closed before it starts.
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     connection.close()
     # The server reports the end before the process has closed its socket. The process of a remote server is not in /proc.

@@ -1,4 +1,4 @@
-"""Units of work repeat after a deadlock, and rows are locked in the order of their keys."""
+"""Units of work are repeated after a deadlock, and rows are locked in the order of their keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_row_with_the_lowest_key_is_locked_first(keys: list[int]) -> None:
     assert not is_locked(lowest)
 
 
-def test_of_two_units_that_deadlock_both_end(keys: list[int]) -> None:
+def test_both_of_two_deadlocked_units_complete(keys: list[int]) -> None:
     both_hold_one = threading.Barrier(2, timeout=10)
     attempts: list[int] = []
     failures: list[Exception] = []

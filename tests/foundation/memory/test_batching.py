@@ -1,4 +1,4 @@
-"""Combined calls: how many are made, which answer each caller gets, and the effect of failures and cancellations."""
+"""Combined calls: how many calls are made, which answer each caller gets, and the effect of failures and cancellations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foundation.memory.ttl_cache import Remembered
 
 
 class Source:
-    """Answers with the number of the call, on command of the test."""
+    """Answers with the number of the call when the test requests it."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
@@ -41,7 +41,7 @@ def _run(story: Callable[[Source], Awaitable[None]]) -> None:
     asyncio.run(told())
 
 
-def test_concurrent_calls_are_combined_with_each_key_once() -> None:
+def test_concurrent_calls_are_combined_into_one_that_contains_each_key_once() -> None:
     async def story(source: Source) -> None:
         source.may_answer.set()
         assert await asyncio.gather(*map(source.gathering.ask, "abca")) == [1, 1, 1, 1]
@@ -50,7 +50,7 @@ def test_concurrent_calls_are_combined_with_each_key_once() -> None:
     _run(story)
 
 
-def test_a_call_never_gets_an_answer_requested_before_it() -> None:
+def test_a_call_never_gets_an_answer_that_was_requested_before_it() -> None:
     async def story(source: Source) -> None:
         first = source.ask("a")
         await source.is_asked.wait()
@@ -64,7 +64,7 @@ def test_a_call_never_gets_an_answer_requested_before_it() -> None:
     _run(story)
 
 
-def test_a_failure_reaches_its_callers_and_the_next_call_is_made_again() -> None:
+def test_all_combined_callers_get_a_failure_and_the_next_call_is_made_again() -> None:
     async def story(source: Source) -> None:
         source.may_answer.set()
         told = await asyncio.gather(source.ask("broken"), source.ask("a"), return_exceptions=True)
@@ -74,7 +74,7 @@ def test_a_failure_reaches_its_callers_and_the_next_call_is_made_again() -> None
     _run(story)
 
 
-def test_a_cancelled_caller_takes_the_answer_from_no_other() -> None:
+def test_canceling_one_caller_does_not_affect_the_answers_of_other_callers() -> None:
     async def story(source: Source) -> None:
         leaver, other = source.ask("a"), source.ask("a")
         await source.is_asked.wait()
@@ -98,7 +98,7 @@ def test_a_missing_answer_is_an_error() -> None:
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_one_thread_loads_for_all_concurrent_misses() -> None:
+def test_one_thread_loads_the_answers_of_all_concurrent_misses() -> None:
     loaded: list[str] = []
 
     def load(key: str) -> str:
@@ -118,7 +118,7 @@ def test_one_thread_loads_for_all_concurrent_misses() -> None:
     assert len(loaded) == 3
 
 
-def test_combined_calls_get_the_same_answers_as_single_ones() -> None:
+def test_combined_calls_get_the_same_answers_as_single_calls() -> None:
     async def doubled(keys: Sequence[str]) -> dict[str, str]:
         await asyncio.sleep(0)
         return {key: key * 2 for key in keys}

@@ -1,4 +1,4 @@
-"""Calls to a failed server, and when they resume."""
+"""Calls to a failed server are suspended, and later resumed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.memory.outage_guard import OutageGuard
 
 
 class Clock:
-    """A clock that moves only on command."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -19,7 +19,7 @@ class Clock:
 
 
 class Server:
-    """Answers "shared", or fails while `failure` is set; counts its calls."""
+    """Answers "shared", or fails while `failure` is set. Counts its calls."""
 
     def __init__(self) -> None:
         self.failure: Exception | None = None
@@ -48,7 +48,7 @@ def test_calls_to_a_failed_server_are_suspended_for_five_seconds(failure: Except
     assert not guard.is_open
 
 
-def test_one_caller_probes_a_server_that_may_have_recovered() -> None:
+def test_only_one_caller_tests_whether_the_server_has_recovered() -> None:
     clock, server = Clock(), Server()
     guard = OutageGuard(clock=clock)
     guard.failed()

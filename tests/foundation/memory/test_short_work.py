@@ -38,7 +38,7 @@ def test_an_error_reaches_only_its_caller() -> None:
         raise second  # type: ignore[misc]  # it is the failure
 
 
-def test_a_cancelled_caller_and_a_closed_loop_affect_no_other_caller() -> None:
+def test_a_canceled_caller_and_a_closed_event_loop_do_not_affect_other_callers() -> None:
     work, may_go_on = ShortWork(1), threading.Event()
 
     async def leave() -> None:

@@ -49,16 +49,16 @@ def test_an_estimate_is_never_too_low_and_rarely_too_high() -> None:
         sketch.add(f"name {number}", 3)
     estimates = [sketch.read(f"name {number}") for number in range(20_000)]
     assert min(estimates) == 3
-    # Two keyed rows of 65,536: about one name in twenty shares both cells.
+    # There are two keyed rows of 65,536 cells. About one name in twenty shares both cells with other names.
     assert sum(estimate > 3 for estimate in estimates) < 2000
 
 
-def test_two_processes_do_not_share_their_collisions() -> None:
+def test_two_processes_have_different_collisions() -> None:
     one, other = Sketch(60, clock=lambda: 0.0), Sketch(60, clock=lambda: 0.0)
     assert [one._places(str(number)) for number in range(8)] != [other._places(str(number)) for number in range(8)]
 
 
-def test_threads_lose_no_count() -> None:
+def test_no_count_is_lost_between_threads() -> None:
     sketch = Sketch(60, clock=lambda: 0.0)
 
     def count() -> None:

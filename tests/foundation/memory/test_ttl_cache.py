@@ -29,7 +29,7 @@ def test_an_answer_is_cached_for_its_time_and_then_loaded_again() -> None:
     assert source.memory.get("a") == 2
 
 
-def test_max_age_loads_an_older_answer_again() -> None:
+def test_an_answer_older_than_max_age_is_loaded_again() -> None:
     source = Source()
     source.memory.get("a")
     source.now = 0.5
@@ -66,7 +66,7 @@ def test_the_oldest_answer_is_evicted() -> None:
         source.memory.warm("a")
 
 
-def test_forgetting_makes_the_next_call_load() -> None:
+def test_the_next_call_after_forgetting_loads_again() -> None:
     source = Source()
     source.memory.get("a")
     source.memory.forget("a")
@@ -76,7 +76,7 @@ def test_forgetting_makes_the_next_call_load() -> None:
     assert source.memory.get("a") == 3
 
 
-def test_the_age_of_an_answer_starts_at_the_call() -> None:
+def test_the_age_of_an_answer_counts_from_the_call() -> None:
     source = Source()
 
     def slow(key: str) -> int:
@@ -90,7 +90,7 @@ def test_the_age_of_an_answer_starts_at_the_call() -> None:
         memory.warm("a")
 
 
-def test_expired_answers_are_dropped_with_the_next_load() -> None:
+def test_expired_answers_are_dropped_at_the_next_load() -> None:
     source = Source()
     source.memory.get("a")
     source.now = 0.6

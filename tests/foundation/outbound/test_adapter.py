@@ -1,4 +1,4 @@
-"""Requests without a `requests` session: the server gets the same bytes, and responses are read alike."""
+"""Requests without a `requests` session. The server gets the same bytes, and responses are read in the same way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("POST", b'{"a": 1}'), ("PUT", b""), ("DELETE", None)])
-def test_both_ways_send_the_same_and_read_the_same(answer: Wire, method: str, body: bytes | None) -> None:
+def test_requests_with_and_without_a_session_send_and_read_the_same(answer: Wire, method: str, body: bytes | None) -> None:
     headers = {"Authorization": "Bearer t", "Content-Type": "application/scim+json"}
     with misbehaving_server(sequence(answer)) as server:
         address = f"http://127.0.0.1:{server.port}/Users?filter=a%20eq%20%22b%22"

@@ -60,16 +60,16 @@ def test_a_public_address_is_allowed(address: str) -> None:
         str(ipaddress.IPv6Address(int(ipaddress.IPv6Address("2001:0:808:808::")) | (0xFFFFFFFF ^ int(ipaddress.IPv4Address("127.0.0.1"))))),
     ],
 )
-def test_an_internal_address_inside_an_ipv6_one_is_refused(address: str) -> None:
+def test_an_internal_address_embedded_in_an_ipv6_address_is_refused(address: str) -> None:
     assert not is_allowed(address, ())
 
 
-def test_a_public_address_inside_an_ipv6_one_is_allowed() -> None:
+def test_a_public_address_embedded_in_an_ipv6_address_is_allowed() -> None:
     assert is_allowed("::ffff:8.8.8.8", ())
     assert is_allowed("64:ff9b::8.8.8.8", ())
 
 
-def test_a_named_network_is_allowed_and_its_neighbors_are_not() -> None:
+def test_a_listed_network_is_allowed_and_adjacent_networks_are_not() -> None:
     networks = parse_networks(["10.1.0.0/16", "fd00:1::/32", "192.168.7.7"])
     for address in ("10.1.2.3", "::ffff:10.1.2.3", "fd00:1::5", "192.168.7.7"):
         assert is_allowed(address, networks)
@@ -95,20 +95,20 @@ NEIGHBORS = """
 
 
 @pytest.mark.parametrize("network", SPECIAL.split())
-def test_every_special_purpose_range_is_refused_to_its_ends(network: str) -> None:
+def test_every_special_purpose_range_is_refused_including_its_first_and_last_address(network: str) -> None:
     first, last = ipaddress.ip_network(network)[0], ipaddress.ip_network(network)[-1]
     assert not is_allowed(str(first), ())
     assert not is_allowed(str(last), ())
 
 
 @pytest.mark.parametrize("address", NEIGHBORS.split())
-def test_the_address_beside_a_special_purpose_range_is_allowed(address: str) -> None:
+def test_the_address_next_to_a_special_purpose_range_is_allowed(address: str) -> None:
     assert is_allowed(address, ())
 
 
 @pytest.mark.parametrize("address", ["192.0.0.192", "10.0.0.1", "::1", "::ffff:169.254.169.254", "2001:4:112::1", "fec0::1", "fd00::1"])
-def test_the_tables_of_python_have_no_influence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other patch releases call other ranges global; the worst case calls every range global.
+def test_the_address_tables_of_python_have_no_influence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other patch releases of Python call other ranges global. The worst case calls every range global.
     for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
         monkeypatch.setattr(kind, "is_global", property(lambda _address: True))
         for name in ("is_private", "is_reserved", "is_multicast", "is_unspecified", "is_loopback", "is_link_local"):
@@ -119,24 +119,24 @@ def test_the_tables_of_python_have_no_influence(address: str, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("address", "allowed"),
     [
-        ("::ffff:0:169.254.169.254", False),  # translated
+        ("::ffff:0:169.254.169.254", False),  # a translated address
         ("::ffff:0:8.8.8.8", True),
-        ("64:ff9b:1::8.8.8.8", False),  # the place of the address is known only to the operator of the local prefix
+        ("64:ff9b:1::8.8.8.8", False),  # Only the operator of the local prefix knows the position of the address.
         ("64:ff9b:1:a00:1::", False),
         ("2002:808:808::1", True),
         ("2002:c000:c0::1", False),
         ("2001:0:808:808::f7f7:f7f7", True),
-        ("2001:0:c000:c0::f7f7:f7f7", False),  # its server is internal
+        ("2001:0:c000:c0::f7f7:f7f7", False),  # The server of the tunnel is internal.
         ("64:ff9b::192.0.0.192", False),
         ("::ffff:192.0.0.192%eth0", False),
     ],
 )
-def test_an_ipv6_form_is_judged_by_every_address_in_it(address: str, *, allowed: bool) -> None:
+def test_an_ipv6_address_is_allowed_only_if_every_embedded_address_is(address: str, *, allowed: bool) -> None:
     assert is_allowed(address, ()) is allowed
 
 
 @given(st.ip_addresses(v=4))
-def test_no_ipv6_form_of_a_refused_address_is_allowed(address: ipaddress.IPv4Address) -> None:
+def test_no_ipv6_notation_of_a_refused_address_is_allowed(address: ipaddress.IPv4Address) -> None:
     if not is_allowed(str(address), ()):
         number = int(address)
         teredo = 0x2001_0000 << 96 | 0x0808_0808 << 64 | number ^ 0xFFFF_FFFF

@@ -1,4 +1,4 @@
-"""DNS rebinding: the connection goes to the checked address, however the name is written."""
+"""DNS rebinding. The connection is opened to the checked address, for every spelling of the name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from foundation.outbound.outcomes import (
 from foundation.outbound.session import OutboundSession
 from tests.factories.scim import MisbehavingServer, misbehaving_server, reply
 
-# Public for these tests only: no server listens there.
+# These addresses count as public in these tests only. No server listens on them.
 PUBLIC = "127.0.0.77"
 RULES = OutboundRules(private_networks=parse_networks([f"{PUBLIC}/32"]), allow_http=True)
 
@@ -36,7 +36,7 @@ def inside() -> Iterator[MisbehavingServer]:
 
 
 def answering(*answers: list[str]) -> tuple[Resolver, list[str]]:
-    """A resolver that gives these answers in turn and then repeats the last, and a list of the names it was asked for."""
+    """A resolver that gives these answers in turn and then repeats the last answer, and the list of requested names."""
     following, asked = itertools.chain(answers, itertools.repeat(answers[-1])), list[str]()
 
     def resolver(host: str, _port: int, _seconds: float) -> list[str]:
@@ -52,8 +52,8 @@ def attempt(session: OutboundSession, url: str, *, seconds: float = 0.3) -> type
     return refusal.type
 
 
-def test_the_resolver_is_asked_once_per_connection(inside: MisbehavingServer) -> None:
-    # The classic rebinding: public during the check, internal during the connection.
+def test_the_name_is_resolved_once_per_connection(inside: MisbehavingServer) -> None:
+    # The classic rebinding attack: public during the check, internal during the connection.
     resolver, asked = answering([PUBLIC], ["127.0.0.1"])
     assert attempt(OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/") in (
         DeadlinePassed,
@@ -63,7 +63,7 @@ def test_the_resolver_is_asked_once_per_connection(inside: MisbehavingServer) ->
     assert inside.received == []
 
 
-def test_a_new_connection_is_judged_by_its_own_answer(inside: MisbehavingServer) -> None:
+def test_a_new_connection_is_checked_with_its_own_answer(inside: MisbehavingServer) -> None:
     resolver, _ = answering([PUBLIC], ["127.0.0.1"], ["::ffff:127.0.0.1"], ["2002:7f00:1::"], [PUBLIC, "127.0.0.1"], ["::1", PUBLIC])
     session = OutboundSession(RULES, resolver=resolver)
     url = f"http://rebind.example.test:{inside.port}/"
@@ -73,7 +73,7 @@ def test_a_new_connection_is_judged_by_its_own_answer(inside: MisbehavingServer)
     assert inside.received == []
 
 
-def test_an_earlier_check_does_not_exempt_the_request(inside: MisbehavingServer) -> None:
+def test_an_earlier_check_does_not_replace_the_check_of_a_request(inside: MisbehavingServer) -> None:
     resolver, _ = answering([PUBLIC], ["127.0.0.1"])
     session, url = OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/"
     assert session.addresses(url, deadline=time.monotonic() + 1) == [PUBLIC]
@@ -83,8 +83,8 @@ def test_an_earlier_check_does_not_exempt_the_request(inside: MisbehavingServer)
     assert inside.received == []
 
 
-def test_the_library_below_does_not_resolve_the_name_again(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Only literal addresses may reach the system's resolver while the connection is made.
+def test_the_http_library_does_not_resolve_the_name_again(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Only literal addresses may reach the system's resolver while the connection is opened.
     seen: list[str] = []
     original = socket.getaddrinfo
 
@@ -142,7 +142,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=ascii)
-def test_no_spelling_of_an_internal_host_is_reached(inside: MisbehavingServer, host: str) -> None:
+def test_no_spelling_of_an_internal_host_gets_a_request(inside: MisbehavingServer, host: str) -> None:
     session = OutboundSession(OutboundRules(allow_http=True))
     url = f"http://{host}:{inside.port}/"
     assert attempt(session, url, seconds=5) in (AddressRefused, HostUnresolved, UrlRefused, DeadlinePassed)
@@ -155,7 +155,7 @@ def test_no_spelling_of_an_internal_host_is_reached(inside: MisbehavingServer, h
 @pytest.mark.parametrize(
     "url", ["http://[x/", "http://a.test:99999/", "http://a.test:-1/", "http://a.test:x/", "http://a.test:\u0661/", "http:///x", "http://"]
 )
-def test_an_unparsable_address_is_refused_by_name(url: str) -> None:
+def test_the_refusal_names_an_unparsable_address(url: str) -> None:
     session = OutboundSession(OutboundRules(allow_http=True))
     assert attempt(session, url) in (UrlRefused, HostUnresolved, AddressRefused)
     for ask in (session.addresses, session.greet):
@@ -163,6 +163,6 @@ def test_an_unparsable_address_is_refused_by_name(url: str) -> None:
             ask(url, deadline=time.monotonic() + 1)
 
 
-def test_the_resolver_reads_numbers_like_a_connection() -> None:
-    # So that the checked address is the connected one.
+def test_the_resolver_reads_numeric_addresses_like_a_connection() -> None:
+    # So the checked address is the address of the connection.
     assert {*resolve("2130706433", 80, 5), *resolve("0x7f.1", 80, 5), *resolve("0177.0.0.1", 80, 5)} == {"127.0.0.1"}

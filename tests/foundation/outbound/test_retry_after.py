@@ -1,4 +1,4 @@
-"""The wait that a server asks its clients for."""
+"""The waiting time that a server requests with `Retry-After`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
         ("", None),
     ],
 )
-def test_retry_after_is_seconds_or_a_date_within_limits(value: str, seconds: float | None) -> None:
+def test_retry_after_is_read_as_seconds_or_a_date_within_limits(value: str, seconds: float | None) -> None:
     assert retry_after({"retry-AFTER": value}, NOW) == seconds
 
 

@@ -44,14 +44,14 @@ def resolving(*addresses: str) -> Callable[[str, int, float], list[str]]:
     return lambda host, port, seconds: list(addresses)
 
 
-def test_the_connection_goes_to_the_checked_address_and_the_host_header_keeps_the_name() -> None:
+def test_the_connection_uses_the_checked_address_and_the_host_header_keeps_the_name() -> None:
     with misbehaving_server(sequence(reply(200, raw=b"ok"))) as server:
         session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
         assert fetch(session, f"http://scim.example.test:{server.port}/a") == (200, b"ok")
         assert server.received[0].headers["host"] == f"scim.example.test:{server.port}"
 
 
-def test_one_refused_address_among_several_refuses_the_host() -> None:
+def test_a_host_is_refused_if_one_of_its_addresses_is_refused() -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1", "10.0.0.1"))
         with pytest.raises(AddressRefused) as refused:
@@ -100,7 +100,7 @@ def test_a_header_value_that_contains_another_header_is_refused(value: str) -> N
 def test_every_request_states_the_length_of_its_body(method: str, body: bytes | None, length: str | None) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
-        for _ in range(2):  # the second on the same connection
+        for _ in range(2):  # The second request uses the same connection.
             assert fetch(session, f"http://scim.example.test:{server.port}/", method=method, body=body)[0] == 200
         assert [(seen.headers.get("content-length"), seen.body) for seen in server.received] == [(length, body or b"")] * 2
 
@@ -109,14 +109,14 @@ def test_every_request_states_the_length_of_its_body(method: str, body: bytes | 
     "host",
     ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "localhost", "localhost.", "0", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]"],  # noqa: S104  (nothing binds it)
 )
-def test_no_spelling_of_loopback_is_reached_unless_it_is_allowed(host: str) -> None:
+def test_no_spelling_of_loopback_gets_a_request_unless_loopback_is_allowed(host: str) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         with pytest.raises((AddressRefused, HostUnresolved, UrlRefused)):
             fetch(OutboundSession(OutboundRules(allow_http=True)), f"http://{host}:{server.port}/")
         assert server.received == []
 
 
-def test_an_ipv6_literal_is_reached_when_its_network_is_allowed() -> None:
+def test_a_literal_ipv6_address_is_reached_if_its_network_is_allowed() -> None:
     rules = OutboundRules(private_networks=(ip_network("::1/128"),), allow_http=True)
     with pytest.raises(ConnectFailed):
         fetch(OutboundSession(rules), "http://[::1]:1/")
@@ -161,7 +161,7 @@ def test_a_body_of_exactly_one_mebibyte_is_read() -> None:
             fetch(session, f"http://127.0.0.1:{server.port}/")
 
 
-def test_the_size_is_counted_after_decoding() -> None:
+def test_the_size_limit_applies_to_the_decoded_body() -> None:
     bomb = gzip.compress(b"0" * (200 * 1024 * 1024))
     small = gzip.compress(b"hello")
     headers = {"Content-Encoding": "gzip"}
@@ -172,12 +172,12 @@ def test_the_size_is_counted_after_decoding() -> None:
             fetch(session, f"http://127.0.0.1:{server.port}/", seconds=20)
 
 
-def test_endless_headers_end_at_the_deadline_or_a_limit() -> None:
+def test_endless_headers_fail_at_the_deadline_or_a_limit() -> None:
     with misbehaving_server(sequence(endless(b"HTTP/1.1 200 Said\r\nX-Long: "))) as server, pytest.raises(OutboundError):
         fetch(OutboundSession(LOOPBACK), f"http://127.0.0.1:{server.port}/", seconds=5)
 
 
-def test_a_server_that_never_accepts_ends_at_the_deadline() -> None:
+def test_a_connection_that_a_server_never_accepts_fails_at_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         with own_time() as fetching, pytest.raises((DeadlinePassed, ConnectFailed)):
             fetch(OutboundSession(LOOPBACK), f"http://127.0.0.1:{listener.getsockname()[1]}/", seconds=0.4)
@@ -201,12 +201,12 @@ def test_no_cookie_is_sent_with_the_next_request() -> None:
         assert "cookie" not in server.received[1].headers
 
 
-def test_a_name_without_an_address_is_unresolved() -> None:
+def test_a_name_without_an_address_fails_as_unresolved() -> None:
     with pytest.raises(HostUnresolved):
         resolve("no-such-host.invalid", 443, 5.0)
 
 
-def test_a_hanging_resolver_ends_at_the_deadline() -> None:
+def test_a_hanging_resolver_fails_at_the_deadline() -> None:
     release = threading.Event()
     waiting = [dialing._resolver_threads().submit(release.wait, 10) for _ in range(8)]
     try:
@@ -224,7 +224,7 @@ def test_an_error_discloses_nothing_about_the_request() -> None:
     assert "anna" not in str(failed.value)
 
 
-def test_a_forked_child_has_a_separate_session() -> None:
+def test_a_forked_child_process_has_a_separate_session() -> None:
     mine = outbound_session()
     assert outbound_session() is mine
     read, write = os.pipe()
@@ -243,7 +243,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
 
 @contextmanager
 def tls_server(certificate: ServerCertificate, names: list[str | None]) -> Iterator[int]:
-    """Answer 200 over TLS with a certificate for localhost, and keep the requested server names."""
+    """Answer 200 over TLS with a certificate for localhost, and store the requested server names."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     context.sni_callback = lambda connection, name, context: names.append(name)
@@ -287,7 +287,7 @@ def test_an_unknown_authority_is_refused_before_the_token_is_sent(certificate: S
 
 
 @pytest.mark.parametrize(("said", "failure"), [(b"HTTP/1.1 400 Bad Request\r\n\r\n", TlsFailed), (b"", ConnectionLost)])
-def test_a_wrong_protocol_is_misconfigured_and_an_early_end_is_not(said: bytes, failure: type[OutboundError]) -> None:
+def test_a_wrong_protocol_counts_as_misconfigured_and_an_early_end_does_not(said: bytes, failure: type[OutboundError]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:

@@ -1,4 +1,4 @@
-"""Digests and sealed values are only valid with a key that is configured, and at one place."""
+"""Digests and sealed values are valid only with a configured key, and sealed values only in their own context."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_a_digest_matches_its_value_only_while_its_key_is_configured(settings: A
 
 
 @pytest.mark.parametrize("key", ["", "absent"])
-def test_a_digest_that_was_made_without_a_configured_key_matches_nothing(key: str) -> None:
+def test_a_digest_made_with_an_unconfigured_key_matches_nothing(key: str) -> None:
     forged = hmac.digest(key.encode(), b"value", "sha256").hex()
     assert not vault.digest_matches("value", f"gone.{forged}")
     assert not vault.digest_matches("value", forged)
 
 
-def test_a_sealed_value_opens_only_at_its_place() -> None:
+def test_a_sealed_value_can_be_opened_only_in_its_own_context() -> None:
     sealed = vault.seal("value", place="tenant-a:table:1:name")
     assert vault.unseal(sealed, place="tenant-a:table:1:name") == "value"
     with pytest.raises(vault.SecretUnreadable):

@@ -1,4 +1,4 @@
-"""Actions on many rows: the confirmation page, small selections that run at once, and large ones that become a job."""
+"""Actions on many rows: the confirmation page, small selections that run at once, and large selections that become a job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = 25
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the limits: ten rows at most run at once, and ten rows make a step of a job."""
+    """Lower the limits. At most ten rows are processed at once, and ten rows are one step of a job."""
     monkeypatch.setattr("identity.admin.bulk_actions.AT_ONCE", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._STEP_SECONDS", 60.0)
@@ -46,7 +46,7 @@ def asked(browser: Client, action: str, query: str = "", **sent: Any) -> Any:
 
 
 def begun(browser: Client, action: str, query: str = "", reason: str = "They left.") -> Job:
-    """Select rows, open the confirmation page, send its form, and return the job."""
+    """Select rows, open the confirmation page, submit its form, and return the job."""
     form = fields_of(asked(browser, action, query).content.decode())
     answer = browser.post(f"{LIST}{query}", {**form, "reason": reason})
     assert answer.status_code == 302, answer.content.decode()
@@ -101,7 +101,7 @@ def test_few_rows_are_processed_within_the_request(browser: Client, tenant: Tena
 
 
 @pytest.mark.parametrize("index", ["0", "1", "7", "x"])
-def test_the_audit_log_names_the_performed_action_and_not_other_sent_values(
+def test_the_audit_log_names_the_performed_action_and_no_other_sent_value(
     index: str, browser: Client, tenant: Tenant, people: list[User]
 ) -> None:
     chosen = {"action": ["block_selected", "unblock_selected"], "index": index, ACTION_CHECKBOX_NAME: [people[0].pk]}
@@ -132,7 +132,7 @@ def test_an_action_on_many_rows_requires_a_reason(browser: Client, tenant: Tenan
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_processes_every_row_with_its_event_and_its_audit_entry_in_the_name_of_its_author(
+def test_a_job_processes_every_row_with_an_event_and_an_audit_entry_that_names_its_author(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")
@@ -154,7 +154,7 @@ def test_a_job_processes_every_row_with_its_event_and_its_audit_entry_in_the_nam
     assert (start.act_id, start.facts, start.reason) == (entry.act_id, {"rows": MANY}, "They left.")
 
 
-def test_rows_that_are_created_after_the_confirmation_are_not_touched(
+def test_rows_created_after_the_confirmation_are_not_changed(
     browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
 ) -> None:
     job = begun(browser, "delete_selected")
@@ -190,7 +190,7 @@ def test_a_larger_selection_than_confirmed_needs_another_confirmation(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel_it(
+def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel_the_job(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")
@@ -216,7 +216,7 @@ def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel
     assert page_of(job) not in browser.get(LIST).content.decode()
 
 
-def test_an_old_session_starts_no_job(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_a_session_with_an_expired_proof_cannot_start_a_job(browser: Client, tenant: Tenant, people: list[User]) -> None:
     form = fields_of(asked(browser, "delete_selected").content.decode())
     grow_old(browser)
 
@@ -225,7 +225,9 @@ def test_an_old_session_starts_no_job(browser: Client, tenant: Tenant, people: l
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_an_account_that_may_not_change_users_starts_no_job_and_cancels_none(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_an_account_without_permission_to_change_users_cannot_start_or_cancel_jobs(
+    browser: Client, tenant: Tenant, people: list[User]
+) -> None:
     job = begun(browser, "block_selected")
     for role in ("auditor", "provisioning_operator"):
         other = browser_of(new_staff(tenant, role))
@@ -237,7 +239,7 @@ def test_an_account_that_may_not_change_users_starts_no_job_and_cancels_none(bro
     assert Job.objects.of(tenant.pk).count() == 1
 
 
-def test_staff_of_a_tenant_select_and_see_their_own_rows_only(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_staff_of_a_tenant_select_and_see_only_rows_of_that_tenant(browser: Client, tenant: Tenant, people: list[User]) -> None:
     job = begun(browser, "block_selected")
     other = new_tenant("other")
     stranger = browser_of(new_staff(other))
@@ -262,7 +264,7 @@ def test_an_operator_selects_many_rows_of_one_tenant_at_a_time(operator: Client,
     assert "Block 25 users?" in operator.post(LIST, {"action": "block_selected", ACTION_CHECKBOX_NAME: keys}).content.decode()
 
 
-def test_an_account_that_may_not_see_the_rows_does_not_see_the_job(tenant: Tenant) -> None:
+def test_an_account_that_cannot_view_the_rows_cannot_view_the_job(tenant: Tenant) -> None:
     administrator = browser_of(new_staff(tenant))
     about = {"label": "Delete selected clients", "model": "authapi.client", "permission": "authapi.delete_client"}
     by = as_document(Act(Actor("staff", "1", "ada@example.test")))

@@ -1,4 +1,4 @@
-"""Options of a connection as form fields: their labels, stored values, and secrets that are never shown."""
+"""Options of a connection as form fields: their labels, their stored values, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def github(tenant: Tenant) -> Connection:
     return ConnectionFactory.create(tenant_id=tenant.pk, name="github", strategy="github", options=options)
 
 
-def test_every_strategy_with_which_users_log_in_has_a_guide_that_matches_its_options() -> None:
+def test_every_login_strategy_has_a_guide_that_matches_its_options() -> None:
     spoken = {name for name in known_strategies() if speaker_of(Connection(strategy=name)) is not None}
     assert set(GUIDES) == {DATABASE, *PASSWORDLESS_STRATEGIES, *spoken}
     assert set(BRANDS) <= set(KNOWN) <= set(GUIDES)
@@ -59,7 +59,7 @@ def test_every_strategy_with_which_users_log_in_has_a_guide_that_matches_its_opt
             assert isinstance(node, Secret) is (option.kind in ("secret", "key")), option
 
 
-def test_the_choices_of_a_database_are_the_policies_of_the_service() -> None:
+def test_the_choices_of_a_database_connection_are_the_policies_of_the_service() -> None:
     policy = next(option for option in GUIDES[DATABASE].fields if option.name == "passwordPolicy")
     assert tuple(value for value, _ in policy.choices) == ("", *POLICIES)
     assert policy.choices[0][1] == f"Not set: {DEFAULT_POLICY}"
@@ -157,7 +157,7 @@ def test_a_map_is_written_and_shown_with_one_field_per_line(browser: Client, ten
     assert (now(row).options["pkce_enabled"], "fieldsMap" in now(row).options) == (False, False)
 
 
-def test_an_empty_secret_field_keeps_the_secret_and_a_value_replaces_it(browser: Client, github: Connection) -> None:
+def test_an_empty_secret_field_keeps_the_secret_and_a_typed_value_replaces_it(browser: Client, github: Connection) -> None:
     sent = {"option_client_id": "other", "option_scope": "read:user user:email", "options": '{"upstream_params": {"a": {"value": "b"}}}'}
     browser.post(page(github), sent)
     row = now(github)
@@ -173,20 +173,20 @@ def test_an_empty_secret_field_keeps_the_secret_and_a_value_replaces_it(browser:
     assert now(github).secret_option("client_secret") is None
 
 
-def test_a_filled_field_cannot_be_emptied_by_mistake(browser: Client, github: Connection) -> None:
+def test_a_filled_required_field_cannot_be_emptied(browser: Client, github: Connection) -> None:
     answer = browser.post(page(github), {"option_client_id": ""})
     assert "Users cannot log in without it" in answer.content.decode()
     assert now(github).options["client_id"] == "c"
 
 
-def test_options_of_other_strategies_are_edited_as_json_only(browser: Client, tenant: Tenant) -> None:
+def test_options_without_fields_are_edited_as_json_only(browser: Client, tenant: Tenant) -> None:
     company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="google-apps", options={"client_id": "x"})
     content = browser.get(page(company)).content.decode()
     assert "option_client_id" not in content
     assert "&quot;client_id&quot;: &quot;x&quot;" in content
 
 
-def test_the_password_policy_of_a_database_is_set_with_fields_and_keeps_what_has_none(browser: Client, tenant: Tenant) -> None:
+def test_the_password_policy_has_fields_and_saving_keeps_options_without_fields(browser: Client, tenant: Tenant) -> None:
     row, content = added(
         browser,
         tenant,
@@ -239,6 +239,6 @@ def test_wrong_or_missing_options_are_refused_at_their_field(
     assert not Connection.objects.of(tenant.pk).exists()
 
 
-def test_the_callback_of_a_company_provider_names_the_connection_that_exists(browser: Client, tenant: Tenant) -> None:
+def test_the_displayed_callback_of_an_enterprise_provider_contains_the_connection(browser: Client, tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="samlp")
     assert f"http://{tenant.pk}.example.test/login/callback?connection=corp" in browser.get(page(row)).content.decode()

@@ -1,4 +1,4 @@
-"""Connections in the admin: secrets can be written and are never shown."""
+"""Connections in the admin. Secrets can be written and are never shown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_secret_option_is_never_shown(browser: Client, company: Connection) ->
     assert "Set: client_secret." in shown
 
 
-def test_a_secret_stays_when_other_options_change(browser: Client, company: Connection) -> None:
+def test_a_secret_is_kept_when_other_options_change(browser: Client, company: Connection) -> None:
     answer = browser.post(page(company), {"options": '{"client_id": "y"}'})
 
     assert answer.headers.get("location") == reverse("admin:identity_connection_changelist"), answer.content.decode()
@@ -69,14 +69,14 @@ def test_a_refused_form_does_not_show_the_entered_secrets_again(browser: Client,
     assert [text for text in ("typed-secret", "typed-too", "a:b@") if text in said] == []
 
 
-def test_a_changed_address_requires_the_secret_that_is_sent_to_it(browser: Client, company: Connection) -> None:
+def test_a_changed_url_requires_the_secret_that_is_sent_to_it(browser: Client, company: Connection) -> None:
     answer = browser.post(page(company), {"options": '{"client_id": "x", "issuer": "https://elsewhere.example.test"}'})
 
     assert "send client_secret again" in answer.content.decode()
     assert now(company).options == {"client_id": "x"}
 
 
-def test_members_beside_a_switch_are_refused_because_they_would_be_published(browser: Client, company: Connection) -> None:
+def test_unknown_members_next_to_a_switch_are_refused_because_they_would_be_published(browser: Client, company: Connection) -> None:
     sent = {"options": '{"client_id": "x"}', "authentication": '{"active": true, "password": "x"}'}
     answer = browser.post(page(company), sent)
 
@@ -90,7 +90,7 @@ def test_a_used_name_is_reported_on_the_form(browser: Client, company: Connectio
     assert "already exists" in answer.content.decode()
 
 
-def test_name_and_strategy_cannot_be_changed(browser: Client, company: Connection) -> None:
+def test_the_name_and_the_strategy_cannot_be_changed(browser: Client, company: Connection) -> None:
     browser.post(page(company), {"name": "renamed", "strategy": "samlp", "display_name": "Company", "options": '{"client_id": "x"}'})
 
     assert (now(company).name, now(company).strategy, now(company).display_name) == ("company", "oidc", "Company")
@@ -106,7 +106,7 @@ def test_the_page_says_that_deleting_a_connection_deletes_its_users_first(browse
     assert not User.objects.of(company.tenant_id).exists()
 
 
-def test_a_large_deletion_lists_the_deleted_rows_and_shows_its_progress(
+def test_a_large_deletion_lists_the_rows_to_delete_and_shows_its_progress(
     browser: Client, company: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deletions, "CHUNK_ROWS", 2)

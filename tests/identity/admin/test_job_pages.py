@@ -30,7 +30,9 @@ def export(tenant: Tenant, database_connection: Connection) -> Job:
     return job
 
 
-def test_a_running_job_shows_its_progress_and_reloads_its_page(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+def test_the_page_of_a_running_job_shows_its_progress_and_reloads_itself(
+    browser: Client, tenant: Tenant, database_connection: Connection
+) -> None:
     rows = [{"email": f"user{number}@example.test"} for number in range(2 * CHUNK_ROWS)]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     assert run_next_chunk(job.pk)
@@ -53,7 +55,7 @@ def test_refused_rows_are_listed_with_the_reason(browser: Client, tenant: Tenant
     assert "hash-of-bad" not in page
 
 
-def test_only_staff_of_the_tenant_download_its_file(browser: Client, tenant: Tenant, export: Job) -> None:
+def test_only_staff_of_the_tenant_can_download_the_file_of_a_job(browser: Client, tenant: Tenant, export: Job) -> None:
     assert "Download the file" in page_of(browser, export)
     place = reverse("admin:identity_job_file", args=(quote(export.pk),))
     answer = browser.get(place)

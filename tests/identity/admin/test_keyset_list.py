@@ -1,4 +1,4 @@
-"""Keyset pages of a list: each row is shown once, and a page says where its search ended."""
+"""Keyset pages of a list. Each row is shown once, and a page says where its search ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def browser(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def people(tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch) -> list[User]:
-    """Five users, the newest first, as the list shows them: two to a page."""
+    """Five users, the newest first, as the list shows them with two on a page."""
     monkeypatch.setattr(site.get_model_admin(User), "list_per_page", 2)
     return [
         make_user(connection=database_connection, email=f"person{number}@example.test", name=_NAMES[number % 2]) for number in range(5)
@@ -43,7 +43,7 @@ def shown(page: Any) -> list[int]:
     return [row.pk for row in page.result_list]
 
 
-def test_next_shows_every_row_once_and_previous_goes_back_the_same_way(browser: Client, people: list[User]) -> None:
+def test_next_pages_show_every_row_once_and_previous_pages_show_them_again(browser: Client, people: list[User]) -> None:
     keys = [person.pk for person in people]
     first = listed(browser)
     second = listed(browser, first.after_url)
@@ -66,7 +66,7 @@ def test_inserted_and_deleted_rows_do_not_move_other_rows_to_another_page(
     assert shown(listed(browser, onward)) == [people[2].pk, people[3].pk]
 
 
-def test_a_page_without_an_index_stops_after_a_limit_and_the_next_one_continues_there(
+def test_a_search_without_an_index_stops_at_a_limit_and_the_next_page_continues_there(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
@@ -105,14 +105,14 @@ def test_a_filter_begins_at_the_first_page_and_later_pages_keep_the_filter(brows
 @pytest.mark.parametrize(
     "place", ["", "x", "[]", "[1,2]", '["x","y"]', '["2026-01-01T00:00:00+00:00","99999999999999999999999"]', "[[[[", "{}"]
 )
-def test_an_invalid_key_leads_to_the_first_page(browser: Client, people: list[User], place: str) -> None:
+def test_an_invalid_key_shows_the_first_page(browser: Client, people: list[User], place: str) -> None:
     answer = browser.get(reverse("admin:identity_user_changelist"), {"after": place})
 
     assert shown(answer.context["cl"]) == [person.pk for person in people[:2]]
 
 
 @pytest.mark.parametrize("names", [("-created_at", "id"), ("-created_at", "-pk"), ("created_at",), ("-pk",)])
-def test_the_rows_beyond_a_key_are_those_that_follow_in_the_order(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
+def test_the_rows_after_a_key_are_those_that_follow_in_the_order(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
     order = Order.of(User, names)
     rows = list(order.sort(User.objects.of(tenant.pk)))
 

@@ -25,7 +25,7 @@ def listed(browser: Client, model: str, query: str) -> str:
 
 
 @pytest.mark.usefixtures("people")
-def test_users_who_were_never_blocked_count_as_not_blocked(browser: Client) -> None:
+def test_the_filter_for_users_who_are_not_blocked_includes_users_never_blocked(browser: Client) -> None:
     yes, no = listed(browser, "identity_user", "blocked__exact=1"), listed(browser, "identity_user", "blocked__exact=0")
 
     assert ("blocked@example.test" in yes, "never@example.test" in yes) == (True, False)
@@ -33,7 +33,7 @@ def test_users_who_were_never_blocked_count_as_not_blocked(browser: Client) -> N
     assert "Unknown" not in no
 
 
-def test_failed_logins_are_filtered_by_whether_they_block(browser: Client, tenant: Tenant) -> None:
+def test_failed_logins_can_be_filtered_by_whether_they_block(browser: Client, tenant: Tenant) -> None:
     Rows(tenant).of(LoginFailures)
 
     page = listed(browser, "authapi_loginfailures", "")

@@ -1,4 +1,4 @@
-"""Groups, roles and organizations in the admin: each change goes through its service and records its event."""
+"""Groups, roles and organizations in the admin. Each change uses its service and records its event."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_adding_an_existing_member_changes_nothing(browser: Client, organization
     assert OrganizationMember.objects.of(user.tenant_id).count() == 1
 
 
-def test_a_relation_cannot_be_changed_into_another(browser: Client, group: Group, user: User) -> None:
+def test_the_rows_of_a_relation_cannot_be_replaced(browser: Client, group: Group, user: User) -> None:
     browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
     row = GroupMember.objects.of(group.tenant_id).get()
 

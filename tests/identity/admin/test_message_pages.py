@@ -1,4 +1,4 @@
-"""Pages of mails and messages: texts, previews, tests to the own address, and senders."""
+"""Pages of mails and messages: texts, previews, test mails to the own address, and senders."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_message_is_listed_with_its_state(browser: Client, tenant: Tenant)
         assert text in page
 
 
-def test_a_text_is_written_in_one_language_and_reset(browser: Client, tenant: Tenant) -> None:
+def test_a_text_is_saved_in_one_language_and_reset(browser: Client, tenant: Tenant) -> None:
     saved = browser.post(at("_one", language="de"), {**TEXT, "subject": "Deutsch"}, follow=True)
     assert "Text saved." in saved.content.decode()
     row = MessageTemplate.objects.of(tenant.pk).get()
@@ -60,7 +60,7 @@ def test_a_text_is_written_in_one_language_and_reset(browser: Client, tenant: Te
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="identity.messagetemplate").count() == 2
 
 
-def test_a_broken_text_is_refused_at_its_field(browser: Client, tenant: Tenant) -> None:
+def test_an_invalid_text_is_refused_at_its_field(browser: Client, tenant: Tenant) -> None:
     page = browser.post(at("_one"), {**TEXT, "body": "{{ url | nope }}"}).content.decode()
     assert "unknown filter" in page
     assert not MessageTemplate.objects.of(tenant.pk).exists()
@@ -74,7 +74,7 @@ def test_a_mail_is_switched_on_without_a_text(browser: Client, tenant: Tenant) -
 @pytest.mark.parametrize(
     "name", ["verify_email", "reset_email", "welcome_email", "blocked_account", "user_invitation", "passwordless_email", "passwordless_sms"]
 )
-def test_the_preview_of_every_message_contains_nothing_active(browser: Client, name: str) -> None:
+def test_the_preview_of_every_message_contains_no_active_content(browser: Client, name: str) -> None:
     answer = browser.get(at("_preview", name))
     assert answer.status_code == 200
     policy = answer["Content-Security-Policy"]
@@ -98,7 +98,7 @@ def test_the_page_shows_the_preview_in_a_sandboxed_frame(browser: Client) -> Non
     assert "user.user_metadata" in page
 
 
-def test_a_test_goes_only_to_the_address_of_its_sender(browser: Client, tenant: Tenant, staff: Staff) -> None:
+def test_a_test_mail_is_sent_only_to_the_staff_account_that_requests_it(browser: Client, tenant: Tenant, staff: Staff) -> None:
     MessageTemplateFactory.create(tenant_id=tenant.pk, name="verify_email", subject="Own", body="<p>{{ user.name }}</p>")
     browser.post(at("_test"), {"to": "victim@example.com", "email": "victim@example.com", "recipient": "victim@example.com"})
     job = Job.objects.of(tenant.pk).get()
@@ -107,14 +107,14 @@ def test_a_test_goes_only_to_the_address_of_its_sender(browser: Client, tenant: 
     assert (sent.recipients(), sent.subject) == ([staff.email], "[Test] Own")
 
 
-def test_the_number_of_tests_is_limited(browser: Client, tenant: Tenant) -> None:
+def test_the_number_of_test_mails_is_limited(browser: Client, tenant: Tenant) -> None:
     for _ in range(7):
         answer = browser.post(at("_test"), follow=True)
     assert Job.objects.of(tenant.pk).count() == 5
     assert "Wait a little" in answer.content.decode()
 
 
-def test_a_text_message_has_no_test(browser: Client, tenant: Tenant) -> None:
+def test_no_test_can_be_sent_of_a_text_message(browser: Client, tenant: Tenant) -> None:
     assert browser.post(at("_test", "passwordless_sms")).status_code == 404
     assert browser.get(at("_test")).status_code == 405
     assert not Job.objects.of(tenant.pk).exists()
@@ -138,11 +138,11 @@ def test_a_text_of_another_tenant_is_not_shown(browser: Client) -> None:
 
 
 @pytest.mark.parametrize(("name", "language"), [("alert", ""), ("change_password", ""), ("verify_email", "xx"), ("verify_email", "../de")])
-def test_unknown_names_answer_404(browser: Client, name: str, language: str) -> None:
+def test_unknown_message_names_get_404(browser: Client, name: str, language: str) -> None:
     assert browser.get(at("_one", name, language)).status_code == 404
 
 
-def test_a_provider_is_saved_and_its_password_is_never_shown(browser: Client, tenant: Tenant) -> None:
+def test_a_mail_provider_is_saved_and_its_password_is_never_shown(browser: Client, tenant: Tenant) -> None:
     place = reverse("admin:identity_senders_one", kwargs={"channel": "email"})
     body: dict[str, Any] = {
         "is_enabled": "on",

@@ -1,4 +1,4 @@
-"""The tenant in scope: staff of a tenant see their tenant, and only platform operators switch."""
+"""The selected tenant. Staff of a tenant see only that tenant, and only platform operators can switch."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_staff_of_a_tenant_cannot_switch_to_any_tenant(tenant: Tenant) -> None:
     assert tenant_in_scope(request) == tenant.pk
 
 
-def test_the_session_of_staff_of_a_tenant_does_not_choose_the_tenant(tenant: Tenant) -> None:
+def test_the_session_of_a_tenant_admin_does_not_select_the_tenant(tenant: Tenant) -> None:
     other = TenantFactory.create()
     assert tenant_in_scope(request_of(new_staff(tenant), **{SWITCHED_TENANT: other.pk})) == tenant.pk
 
 
-def test_a_request_without_a_login_has_no_scope(tenant: Tenant) -> None:
+def test_a_request_without_a_login_has_no_tenant(tenant: Tenant) -> None:
     with pytest.raises(Http404):
         tenant_in_scope(request_of(AnonymousUser()))

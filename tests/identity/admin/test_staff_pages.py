@@ -19,7 +19,7 @@ def page(staff: Staff) -> str:
     return reverse("admin:identity_staff_change", args=(quote(staff.pk),))
 
 
-def test_a_tenant_admin_creates_admins_of_its_own_tenant_only(browser: Client, tenant: Tenant) -> None:
+def test_a_tenant_admin_can_create_only_admins_of_its_own_tenant(browser: Client, tenant: Tenant) -> None:
     email = f"new@{tenant.pk}.test"
     browser.post(reverse(ADD), {"email": email.upper(), "password": PASSWORD, "role": "administrator", "tenant": "", "is_superuser": "on"})
 
@@ -61,7 +61,7 @@ def test_no_account_changes_its_own_role(browser: Client, staff: Staff) -> None:
     assert Staff.objects.get(pk=staff.pk).role == "administrator"
 
 
-def test_a_new_role_applies_from_the_next_request_on(browser: Client, tenant: Tenant) -> None:
+def test_a_new_role_applies_from_the_next_request(browser: Client, tenant: Tenant) -> None:
     colleague = new_staff(tenant)
     session = browser_of(colleague)
     assert session.get(reverse(ADD)).status_code == 200
@@ -72,7 +72,7 @@ def test_a_new_role_applies_from_the_next_request_on(browser: Client, tenant: Te
     assert (noted.before, noted.after) == ({"role": "administrator"}, {"role": "auditor"})
 
 
-def test_no_account_deactivates_itself(browser: Client, staff: Staff) -> None:
+def test_no_account_can_deactivate_itself(browser: Client, staff: Staff) -> None:
     answer = browser.post(page(staff), {"password": ""})
 
     assert "You cannot switch off your own account" in answer.content.decode()
@@ -87,7 +87,7 @@ def test_a_deactivated_account_loses_its_session(browser: Client, tenant: Tenant
     assert session.get("/admin/").status_code == 302
 
 
-def test_a_new_password_ends_other_sessions_and_keeps_the_own_one(browser: Client, staff: Staff) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_the_current_session(browser: Client, staff: Staff) -> None:
     other = Client(headers={"host": PLATFORM})
     other.force_login(staff)
     browser.post(page(staff), {"is_active": "on", "password": "another-long-password-2"})

@@ -1,4 +1,4 @@
-"""The tabs of organizations, users, groups and roles: what their forms add, what they refuse, and where each page returns to."""
+"""The tabs of organizations, users, groups and roles: what their forms add and refuse, and to which page they redirect."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def act(row: models.Model, name: str) -> str:
 
 
 def typed(name: str, **values: object) -> dict[str, object]:
-    """Return what the browser sends for the form of an action."""
+    """Return the fields that the browser sends for the form of an action."""
     return {f"{name}-{field}": value for field, value in values.items()}
 
 
@@ -70,11 +70,11 @@ def add(browser: Client, row: models.Model, name: str, **values: object) -> obje
     return browser.post(act(row, name), typed(name, **values))
 
 
-# Adding in place
+# Adding rows on a tab
 
 
 @pytest.mark.parametrize("entered", ["ada@example.test", "ADA@example.test", "id"])
-def test_a_member_is_added_by_address_or_id_and_the_page_returns_to_the_tab(
+def test_a_member_is_added_by_address_or_id_and_the_page_redirects_to_the_tab(
     browser: Client, organization: Organization, user: User, entered: str
 ) -> None:
     answer = browser.post(act(organization, "add-member"), typed("add-member", user=user.user_id if entered == "id" else entered))
@@ -95,7 +95,9 @@ def test_a_refused_member_is_explained_at_the_field_of_the_same_tab(browser: Cli
     assert not OrganizationMember.objects.of(organization.tenant_id).exists()
 
 
-def test_an_address_of_several_users_asks_for_an_id(browser: Client, tenant: Tenant, organization: Organization, user: User) -> None:
+def test_an_email_address_of_several_users_is_refused_with_a_request_for_an_id(
+    browser: Client, tenant: Tenant, organization: Organization, user: User
+) -> None:
     other = make_user(connection=make_connection(tenant_id=tenant.pk, name="second"), email="ada@example.test")
 
     answer = browser.post(act(organization, "add-member"), typed("add-member", user="ada@example.test"))
@@ -143,7 +145,7 @@ def test_an_auditor_sees_the_members_and_can_neither_add_nor_remove_them(tenant:
     assert refused.status_code == 403
 
 
-def test_an_account_without_a_permission_has_only_the_other_form(
+def test_an_account_without_a_permission_sees_only_the_form_that_it_may_use(
     browser: Client, organization: Organization, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.add_organizationmember", "identity.view_organizationmemberrole")
@@ -152,13 +154,15 @@ def test_an_account_without_a_permission_has_only_the_other_form(
     assert members.form is None
 
 
-def test_a_part_without_anything_to_see_says_so(browser: Client, organization: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_table_of_a_tab_says_that_it_is_empty(
+    browser: Client, organization: Organization, monkeypatch: pytest.MonkeyPatch
+) -> None:
     take_from_administrators(monkeypatch, "identity.view_organizationconnection")
 
     assert "Your account may not see this part." in browser.get(page(organization, "Connections")).content.decode()
 
 
-def test_everything_of_an_organization_is_added_in_its_tabs(
+def test_members_roles_and_connections_of_an_organization_are_added_on_its_tabs(
     browser: Client, tenant: Tenant, organization: Organization, user: User, database_connection: Connection
 ) -> None:
     role, group = make_role(tenant, "Reader"), make_group(tenant, "Engineers")
@@ -193,7 +197,9 @@ def test_a_refusal_of_the_service_is_shown_on_the_tab(browser: Client, tenant: T
     assert not OrganizationMemberRole.objects.of(tenant.pk).exists()
 
 
-def test_the_access_of_a_user_is_added_in_its_tab(browser: Client, tenant: Tenant, organization: Organization, user: User) -> None:
+def test_roles_groups_and_organizations_of_a_user_are_added_on_the_access_tab(
+    browser: Client, tenant: Tenant, organization: Organization, user: User
+) -> None:
     group, role = make_group(tenant, "Engineers"), make_role(tenant, "Reader")
     add(browser, user, "add-organization", organization=organization.pk)
     add(browser, user, "add-group", group=group.pk)
@@ -203,12 +209,12 @@ def test_the_access_of_a_user_is_added_in_its_tab(browser: Client, tenant: Tenan
     assert answer.headers["location"] == page(user, "Access")
     assert [len(panel.rows) for panel in shown.context["panels"][:3]] == [1, 1, 1]
     assert shown.content.decode().count(">Remove</a>") == 3
-    # What the user has already is not offered again.
+    # Roles and groups that the user already has are not offered again.
     forms = "".join(str(panel.form.form) for panel in shown.context["panels"][:3])
     assert not any(name in forms for name in (organization.pk, group.pk, role.pk))
 
 
-def test_members_and_roles_of_a_group_and_users_of_a_role_are_added_in_tabs(browser: Client, tenant: Tenant, user: User) -> None:
+def test_members_and_roles_of_a_group_and_users_of_a_role_are_added_on_tabs(browser: Client, tenant: Tenant, user: User) -> None:
     group, role = make_group(tenant, "Engineers"), make_role(tenant, "Reader")
     add(browser, group, "add-member", user="ada@example.test")
     add(browser, group, "assign-role", role=role.pk)
@@ -223,7 +229,7 @@ def test_members_and_roles_of_a_group_and_users_of_a_role_are_added_in_tabs(brow
     assert "Ada Lovelace" in browser.get(page(role, "Users")).content.decode()
 
 
-def test_the_role_of_an_organization_is_assigned_to_members_only(browser: Client, tenant: Tenant, user: User) -> None:
+def test_a_role_of_an_organization_can_be_assigned_only_to_its_members(browser: Client, tenant: Tenant, user: User) -> None:
     organization = make_organization(tenant, "acme")
     add_members(tenant_id=tenant.pk, organization_id=organization.pk, user_ids=[user.user_id])
     role = RoleFactory.create(tenant_id=tenant.pk, name="Editor", type="organization", organization_id=organization.pk)
@@ -236,7 +242,7 @@ def test_the_role_of_an_organization_is_assigned_to_members_only(browser: Client
     assert [panel.title for panel in browser.get(page(role, "Users")).context["panels"]] == ["Members with this role in an organization"]
 
 
-def test_a_choice_of_many_rows_takes_a_name(browser: Client, tenant: Tenant, user: User) -> None:
+def test_a_field_with_many_possible_rows_is_filled_in_by_name(browser: Client, tenant: Tenant, user: User) -> None:
     for number in range(MOST_CHOICES + 1):
         make_role(tenant, f"Role {number:03}")
 
@@ -247,10 +253,10 @@ def test_a_choice_of_many_rows_takes_a_name(browser: Client, tenant: Tenant, use
     assert UserRole.objects.of(tenant.pk).get().role.name == "Role 042"
 
 
-# How pages return
+# Redirects after a form
 
 
-def test_a_removal_asks_first_and_returns_to_the_tab(browser: Client, organization: Organization, user: User) -> None:
+def test_a_removal_asks_for_confirmation_and_redirects_to_the_tab(browser: Client, organization: Organization, user: User) -> None:
     add_members(tenant_id=user.tenant_id, organization_id=organization.pk, user_ids=[user.user_id])
     removal = browser.get(page(organization, "Members")).context["panels"][0].rows[0][-1].url
 
@@ -264,7 +270,7 @@ def test_a_removal_asks_first_and_returns_to_the_tab(browser: Client, organizati
 
 
 @pytest.mark.parametrize("place", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)"])
-def test_no_page_returns_to_another_site(browser: Client, organization: Organization, user: User, place: str) -> None:
+def test_no_page_redirects_to_another_site(browser: Client, organization: Organization, user: User, place: str) -> None:
     add_members(tenant_id=user.tenant_id, organization_id=organization.pk, user_ids=[user.user_id])
     member = OrganizationMember.objects.of(user.tenant_id).get()
     removal = f"{reverse('admin:identity_organizationmember_delete', args=(member.pk,))}?{urlencode({'next': place})}"
@@ -275,7 +281,7 @@ def test_no_page_returns_to_another_site(browser: Client, organization: Organiza
     assert browser.post(removal, {"post": "yes"}).headers["location"] == reverse("admin:identity_organizationmember_changelist")
 
 
-def test_the_settings_of_a_connection_return_to_the_tab(
+def test_saving_the_settings_of_a_connection_redirects_to_the_tab(
     browser: Client, organization: Organization, database_connection: Connection
 ) -> None:
     add(browser, organization, "add-connection", connection=database_connection.pk)
@@ -290,7 +296,7 @@ def test_the_settings_of_a_connection_return_to_the_tab(
 # The number of queries
 
 
-def test_the_tabs_make_as_many_queries_for_many_rows_as_for_few(
+def test_a_tab_makes_the_same_number_of_queries_for_many_rows_as_for_few(
     browser: Client,
     tenant: Tenant,
     organization: Organization,
@@ -329,7 +335,7 @@ def _queries_of(browser: Client, place: str) -> int:
 # Names
 
 
-def test_lists_name_users_by_name_and_address(browser: Client, organization: Organization, user: User) -> None:
+def test_lists_show_users_by_name_and_address(browser: Client, organization: Organization, user: User) -> None:
     add_members(tenant_id=user.tenant_id, organization_id=organization.pk, user_ids=[user.user_id])
     row = OrganizationMember.objects.of(user.tenant_id).get()
 
@@ -355,7 +361,7 @@ def branding(**changes: str) -> dict[str, str]:
     return {"name": "acme", "display_name": "Acme", "logo_url": "https://acme.example/logo.png", **colors, **changes}
 
 
-def test_the_branding_and_the_metadata_of_an_organization_are_fields(browser: Client, organization: Organization) -> None:
+def test_the_branding_and_the_metadata_of_an_organization_are_form_fields(browser: Client, organization: Organization) -> None:
     browser.post(page(organization), {**branding(), "metadata-name-0": "plan", "metadata-value-0": "gold"})
     browser.post(
         page(organization), {**branding(logo_url=""), "metadata-name-0": "tier", "metadata-value-0": "silver", "metadata-name-1": ""}
@@ -376,7 +382,7 @@ def test_the_branding_and_the_metadata_of_an_organization_are_fields(browser: Cl
         ({"metadata-name-0": "a", "metadata-name-1": "a"}, "metadata", "The name “a” appears twice."),
     ],
 )
-def test_a_wrong_branding_or_metadata_is_explained_at_its_field(
+def test_invalid_branding_or_metadata_is_explained_at_its_field(
     browser: Client, organization: Organization, sent: dict[str, str], field: str, said: str
 ) -> None:
     answer = browser.post(page(organization), branding(**sent))

@@ -1,4 +1,4 @@
-"""Tenants and domains in the admin: operators change them, tenant admins only see their own."""
+"""Tenants and domains in the admin. Operators change them, and tenant admins only see their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_an_operator_creates_a_tenant_with_its_domain_and_log(operator: Client) 
     assert CustomDomain.objects.of(tenant_id).get().is_canonical
 
 
-def test_an_invalid_id_and_a_used_one_are_reported_on_the_form(operator: Client, tenant: Tenant) -> None:
+def test_an_invalid_id_and_a_used_id_are_reported_on_the_form(operator: Client, tenant: Tenant) -> None:
     add = reverse("admin:identity_tenant_add")
 
     assert "lower-case letters" in operator.post(add, {"id": "Big Letters", "name": "x", "host": "x.example.test"}).content.decode()
@@ -73,7 +73,7 @@ def test_only_operators_suspend_a_tenant(browser: Client, operator: Client, tena
     assert Tenant.objects.get(pk=tenant.pk).is_active
 
 
-def test_a_tenant_admin_sees_its_tenant_and_changes_nothing(browser: Client, tenant: Tenant) -> None:
+def test_a_tenant_admin_sees_its_tenant_and_cannot_change_it(browser: Client, tenant: Tenant) -> None:
     place = reverse("admin:identity_tenant_change", args=(quote(tenant.pk),))
 
     assert browser.get(place).status_code == 200
@@ -102,7 +102,7 @@ def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant
     assert CustomDomain.objects.of(tenant.pk).exists()
 
 
-def test_only_operators_delete_a_tenant_and_must_type_its_id(browser: Client, operator: Client, tenant: Tenant) -> None:
+def test_only_operators_can_delete_a_tenant_and_must_type_its_id(browser: Client, operator: Client, tenant: Tenant) -> None:
     assert browser.post(action(tenant, "delete"), {"confirmation": tenant.pk}).status_code == 403
     assert "0 users" in operator.get(action(tenant, "delete")).content.decode()
     assert f"Enter {tenant.pk} to confirm" in operator.post(action(tenant, "delete"), {"confirmation": "acme"}).content.decode()

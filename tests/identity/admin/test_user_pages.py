@@ -1,4 +1,4 @@
-"""Users in the admin: every change goes through the services and records an event; every refusal is shown on the form."""
+"""Users in the admin. Every change uses the services and records an event, and every refusal is shown on the form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def events_of(user: User) -> list[str]:
     return list(Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").order_by("pk").values_list("type", flat=True))
 
 
-def test_a_user_is_created_with_password_and_event(browser: Client, database_connection: Connection) -> None:
+def test_a_user_is_created_with_a_password_and_an_event(browser: Client, database_connection: Connection) -> None:
     sent = {"connection": database_connection.pk, "email": "new@example.test", "password": "A-Password-of-theirs-1", "given_name": "New"}
     answer = browser.post(reverse(ADD), {**sent, "app_metadata": '{"plan": "free"}'})
 
@@ -61,7 +61,7 @@ def test_a_user_is_created_with_password_and_event(browser: Client, database_con
     assert events_of(user) == ["user.created"]
 
 
-def test_the_event_of_a_change_names_the_request_and_no_account(browser: Client, user: User, staff: Staff) -> None:
+def test_the_event_of_a_change_contains_the_request_and_no_staff_account(browser: Client, user: User, staff: Staff) -> None:
     browser.post(page(user), form_of(browser, user, given_name="Augusta"), headers={"user-agent": "a browser"})
 
     context = json.loads(bytes(Event.objects.filter(root=f"user:{user.user_id}").latest("pk").body))["data"]["context"]
@@ -186,7 +186,7 @@ def test_selected_users_are_blocked_one_by_one(browser: Client, user: User) -> N
     assert events_of(user) == ["user.created", "user.updated"]
 
 
-def test_linking_names_the_user_and_refuses_an_unknown_one(browser: Client, user: User) -> None:
+def test_linking_names_the_linked_user_and_refuses_an_unknown_user(browser: Client, user: User) -> None:
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
 
     assert "does not exist" in browser.post(action(user, "link"), {"secondary": "database|nobody"}).content.decode()
@@ -207,7 +207,7 @@ def test_an_identity_is_unlinked_on_its_own_page(browser: Client, user: User) ->
     assert User.objects.of(user.tenant_id).filter(user_id=second.user_id).exists()
 
 
-def test_the_page_of_a_user_shows_its_last_events_newest_first(browser: Client, user: User) -> None:
+def test_the_page_of_a_user_shows_the_latest_events_newest_first(browser: Client, user: User) -> None:
     block_user(tenant_id=user.tenant_id, user_id=user.user_id)
     number_tenant(user.tenant_id)
 
@@ -229,7 +229,7 @@ def test_a_user_is_found_by_its_full_id(browser: Client, user: User) -> None:
     assert [row.pk for row in rows] == [user.pk]
 
 
-def test_an_empty_list_shows_the_next_step(browser: Client, database_connection: Connection) -> None:
+def test_an_empty_list_suggests_the_next_step(browser: Client, database_connection: Connection) -> None:
     assert "No users yet. Add one here" in browser.get(reverse(LIST)).content.decode()
 
 

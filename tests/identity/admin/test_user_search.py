@@ -1,4 +1,4 @@
-"""The search field of the list of users: field queries beside the plain search."""
+"""The search field of the list of users: field queries in addition to the plain search."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_plain_words_and_addresses_are_searched_without_query_syntax(browser: Cl
 
 
 @pytest.mark.parametrize("identifier", ["my-conn:123", "urn:x-corp:user:7", "https://idp-a.example.test:8443/u"])
-def test_an_id_with_colons_in_it_is_found_as_an_id(browser: Client, database_connection: Connection, identifier: str) -> None:
+def test_an_id_that_contains_colons_is_searched_as_an_id(browser: Client, database_connection: Connection, identifier: str) -> None:
     user = make_user(connection=database_connection, identifier=identifier, name="Zoe")
     assert listed(browser, user.user_id)[0] == ["zoe"]
 
@@ -82,6 +82,6 @@ def test_an_invalid_query_shows_its_error_and_lists_no_user(browser: Client, peo
         assert page.count("Invalid search: ") == 1
 
 
-def test_an_operator_without_a_tenant_is_asked_to_choose_one(tenant: Tenant, people: dict[str, User]) -> None:
+def test_an_operator_without_a_selected_tenant_is_asked_to_select_one(tenant: Tenant, people: dict[str, User]) -> None:
     shown, page = listed(browser_of(new_staff(None)), "name:*ada*")
     assert (shown, "Choose a tenant first" in page) == ([], True)

@@ -58,7 +58,7 @@ def path_of(user: User) -> str:
     return f"users/{segment(user.user_id)}"
 
 
-def test_an_invalid_member_is_named(api: Management, ada: User) -> None:
+def test_the_refusal_names_the_invalid_member(api: Management, ada: User) -> None:
     for body, reason in MEMBERS:
         answer = api.patch(path_of(ada), b"null" if body is None else body)
         message = f"Payload validation error: {reason}"
@@ -66,7 +66,7 @@ def test_an_invalid_member_is_named(api: Management, ada: User) -> None:
         assert answer.status == 400
 
 
-def test_values_that_cannot_be_stored_and_read_back_are_refused(api: Management, tenant: Tenant, ada: User) -> None:
+def test_values_that_cannot_be_read_back_unchanged_are_refused(api: Management, tenant: Tenant, ada: User) -> None:
     for body in UNSTORABLE:
         answer = api.patch(path_of(ada), body)
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body[:80]
@@ -95,7 +95,7 @@ def test_forms_are_read_like_json(api: Management, database_connection: Connecti
     assert answer.json["app_metadata"] == {"seats": 3}
 
 
-def test_forms_send_lists_as_repeated_members(api: Management) -> None:
+def test_forms_contain_lists_as_repeated_members(api: Management) -> None:
     pairs = [("name", "a"), ("strategy", "email"), ("enabled_clients", "one"), ("enabled_clients", "two"), ("realms[]", "a")]
     pairs += [("authentication[active]", "false")]
     answer = api.call("POST", "connections", body=urlencode(pairs).encode(), headers=FORM)
@@ -110,11 +110,11 @@ def test_an_invalid_form_is_refused(api: Management, ada: User) -> None:
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body
 
 
-def test_other_content_types_are_refused_as_unsupported(api: Management, ada: User) -> None:
+def test_unsupported_content_types_are_refused(api: Management, ada: User) -> None:
     answer = api.call("PATCH", path_of(ada), body=b"<name/>", headers={"content-type": "application/xml"})
     assert (answer.status, answer.json["error"]) == (415, "Unsupported Media Type")
 
 
-def test_a_body_on_a_read_is_ignored(api: Management, ada: User) -> None:
+def test_the_body_of_a_read_request_is_ignored(api: Management, ada: User) -> None:
     assert api.call("GET", path_of(ada), body=b"null").status == 200
     assert api.call("DELETE", path_of(ada), body=b"not json").status == 204

@@ -14,7 +14,9 @@ def delete(api: Management, connection: str, email: str | None) -> int:
     return api.call("DELETE", f"connections/{connection}/users", query={} if email is None else {"email": email}).status
 
 
-def test_a_directory_is_offline_and_other_connections_are_online(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_database_connection_is_offline_and_other_connections_are_online(
+    api: Management, tenant: Tenant, database_connection: Connection
+) -> None:
     directory = make_connection(tenant_id=tenant.pk, strategy="ad", name="directory")
     online, offline = (api.get(f"connections/{connection.pk}/status") for connection in (database_connection, directory))
     assert (online.status, online.json) == (200, {})
@@ -26,7 +28,7 @@ def test_the_status_of_an_unknown_connection_names_the_connection(api: Managemen
     assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_connection")
 
 
-def test_users_of_a_connection_are_deleted_by_address_with_the_events_of_a_deletion(
+def test_deleting_users_of_a_connection_by_address_records_the_events_of_a_deletion(
     api: Management, tenant: Tenant, ada: User, database_connection: Connection
 ) -> None:
     organization, group = make_organization(tenant, "acme"), make_group(tenant, "engineers")
@@ -41,7 +43,7 @@ def test_users_of_a_connection_are_deleted_by_address_with_the_events_of_a_delet
     assert delete(api, database_connection.pk, "ada@example.test") == 204
 
 
-def test_users_with_the_same_address_in_other_connections_stay(api: Management, tenant: Tenant, ada: User) -> None:
+def test_users_with_the_same_address_in_other_connections_are_kept(api: Management, tenant: Tenant, ada: User) -> None:
     mail = make_connection(tenant_id=tenant.pk, strategy="email", name="mail")
     other = make_user(connection=mail, email="ada@example.test")
     linked = make_user(connection=mail, email="eve@example.test")
@@ -56,12 +58,16 @@ def test_users_with_the_same_address_in_other_connections_stay(api: Management, 
 
 
 @pytest.mark.parametrize("email", [None, ""])
-def test_without_an_address_nothing_is_deleted(api: Management, ada: User, database_connection: Connection, email: str | None) -> None:
+def test_a_request_without_an_address_deletes_nothing(
+    api: Management, ada: User, database_connection: Connection, email: str | None
+) -> None:
     assert delete(api, database_connection.pk, email) == 400
     assert api.get(f"users/{segment(ada.user_id)}").status == 200
 
 
-def test_a_deletion_by_address_needs_a_known_connection_and_its_scope(tenant: Tenant, ada: User, database_connection: Connection) -> None:
+def test_a_deletion_by_address_requires_a_known_connection_and_its_scope(
+    tenant: Tenant, ada: User, database_connection: Connection
+) -> None:
     reader, api = Management(tenant, scope="read:users"), Management(tenant)
     assert delete(reader, database_connection.pk, "ada@example.test") == 403
     assert delete(api, "con_ffffffffffffffff", "ada@example.test") == 404

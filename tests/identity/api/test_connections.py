@@ -41,7 +41,7 @@ def test_a_database_connection_starts_with_the_default_options(api: Management) 
     assert api.get(f"connections/{body['id']}").json == body
 
 
-def test_an_email_connection_always_has_a_mail_with_a_body(api: Management) -> None:
+def test_an_email_connection_always_has_a_mail_template_with_a_body(api: Management) -> None:
     made = api.post("connections", {"name": "email", "strategy": "email"}).json
     path = f"connections/{made['id']}"
     assert made["options"] == {"email": {"body": ""}}
@@ -53,7 +53,7 @@ def test_an_email_connection_always_has_a_mail_with_a_body(api: Management) -> N
     assert api.patch(path, {"options": without_body}).json["options"] == {"email": {"subject": "Your code", "body": ""}}
 
 
-def test_lists_show_times_only_on_request(api: Management, database_connection: Connection) -> None:
+def test_lists_contain_times_only_on_request(api: Management, database_connection: Connection) -> None:
     assert api.get("connections").json[0].keys() & {"created_at", "updated_at"} == set()
     assert api.get("connections", {"fields": "id,created_at"}).json[0].keys() == {"id", "created_at"}
     assert {"created_at", "updated_at"} <= api.get(f"connections/{database_connection.pk}").json.keys()
@@ -139,7 +139,7 @@ def test_lists_show_enabled_clients_only_on_request(api: Management, tenant: Ten
     assert api.get("connections", {"fields": "enabled_clients"}).json == [{"enabled_clients": ["abc"]}]
 
 
-def test_a_user_of_a_deleted_connection_is_unlinked_from_users_elsewhere(api: Management, tenant: Tenant, ada: User) -> None:
+def test_deleting_a_connection_unlinks_its_users_from_users_of_other_connections(api: Management, tenant: Tenant, ada: User) -> None:
     mail = make_connection(tenant_id=tenant.pk, strategy="email")
     secondary = make_user(connection=mail)
     api.post(f"users/{segment(ada.user_id)}/identities", {"provider": "email", "user_id": secondary.identifier})
@@ -155,7 +155,7 @@ def test_enabled_clients_are_an_empty_array_if_there_are_none(api: Management, d
     assert api.get("connections", {"fields": "name,enabled_clients", "name": "mail"}).json == [{"name": "mail", "enabled_clients": []}]
 
 
-def test_a_google_directory_needs_no_own_client(api: Management) -> None:
+def test_a_google_directory_connection_needs_no_client_of_its_own(api: Management) -> None:
     options = {"domain": "example.com", "tenant_domain": "example.com", "ext_groups": True}
     made = api.post("connections", {"name": "google", "strategy": "google-apps", "options": options})
     assert (made.status, made.json["options"]) == (201, options)

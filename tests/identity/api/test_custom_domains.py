@@ -73,7 +73,7 @@ def test_a_pending_domain_is_not_served_until_its_record_is_found(api: Managemen
     assert {entry.actor_id for entry in noted} == {api.client.client_id}
 
 
-def test_a_verified_domain_stays_verified_when_its_record_disappears(
+def test_a_verified_domain_stays_verified_when_its_dns_record_disappears(
     api: Management, tenant: Tenant, server: NameServer, host: str
 ) -> None:
     domain = add(api, host)
@@ -84,7 +84,7 @@ def test_a_verified_domain_stays_verified_when_its_record_disappears(
     assert tenant_at(host) == tenant.pk
 
 
-def test_the_record_of_another_tenant_proves_nothing(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+def test_the_dns_record_of_another_tenant_proves_nothing(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
     other = make_other_tenant()
     stranger = Management(other)
     own, foreign = add(api, host), add(stranger, host)
@@ -96,7 +96,7 @@ def test_the_record_of_another_tenant_proves_nothing(api: Management, tenant: Te
     assert tenant_at(host) == tenant.pk
 
 
-def test_a_pending_domain_does_not_block_its_owner_and_the_first_proof_wins(
+def test_a_pending_domain_does_not_block_its_owner_and_the_first_proof_decides(
     api: Management, tenant: Tenant, server: NameServer, host: str
 ) -> None:
     other = make_other_tenant()
@@ -114,7 +114,7 @@ def test_a_pending_domain_does_not_block_its_owner_and_the_first_proof_wins(
 
 
 @pytest.mark.parametrize("spelling", ["{}", "{}.", "LOGIN.{}"])
-def test_a_domain_in_use_is_a_conflict_that_names_no_tenant(
+def test_a_domain_in_use_gets_a_conflict_that_names_no_tenant(
     api: Management, tenant: Tenant, server: NameServer, host: str, spelling: str
 ) -> None:
     domain = add(api, host)
@@ -130,7 +130,7 @@ def test_a_domain_in_use_is_a_conflict_that_names_no_tenant(
     assert foreign.json["message"] == "The domain is in use already."
 
 
-def test_an_alias_of_the_record_is_not_followed(api: Management, server: NameServer, host: str) -> None:
+def test_a_cname_of_the_dns_record_is_not_followed(api: Management, server: NameServer, host: str) -> None:
     domain = add(api, host)
     method = domain["verification"]["methods"][0]
     server.aliases[method["domain"]] = "records.attacker.example"
@@ -138,7 +138,7 @@ def test_an_alias_of_the_record_is_not_followed(api: Management, server: NameSer
     assert verify(api, domain).json["status"] == "pending_verification"
 
 
-def test_a_domain_that_is_added_again_needs_a_new_record(api: Management, server: NameServer, host: str) -> None:
+def test_a_domain_that_is_added_again_requires_a_new_dns_record(api: Management, server: NameServer, host: str) -> None:
     first = add(api, host)
     publish(server, first)
     verify(api, first)
@@ -186,7 +186,7 @@ def test_a_silent_name_server_is_reported_and_only_one_check_runs_at_a_time(
         ".".join(["a" * 60] * 4),
     ],
 )  # fmt: skip
-def test_names_that_no_tenant_may_have_are_refused_and_not_stored(api: Management, tenant: Tenant, host: str) -> None:
+def test_names_that_no_tenant_may_use_are_refused_and_not_stored(api: Management, tenant: Tenant, host: str) -> None:
     answer = api.post("custom-domains", {"domain": host, "type": "self_managed_certs"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert "domain" in answer.json["message"]
@@ -230,7 +230,7 @@ def test_metadata_is_merged_and_an_empty_map_clears_it(api: Management, host: st
     assert api.patch(path, {"domain": "other.example.org"}).status == 400
 
 
-def test_the_list_is_an_array_of_custom_domains_and_with_take_an_object(api: Management, tenant: Tenant) -> None:
+def test_the_list_is_an_array_without_take_and_an_object_with_take(api: Management, tenant: Tenant) -> None:
     for name in ("b", "a", "c"):
         add(api, f"{name}.{tenant.pk}.example.org")
     assert [domain["domain"][0] for domain in api.get("custom-domains").json] == ["b", "a", "c"]
@@ -275,7 +275,9 @@ def test_links_use_the_default_domain_which_is_verified_and_in_use(api: Manageme
     assert api.delete(f"custom-domains/{domain['custom_domain_id']}").status == 204
 
 
-def test_a_test_needs_a_verified_domain_and_describes_the_fault(api: Management, server: NameServer, tenant: Tenant, host: str) -> None:
+def test_a_domain_test_requires_a_verified_domain_and_describes_the_problem(
+    api: Management, server: NameServer, tenant: Tenant, host: str
+) -> None:
     domain = add(api, host)
     path = f"custom-domains/{domain['custom_domain_id']}/test"
     assert api.post(path).status == 409
@@ -302,7 +304,7 @@ def test_the_number_of_domains_of_a_tenant_is_limited(api: Management, tenant: T
     assert api.post("custom-domains", {"domain": f"b.{tenant.pk}.example.org", "type": "self_managed_certs"}).status == 409
 
 
-def test_reading_and_writing_need_their_scopes(tenant: Tenant, host: str) -> None:
+def test_reading_and_writing_require_their_scopes(tenant: Tenant, host: str) -> None:
     reader, writer = Management(tenant, scope="read:custom_domains"), Management(tenant, scope="create:custom_domains")
     domain = add(writer, host)
     path = f"custom-domains/{domain['custom_domain_id']}"

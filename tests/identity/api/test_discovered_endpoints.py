@@ -49,7 +49,7 @@ def test_a_request_that_waits_for_a_server_does_not_block_other_requests_of_its_
     assert "oidc_metadata" in make(api, "second", issuer=provider.issuer)["options"]
 
 
-def test_the_address_of_the_document_is_enough(api: Management, provider: Provider) -> None:
+def test_the_url_of_the_discovery_document_is_sufficient(api: Management, provider: Provider) -> None:
     made = make(api, discovery_url=f"{provider.issuer}/.well-known/openid-configuration")
     assert made["options"]["token_endpoint"] == f"{provider.issuer}/token"
 
@@ -60,7 +60,7 @@ def test_an_endpoint_in_the_options_is_kept(api: Management, provider: Provider)
     assert made["options"]["jwks_uri"] == f"{provider.issuer}/jwks"
 
 
-def test_sending_options_back_unchanged_changes_nothing(api: Management, tenant: Tenant, provider: Provider) -> None:
+def test_sending_the_returned_options_back_changes_nothing(api: Management, tenant: Tenant, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, client_secret="a-secret")
     path = f"connections/{made['id']}"
     stored = Connection.objects.of(tenant.pk).get(pk=made["id"]).options
@@ -79,7 +79,7 @@ def test_new_endpoints_of_a_provider_are_adopted(api: Management, provider: Prov
     assert (changed.status, changed.json["options"]["token_endpoint"]) == (200, f"{provider.issuer}/new-token")
 
 
-def test_a_caller_who_changes_an_endpoint_must_send_the_secret_again(api: Management, provider: Provider) -> None:
+def test_changing_an_endpoint_requires_the_secret_again(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, client_secret="a-secret")
     path = f"connections/{made['id']}"
     for elsewhere in ({"token_endpoint": "https://evil.example.test/token"}, {"issuer": "https://evil.example.test"}):
@@ -107,7 +107,7 @@ def test_a_connection_is_saved_unchanged_when_nothing_can_be_discovered(api: Man
     assert len(provider.paths) == 1
 
 
-def test_private_addresses_are_never_requested(
+def test_no_request_is_sent_to_private_addresses(
     api: Management, provider: Provider, settings: LazySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
@@ -141,7 +141,7 @@ def test_refused_options_cause_no_request_to_a_provider(api: Management, provide
     assert provider.paths == []
 
 
-def test_options_of_another_provider_replace_the_discovered_ones(api: Management, provider: Provider) -> None:
+def test_options_for_another_provider_replace_the_discovered_options(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer)
     with running_provider() as second:
         changed = api.patch(f"connections/{made['id']}", {"options": {"client_id": "abc", "issuer": second.issuer}}).json

@@ -1,4 +1,4 @@
-"""Rules for every address of the management interface: tokens, scopes, paths, methods, headers, error bodies."""
+"""Rules for every URL of the management interface: tokens, scopes, paths, methods, headers, and error bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATES = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
 def refusal(answer: Answer) -> tuple[int, str, str | None]:
-    """Return status, reason and code, after a check that the body has the standard error form."""
+    """Return status, reason and code, after a check that the body has the standard error format."""
     body = answer.json
     assert body["statusCode"] == answer.status
     assert set(body) - {"errorCode"} == {"statusCode", "error", "message"}
@@ -31,7 +31,7 @@ def test_a_request_without_a_valid_token_is_refused(api: Management) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_every_operation_needs_its_scope(tenant: Tenant) -> None:
+def test_every_operation_requires_its_scope(tenant: Tenant) -> None:
     stranger = Management(tenant, scope="read:clients")
     for method, path, scope in (
         ("GET", "users", "read:users"),
@@ -56,7 +56,7 @@ def test_every_operation_needs_its_scope(tenant: Tenant) -> None:
             assert answer.json["message"] == f"Insufficient scope, expected any of: {scope}"
 
 
-def test_ids_are_routed_in_their_encoded_form_and_decoded_once(api: Management, database_connection: Connection) -> None:
+def test_ids_in_paths_are_matched_encoded_and_decoded_once(api: Management, database_connection: Connection) -> None:
     for identifier in ("a/b", "a%2Fb", "a|b", "ü", "a+b", "..", "identities", "a%", "a?b#c"):
         user = make_user(connection=database_connection, identifier=identifier)
         answer = api.get(f"users/{segment(user.user_id)}")
@@ -68,14 +68,14 @@ def test_bytes_that_are_not_utf_8_are_refused_as_an_id(api: Management) -> None:
         assert refusal(api.get(sent)) == (400, "Bad Request", "invalid_uri")
 
 
-def test_unknown_addresses_are_404_with_the_usual_body_and_never_redirect(api: Management, ada: User) -> None:
+def test_unknown_urls_get_404_with_the_usual_body_and_no_redirect(api: Management, ada: User) -> None:
     for path in ("nothing", "users/", f"users/{segment(ada.user_id)}/", "users//identities", "/api/v2", "/api/v2/", "event-streams/"):
         answer = api.get(path)
         assert refusal(answer) == (404, "Not Found", None), path
         assert set(RATES) <= answer.headers.keys()
 
 
-def test_methods_without_an_operation_are_405_and_name_the_others(api: Management, ada: User) -> None:
+def test_methods_without_an_operation_get_405_which_names_the_allowed_methods(api: Management, ada: User) -> None:
     for method, path, allowed in (
         ("PUT", "users", {"GET", "HEAD", "POST"}),
         ("OPTIONS", "users", {"GET", "HEAD", "POST"}),
@@ -94,7 +94,7 @@ def test_rate_headers_are_on_every_answer_and_count_down(api: Management) -> Non
     assert first.headers["x-ratelimit-limit"] == "200"
 
 
-def test_a_used_up_rate_is_429_with_the_time_to_wait(api: Management, settings: LazySettings) -> None:
+def test_a_request_over_the_rate_gets_429_with_the_time_to_wait(api: Management, settings: LazySettings) -> None:
     settings.RATE_LIMIT_BURST = 2
     settings.RATE_LIMIT_PER_SECOND = 1
     answers = [api.get("users") for _ in range(6)]
@@ -105,7 +105,7 @@ def test_a_used_up_rate_is_429_with_the_time_to_wait(api: Management, settings: 
     assert limited[0].headers["x-ratelimit-remaining"] == "0"
 
 
-def test_any_accept_header_gets_json(api: Management) -> None:
+def test_a_request_with_any_accept_header_gets_json(api: Management) -> None:
     for accept in ("*/*", "text/html", "application/xml", ""):
         answer = api.call("GET", "users", headers={"accept": accept})
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")

@@ -5,7 +5,7 @@ from identity.models import EnrolledFactor, Tenant, User
 from tests.management import Management, segment
 
 
-def test_enrollments_show_no_full_phone_number_and_no_unconfirmed_enrollment(api: Management, tenant: Tenant, ada: User) -> None:
+def test_enrollments_contain_no_full_phone_number_and_no_unconfirmed_enrollment(api: Management, tenant: Tenant, ada: User) -> None:
     rows = EnrolledFactor.objects.of(tenant.pk)
     phone = rows.create(tenant=tenant, user=ada, kind="phone", address="+15550100")
     app = rows.create(tenant=tenant, user=ada, kind="totp", name="Old phone")
@@ -28,7 +28,7 @@ def test_enrollments_show_no_full_phone_number_and_no_unconfirmed_enrollment(api
     ]
 
 
-def test_enrollments_of_an_unknown_user_name_the_user(api: Management) -> None:
+def test_a_request_for_the_enrollments_of_an_unknown_user_names_the_user(api: Management) -> None:
     answer = api.get("users/database%7Cffffffffffffffffffffffff/enrollments")
     assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_user")
     assert api.get("users/nobody/enrollments").status == 400

@@ -33,7 +33,7 @@ def recorded(tenant: Tenant) -> Recorded:
 
 @pytest.fixture
 def story(api: Management, tenant: Tenant, ada: User, database_connection: Connection) -> dict[str, Any]:
-    """Ada is in an organization and in a group, with a role in each; the group is inside a second one."""
+    """Ada is in an organization and in a group, with a role in each. Another group contains the group."""
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
     organization = make_organization(tenant, "acme")
     group = make_group(tenant, "inner", type="connection", connection_id=directory.pk)
@@ -60,7 +60,7 @@ def story(api: Management, tenant: Tenant, ada: User, database_connection: Conne
 
 
 def judged(tenant: Tenant) -> None:
-    """Check that folding the events gives the tables, and that each event follows the events that it depends on."""
+    """Check that folding the events gives the tables, and that each event comes after the events that it depends on."""
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
@@ -126,7 +126,7 @@ def test_roles_and_clients_record_no_event(api: Management, tenant: Tenant, ada:
     assert [recorded(answer) for answer in calls] == [[]] * len(calls)
 
 
-def test_the_clients_of_a_connection_are_part_of_it(
+def test_the_event_of_a_connection_contains_its_clients(
     api: Management, tenant: Tenant, database_connection: Connection, recorded: Recorded
 ) -> None:
     client = api.post("clients", {"name": "Shop"}).json["client_id"]
@@ -139,7 +139,7 @@ def test_the_clients_of_a_connection_are_part_of_it(
     judged(tenant)
 
 
-def test_a_deleted_user_leaves_organizations_then_groups(
+def test_deleting_a_user_removes_memberships_of_organizations_and_then_of_groups(
     api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded
 ) -> None:
     recorded(api.get("users"))
@@ -152,7 +152,7 @@ def test_a_deleted_user_leaves_organizations_then_groups(
     judged(tenant)
 
 
-def test_a_deleted_role_leaves_groups_then_organizations(
+def test_deleting_a_role_removes_it_from_groups_and_then_from_organizations(
     api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded
 ) -> None:
     recorded(api.get("users"))
@@ -164,7 +164,7 @@ def test_a_deleted_role_leaves_groups_then_organizations(
     judged(tenant)
 
 
-def test_a_deleted_group_is_emptied_first(api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded) -> None:
+def test_deleting_a_group_removes_its_members_first(api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded) -> None:
     recorded(api.get("users"))
     assert recorded(api.delete(f"groups/{story['group']}")) == [
         "group.member.deleted",
@@ -176,7 +176,9 @@ def test_a_deleted_group_is_emptied_first(api: Management, tenant: Tenant, story
     judged(tenant)
 
 
-def test_a_deleted_organization_is_emptied_first(api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded) -> None:
+def test_deleting_an_organization_removes_its_members_first(
+    api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded
+) -> None:
     recorded(api.get("users"))
     assert recorded(api.delete(f"organizations/{story['organization']}")) == [
         "organization.member.role.deleted",
@@ -189,7 +191,7 @@ def test_a_deleted_organization_is_emptied_first(api: Management, tenant: Tenant
     judged(tenant)
 
 
-def test_a_deleted_connection_deletes_its_memberships_its_groups_and_its_users(
+def test_deleting_a_connection_deletes_its_memberships_its_groups_and_its_users(
     api: Management, tenant: Tenant, story: dict[str, Any], database_connection: Connection, recorded: Recorded
 ) -> None:
     recorded(api.get("users"))

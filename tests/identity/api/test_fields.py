@@ -21,7 +21,7 @@ from tests.factories.admin import new_tenant
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management, segment
 
-# Single resources, reports and blocks: not lists of resources.
+# Single resources, reports and blocks, which are not lists of resources.
 _NOT_LISTS = {
     "get_tenant_settings",
     "get_brute_force_protection",
@@ -44,7 +44,7 @@ _NOT_LISTS = {
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Management, dict[str, str]]]:
-    """A tenant with a row in each list, and the ids in paths; these tests change nothing."""
+    """A tenant with a row in each list, and the ids for the paths. These tests change nothing."""
     with django_db_blocker.unblock():
         tenant = new_tenant()
         people = make_connection(tenant_id=tenant.pk, name="people")
@@ -146,7 +146,7 @@ def test_fields_apply_to_pages_and_checkpoints_too(api: Management, filled: dict
     assert taken["organizations"] == [{"id": filled["organization"]}]
 
 
-def test_a_secret_is_not_a_field_of_a_client(api: Management) -> None:
+def test_the_secret_is_not_a_selectable_field_of_a_client(api: Management) -> None:
     answer = api.get("clients", {"fields": "client_secret", "is_global": "true"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
     assert Client.objects.of(api.client.tenant_id).filter(is_global=True).exists()

@@ -43,7 +43,7 @@ def test_an_invalid_body_creates_no_group(api: Management, directory: Connection
     assert api.get("groups").json == {"groups": []}
 
 
-def test_a_change_replaces_the_named_members(api: Management, tenant: Tenant) -> None:
+def test_a_change_replaces_only_the_sent_members(api: Management, tenant: Tenant) -> None:
     path = f"groups/{make_group(tenant, 'one', external_id='e', description='d').pk}"
     assert api.patch(path, {"name": "two", "external_id": None, "description": None}).json.keys().isdisjoint({"external_id", "description"})
     assert api.get(path).json["name"] == "two"
@@ -52,7 +52,7 @@ def test_a_change_replaces_the_named_members(api: Management, tenant: Tenant) ->
     assert api.patch(path, {"type": "tenant"}).status == 400
 
 
-def test_ids_of_another_form_are_refused_and_unknown_ones_are_404(api: Management) -> None:
+def test_ids_of_another_format_are_refused_and_unknown_ids_get_404(api: Management) -> None:
     for path in ("groups/engineers", "groups/engineers/members", "groups/grp_0/roles"):
         answer = api.get(path)
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri"), path
@@ -61,7 +61,7 @@ def test_ids_of_another_form_are_refused_and_unknown_ones_are_404(api: Managemen
         assert answer.json == {"statusCode": 404, "error": "Not Found", "message": "The group does not exist."}, path
 
 
-def test_lists_filter_and_continue_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_lists_can_be_filtered_and_read_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, directory: Connection) -> None:
     make_group(tenant, "alpha", external_id="x-1")
     make_group(tenant, "beta", type="connection", connection_id=directory.pk)
     make_group(tenant, "gamma", external_id="BETA-2")
@@ -78,7 +78,7 @@ def test_lists_filter_and_continue_from_checkpoint_to_checkpoint(api: Management
     assert names({"take": "2", "from": first["next"]}) == ["gamma"]
 
 
-def test_all_members_are_added_or_none(api: Management, tenant: Tenant, ada: User, directory: Connection) -> None:
+def test_a_request_adds_all_of_its_members_or_none(api: Management, tenant: Tenant, ada: User, directory: Connection) -> None:
     outer = make_group(tenant)
     inner = make_group(tenant, type="connection", connection_id=directory.pk)
     path = f"groups/{outer.pk}/members"
@@ -96,7 +96,7 @@ def test_all_members_are_added_or_none(api: Management, tenant: Tenant, ada: Use
     assert [member["id"] for member in api.get(path).json["members"]] == [ada.user_id]
 
 
-def test_only_other_groups_that_belong_to_a_connection_can_be_nested(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_only_other_groups_of_a_connection_can_be_nested(api: Management, tenant: Tenant, directory: Connection) -> None:
     outer, plain = make_group(tenant), make_group(tenant)
     for member in (plain.pk, outer.pk):
         answer = api.post(f"groups/{outer.pk}/members", {"members": [member]})
@@ -112,7 +112,7 @@ def test_invalid_lists_of_members_are_refused(api: Management, tenant: Tenant, b
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_groups_list_their_roles_and_roles_list_their_groups(api: Management, tenant: Tenant) -> None:
+def test_the_interface_lists_roles_of_a_group_and_groups_of_a_role(api: Management, tenant: Tenant) -> None:
     group, role = make_group(tenant), make_role(tenant)
     assert api.post(f"groups/{group.pk}/roles", {"roles": [role.pk, "rol_0123456789abcdef"]}).status == 404
     assert [api.post(f"groups/{group.pk}/roles", {"roles": [role.pk]}).status for _ in range(2)] == [204, 204]
@@ -125,7 +125,7 @@ def test_groups_list_their_roles_and_roles_list_their_groups(api: Management, te
     assert api.delete(f"groups/{group.pk}/roles", {"roles": [role.pk]}).status == 204
 
 
-def test_the_groups_of_a_user_have_the_time_of_joining(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_groups_of_a_user_contain_the_time_of_joining(api: Management, tenant: Tenant, ada: User) -> None:
     group = make_group(tenant)
     api.post(f"groups/{group.pk}/members", {"members": [ada.user_id]})
     (found,) = api.get(f"users/{segment(ada.user_id)}/groups").json["groups"]

@@ -58,7 +58,9 @@ def test_linking_a_linked_user_is_a_conflict(api: Management, ada: User, seconda
     assert api.post(identities_path(ada), body).status == 409
 
 
-def test_a_user_with_linked_identities_cannot_become_one(api: Management, ada: User, secondary: User, mail: Connection) -> None:
+def test_a_user_with_linked_identities_cannot_be_linked_to_another_user(
+    api: Management, ada: User, secondary: User, mail: Connection
+) -> None:
     third = make_user(connection=mail, email="third@mail.example.test")
     assert api.post(identities_path(secondary), {"provider": "email", "user_id": third.identifier}).status == 201
     answer = api.post(identities_path(ada), {"provider": "email", "user_id": secondary.identifier})
@@ -67,7 +69,7 @@ def test_a_user_with_linked_identities_cannot_become_one(api: Management, ada: U
     assert len(api.get(f"users/{segment(ada.user_id)}").json["identities"]) == 1
 
 
-def test_the_named_connection_must_be_that_of_the_secondary(api: Management, ada: User, secondary: User, mail: Connection) -> None:
+def test_the_named_connection_must_be_that_of_the_secondary_user(api: Management, ada: User, secondary: User, mail: Connection) -> None:
     body = {"provider": "email", "user_id": secondary.identifier}
     assert api.post(identities_path(ada), body | {"connection_id": ada.connection_id}).status == 404
     assert api.post(identities_path(ada), body | {"connection_id": "con_short"}).json["errorCode"] == "invalid_body"
@@ -82,7 +84,7 @@ def test_invalid_links_are_refused(api: Management, ada: User, secondary: User) 
     assert api.post(identities_path(ada), {"link_with": "token"}).json["errorCode"] == "operation_not_supported"
 
 
-def test_unlinking_restores_the_secondary_without_metadata(api: Management, ada: User, secondary: User) -> None:
+def test_unlinking_restores_the_secondary_user_without_metadata(api: Management, ada: User, secondary: User) -> None:
     api.post(identities_path(ada), {"provider": "email", "user_id": secondary.identifier})
     answer = api.delete(identities_path(ada, "email", secondary.identifier))
     assert answer.status == 200

@@ -93,7 +93,7 @@ def test_an_import_is_accepted_processed_and_reported(api: Management, database_
     assert errors.json == [{"user": {"email": 5}, "errors": [{"code": "INVALID_TYPE", "message": "Text is expected.", "path": "email"}]}]
 
 
-def test_parts_come_in_any_order_and_the_file_has_any_name(api: Management, database_connection: Connection) -> None:
+def test_the_parts_may_come_in_any_order_and_the_file_may_have_any_name(api: Management, database_connection: Connection) -> None:
     for file_name in ("blob", "us ers.json", "../x"):
         body = multipart(
             part("upsert", "false"),
@@ -111,7 +111,7 @@ def test_parts_come_in_any_order_and_the_file_has_any_name(api: Management, data
     [
         (b"", "The file is empty"),
         (b"nope", "Line 1: expecting value"),
-        # After 1,200 valid rows, chunks have already been written.
+        # Chunks have already been written after 1,200 valid rows.
         (b'{"email": "a@example.test"}\n' * 1200 + b"{", "Line 1201: expecting property name"),
         (b'[{"email": "a@example.test"}', "Line 1, row 1 of the array"),
         (b'[{"email": "\xff"}]', "not UTF-8: byte 13"),
@@ -147,18 +147,18 @@ def test_invalid_parts_are_refused(api: Management, parts: list[tuple[str, str, 
     assert message in answer.json["message"]
 
 
-def test_an_import_accepts_multipart_only(api: Management) -> None:
+def test_an_import_accepts_only_multipart_bodies(api: Management) -> None:
     assert api.post("jobs/users-imports", {"connection_id": "x"}).status == 415
     assert api.call("POST", "jobs/users-imports", body=b"x", headers={"content-type": "multipart/form-data"}).status == 400
 
 
-def test_users_are_imported_into_databases_only(api: Management, tenant: Tenant) -> None:
+def test_users_can_be_imported_only_into_database_connections(api: Management, tenant: Tenant) -> None:
     mail = ConnectionFactory.create(tenant_id=tenant.pk, name="mail", strategy="email")
     answer = post_import(api, mail.pk, b"[]")
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
 
-def test_a_third_concurrent_import_is_429(api: Management, database_connection: Connection) -> None:
+def test_a_third_concurrent_import_gets_429(api: Management, database_connection: Connection) -> None:
     answers = [post_import(api, database_connection.pk, b"[]") for _ in range(3)]
     assert [answer.status for answer in answers] == [202, 202, 429]
     assert answers[2].headers["x-ratelimit-remaining"] == "0"
@@ -173,7 +173,7 @@ def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
     assert post_import(api, database_connection.pk, large).status == 202
     settings.IMPORT_MAX_BYTES = len(large)
     assert post_import(api, database_connection.pk, large).status == 413
-    # Without a token with the right scope, the service receives no large body at all.
+    # Without a token with the right scope, the service reads no large body at all.
     reader = Management(tenant, scope="read:users")
     assert post_import(reader, database_connection.pk, large).status == 413
     reader.token = "x"
@@ -181,11 +181,11 @@ def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
     assert post_import(reader, database_connection.pk, b"[]").status == 401
 
 
-def test_other_operations_keep_their_limit(api: Management) -> None:
+def test_other_operations_keep_their_limit_of_the_body_size(api: Management) -> None:
     assert api.post("users", {"connection": "people", "name": "x" * 2_000_000}).status == 413
 
 
-def test_either_scope_reads_jobs_and_no_other_scope_does(api: Management, tenant: Tenant) -> None:
+def test_either_scope_can_read_jobs_and_no_other_scope_can(api: Management, tenant: Tenant) -> None:
     job = api.post("jobs/users-exports", {}).json["id"]
     for scope in ("create:users", "read:users"):
         client = Management(tenant, scope=scope)
@@ -206,7 +206,7 @@ def test_either_scope_reads_jobs_and_no_other_scope_does(api: Management, tenant
         (Job.Type.EVENT_REDELIVERY, ("read:event_deliveries", "update:event_deliveries", "read:event_streams")),
     ],
 )
-def test_jobs_of_streams_are_read_with_scopes_of_streams(tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]) -> None:
+def test_jobs_of_streams_are_read_with_the_scopes_of_streams(tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]) -> None:
     job = JobFactory.create(tenant_id=tenant.pk, type=job_type)
     for scope in readers:
         client = Management(tenant, scope=scope)
@@ -216,7 +216,7 @@ def test_jobs_of_streams_are_read_with_scopes_of_streams(tenant: Tenant, job_typ
     assert Management(tenant, scope="create:users").post("jobs/users-exports", {}).status == 403
 
 
-def test_ids_of_the_wrong_form_are_400_and_unknown_ones_404(api: Management) -> None:
+def test_ids_of_the_wrong_format_get_400_and_unknown_ids_get_404(api: Management) -> None:
     for tail in ("", "/errors"):
         assert api.get(f"jobs/nope{tail}").json["errorCode"] == "invalid_uri"
         assert api.get(f"jobs/job_0000000000000000{tail}").status == 404
@@ -232,7 +232,7 @@ def test_every_type_of_job_can_be_read_except_those_of_the_admin(api: Management
         assert (answer.status, answer.json["type"], answer.json["percentage_done"]) == (200, job_type, 0)
 
 
-def test_a_job_that_failed_as_a_whole_says_so_instead_of_listing_rows(api: Management, database_connection: Connection) -> None:
+def test_the_errors_of_a_job_that_failed_as_a_whole_say_so(api: Management, database_connection: Connection) -> None:
     job = post_import(api, database_connection.pk, rows({"email": 1})).json["id"]
     Job.objects.of(database_connection.tenant_id).filter(pk=job).update(started_at=timezone.now() - timedelta(days=1))
     assert run_job(job)
@@ -257,7 +257,9 @@ def test_an_export_of_many_pages_is_one_file(api: Management, database_connectio
     assert [json.loads(line) for line in text.splitlines()] == [{"id": f"database|{n}"} for n in range(1203)]
 
 
-def test_a_limit_and_a_connection_limit_an_export(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_request_can_limit_an_export_to_a_number_of_users_and_a_connection(
+    api: Management, tenant: Tenant, database_connection: Connection
+) -> None:
     other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
     for connection in (database_connection, other):
         for number in range(3):
@@ -266,7 +268,7 @@ def test_a_limit_and_a_connection_limit_an_export(api: Management, tenant: Tenan
     assert [json.loads(line)["email"] for line in text.splitlines()] == ["other0@example.test", "other1@example.test"]
 
 
-def test_a_table_has_the_requested_columns_and_no_formulas(api: Management, database_connection: Connection) -> None:
+def test_an_exported_csv_has_the_requested_columns_and_no_formulas(api: Management, database_connection: Connection) -> None:
     make_user(
         connection=database_connection,
         email="ada@example.test",
@@ -324,7 +326,7 @@ def test_an_invalid_export_is_refused_with_its_position(api: Management, body: d
     assert answer.json["message"].endswith(f"on property {place}")
 
 
-def test_an_export_carries_the_cursor_from_before_its_first_row(api: Management, database_connection: Connection) -> None:
+def test_an_export_contains_the_cursor_from_before_its_first_row(api: Management, database_connection: Connection) -> None:
     job = api.post("jobs/users-exports", {}).json
     assert job["events_cursor"]
     UserFactory.create(tenant_id=database_connection.tenant_id, connection=database_connection, email="late@example.test")
@@ -332,7 +334,7 @@ def test_an_export_carries_the_cursor_from_before_its_first_row(api: Management,
     assert api.get(f"jobs/{job['id']}").json["events_cursor"] == job["events_cursor"]
 
 
-def test_a_link_expires_after_a_minute_and_each_read_returns_a_new_one(api: Management, tenant: Tenant) -> None:
+def test_a_link_expires_after_a_minute_and_each_read_returns_a_new_link(api: Management, tenant: Tenant) -> None:
     job = api.post("jobs/users-exports", {}).json
     assert "location" not in job
     assert run_job(job["id"])
@@ -347,7 +349,7 @@ def test_a_link_expires_after_a_minute_and_each_read_returns_a_new_one(api: Mana
         assert download(api, second).status == 200
 
 
-def test_a_link_is_valid_for_its_tenant_and_its_file_only(api: Management, tenant: Tenant, other: Tenant) -> None:
+def test_a_link_is_valid_only_for_its_tenant_and_its_file(api: Management, tenant: Tenant, other: Tenant) -> None:
     jobs = [api.post("jobs/users-exports", {}).json["id"] for _ in range(2)]
     for job in jobs:
         assert run_job(job)

@@ -7,7 +7,7 @@ from tests.factories.organizations import make_group, make_organization, make_ro
 from tests.management import Management, segment
 
 
-def test_the_role_sources_of_a_member_are_groups_of_this_organization(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_role_sources_of_a_member_are_groups_of_the_same_organization(api: Management, tenant: Tenant, ada: User) -> None:
     acme, other = make_organization(tenant, "acme"), make_organization(tenant, "other")
     role, unrelated = make_role(tenant, "writer"), make_role(tenant, "reader")
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
@@ -28,7 +28,7 @@ def test_the_role_sources_of_a_member_are_groups_of_this_organization(api: Manag
     assert api.get(path, {"role_id": unrelated.pk}).json == {"groups": []}
 
 
-def test_the_sources_of_a_role_need_a_known_role_member_and_organization(api: Management, tenant: Tenant, ada: User) -> None:
+def test_role_sources_require_a_known_role_member_and_organization(api: Management, tenant: Tenant, ada: User) -> None:
     acme, role = make_organization(tenant, "acme"), make_role(tenant)
     below = "effective-roles/sources/groups"
     known = f"organizations/{acme.pk}/members/{segment(ada.user_id)}/{below}"

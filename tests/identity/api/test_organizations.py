@@ -37,7 +37,7 @@ def test_an_organization_is_created_with_its_connections_and_can_be_read(api: Ma
     assert api.get("organizations/name/acme").json["id"] == made.json["id"]
 
 
-def test_connections_at_creation_need_their_own_scope(tenant: Tenant, database_connection: Connection) -> None:
+def test_naming_connections_of_a_new_organization_requires_a_separate_scope(tenant: Tenant, database_connection: Connection) -> None:
     api = Management(tenant, scope="create:organizations")
     entry = {"connection_id": database_connection.pk}
     refused = api.post("organizations", {"name": "acme", "enabled_connections": [entry]})
@@ -87,14 +87,14 @@ def test_a_name_is_unique(api: Management, tenant: Tenant, acme: Organization) -
     assert api.patch(f"organizations/{other.pk}", {"name": "acme"}).status == 409
 
 
-def test_unknown_ids_are_404(api: Management, acme: Organization) -> None:
+def test_unknown_ids_get_404(api: Management, acme: Organization) -> None:
     assert api.delete(f"organizations/{acme.pk}").status == 204
     for path in (acme.pk, UNKNOWN, "name/nobody", f"{UNKNOWN}/members", f"{UNKNOWN}/enabled_connections", f"{UNKNOWN}/groups"):
         assert api.get(f"organizations/{path}").json == NOT_FOUND, path
     assert api.delete(f"organizations/{acme.pk}").json == NOT_FOUND
 
 
-def test_lists_sort_and_a_summary_has_fewer_members(api: Management, tenant: Tenant) -> None:
+def test_lists_can_be_sorted_and_a_summary_has_fewer_members(api: Management, tenant: Tenant) -> None:
     for name in ("zeta", "alpha"):
         make_organization(tenant, name, display_name=name.title(), metadata={"secret": "plan"})
     assert [found["name"] for found in api.get("organizations", {"sort": "name:1"}).json] == ["alpha", "zeta"]
@@ -107,7 +107,7 @@ def test_lists_sort_and_a_summary_has_fewer_members(api: Management, tenant: Ten
     assert {frozenset(found) for found in summary} == {frozenset({"id", "name", "display_name"})}
 
 
-def test_all_members_are_added_or_none_and_they_lose_their_roles_when_they_leave(
+def test_a_request_adds_all_members_or_none_and_members_who_leave_lose_their_roles(
     api: Management, tenant: Tenant, acme: Organization, ada: User
 ) -> None:
     path, role = f"organizations/{acme.pk}/members", make_role(tenant)
@@ -124,7 +124,7 @@ def test_all_members_are_added_or_none_and_they_lose_their_roles_when_they_leave
     assert api.get(f"{path}/{segment(ada.user_id)}/roles").json == []
 
 
-def test_roles_of_members_need_their_own_scope_in_lists(tenant: Tenant, acme: Organization) -> None:
+def test_a_list_with_roles_of_members_requires_a_separate_scope(tenant: Tenant, acme: Organization) -> None:
     api = Management(tenant, scope="read:organization_members")
     assert api.get(f"organizations/{acme.pk}/members").status == 200
     assert api.get(f"organizations/{acme.pk}/members", {"fields": "roles"}).status == 403
@@ -146,7 +146,7 @@ def test_only_members_have_roles_in_an_organization(api: Management, tenant: Ten
     assert (unknown.status, unknown.json["errorCode"]) == (404, "inexistent_user")
 
 
-def test_both_forms_of_a_connection_show_the_same_row(api: Management, acme: Organization, database_connection: Connection) -> None:
+def test_both_formats_of_a_connection_show_the_same_row(api: Management, acme: Organization, database_connection: Connection) -> None:
     old, new = (f"organizations/{acme.pk}/{name}" for name in ("enabled_connections", "connections"))
     added = api.post(old, {"connection_id": database_connection.pk})
     assert (added.status, added.json["show_as_button"]) == (201, True)
@@ -167,7 +167,7 @@ def test_both_forms_of_a_connection_show_the_same_row(api: Management, acme: Org
     assert api.patch(one, {"is_enabled": True}).status == 404
 
 
-def test_sign_up_needs_a_database_that_adds_members(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_sign_up_requires_a_database_connection_that_adds_members(api: Management, tenant: Tenant, acme: Organization) -> None:
     path = f"organizations/{acme.pk}/enabled_connections"
     mail = make_connection(tenant_id=tenant.pk, strategy="email")
     people = make_connection(tenant_id=tenant.pk)
@@ -204,7 +204,7 @@ def test_groups_have_roles_in_an_organization(api: Management, tenant: Tenant, a
     assert api.get(f"organizations/{acme.pk}/groups/engineers/roles").json["errorCode"] == "invalid_uri"
 
 
-def test_lists_of_members_continue_from_checkpoint_to_checkpoint(api: Management, acme: Organization, ada: User) -> None:
+def test_lists_of_members_are_read_from_checkpoint_to_checkpoint(api: Management, acme: Organization, ada: User) -> None:
     users = [ada, *(make_user(connection=ada.connection) for _ in range(3))]
     path = f"organizations/{acme.pk}/members"
     api.post(path, {"members": [user.user_id for user in users]})

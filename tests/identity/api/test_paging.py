@@ -1,4 +1,4 @@
-"""The three forms of a list, read to their ends."""
+"""The three formats of a list, read to their ends."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ODD_QUERIES: list[Any] = [
     {"take": "101"},
     {"take": "x"},
     {"include_totals": "1"},
-    # The checkpoint form ignores pages, but still refuses invalid values for them.
+    # The checkpoint format ignores pages, but still refuses invalid values for them.
     {"take": "1", "include_totals": "maybe"},
     {"take": "1", "per_page": "1000"},
-    # Ambiguous: the same parameter twice.
+    # The same parameter twice is ambiguous.
     [("connection", "people"), ("connection", "others")],
     [("per_page", "1"), ("per_page", "2")],
     [("include_fields", "true"), ("include_fields", "false")],
@@ -46,12 +46,12 @@ def ids(users: list[dict[str, Any]]) -> list[str]:
     return [user["user_id"] for user in users]
 
 
-def test_without_parameters_a_list_is_a_bare_array_in_order_of_creation(api: Management, people: list[str]) -> None:
+def test_a_list_without_parameters_is_a_plain_array_in_order_of_creation(api: Management, people: list[str]) -> None:
     assert ids(api.get("users").json) == people
     assert ids(api.get("users", {"include_totals": "false", "page": 1, "per_page": 3}).json) == people[3:6]
 
 
-def test_a_page_tells_its_position(api: Management, people: list[str]) -> None:
+def test_a_page_contains_its_position(api: Management, people: list[str]) -> None:
     page = api.get("users", {"include_totals": "true", "page": 2, "per_page": 3}).json
     assert list(page) == ["start", "limit", "length", "total", "users"]
     assert (page["start"], page["limit"], page["length"], page["total"]) == (6, 3, 1, 7)
@@ -69,13 +69,13 @@ def test_users_can_be_counted_without_being_listed(api: Management, people: list
     assert (page["total"], page["users"]) == (7, [])
 
 
-def test_a_page_of_another_list_has_no_length(api: Management, database_connection: Connection) -> None:
+def test_pages_of_other_lists_do_not_contain_their_length(api: Management, database_connection: Connection) -> None:
     page = api.get("connections", {"include_totals": "true"}).json
     assert list(page) == ["start", "limit", "total", "connections"]
     assert api.get("connections", {"per_page": 0}).status == 400
 
 
-def test_checkpoints_read_the_whole_list_once(api: Management, people: list[str]) -> None:
+def test_checkpoints_read_each_row_of_the_list_once(api: Management, people: list[str]) -> None:
     for take in (1, 2, 7, 100):
         found: list[str] = []
         query: dict[str, Any] = {"take": take, "include_totals": "true", "page": 0}
@@ -100,7 +100,7 @@ def test_a_checkpoint_keeps_its_position_while_rows_are_inserted_and_deleted(api
     assert ids(rest["users"]) == [*people[3:], added]
 
 
-def test_descending_order_reads_backwards_in_both_forms(api: Management, people: list[str]) -> None:
+def test_descending_order_is_available_for_pages_and_checkpoints(api: Management, people: list[str]) -> None:
     assert ids(api.get("users", {"sort": "created_at:-1", "per_page": 2}).json) == people[::-1][:2]
     first = api.get("users", {"sort": "created_at:-1", "take": 4}).json
     rest = api.get("users", {"sort": "created_at:-1", "from": first["next"]}).json
@@ -125,7 +125,7 @@ def test_a_checkpoint_of_another_order_or_list_is_refused(api: Management, tenan
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), checkpoint[:20]
 
 
-def test_users_sort_by_indexed_fields(api: Management, database_connection: Connection) -> None:
+def test_users_can_be_sorted_by_indexed_fields(api: Management, database_connection: Connection) -> None:
     for name in ("b", "C", "a"):
         make_user(connection=database_connection, email=f"{name}@example.test", identifier=name)
     emails = [user["email"] for user in api.get("users", {"sort": "email:1"}).json]
@@ -135,7 +135,7 @@ def test_users_sort_by_indexed_fields(api: Management, database_connection: Conn
         assert api.get("users", {"sort": sort}).json["errorCode"] == "invalid_query_string"
 
 
-def test_users_filter_by_the_name_of_their_connection(api: Management, tenant: Tenant, people: list[str]) -> None:
+def test_users_can_be_filtered_by_the_name_of_their_connection(api: Management, tenant: Tenant, people: list[str]) -> None:
     mail = make_connection(tenant_id=tenant.pk, name="mail", strategy="email")
     other = make_user(connection=mail)
     page = api.get("users", {"connection": "mail", "include_totals": "true"}).json
@@ -154,7 +154,7 @@ def test_unknown_and_empty_parameters_are_ignored(api: Management, people: list[
     assert ids(api.get("users", {"colour": "red", "take": "", "from": "", "page": "", "sort": "", "fields": ""}).json) == people
 
 
-def test_paging_by_number_can_be_limited(api: Management, people: list[str], settings: LazySettings) -> None:
+def test_page_numbers_can_be_limited(api: Management, people: list[str], settings: LazySettings) -> None:
     settings.OFFSET_LIMIT = 6
     assert api.get("users", {"page": 1, "per_page": 3}).status == 200
     refused = api.get("users", {"page": 2, "per_page": 3})

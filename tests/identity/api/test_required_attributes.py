@@ -19,7 +19,7 @@ def attribute(*, required: bool, status: str = "required") -> dict[str, Any]:
 
 @pytest.fixture
 def connection_id(api: Management) -> str:
-    """A database whose users need an email address and a phone number, and may have a user name."""
+    """A database connection whose users need an email address and a phone number, and may have a user name."""
     attributes = {
         "email": attribute(required=True),
         "phone_number": attribute(required=True),

@@ -29,7 +29,7 @@ def test_a_name_is_unique_per_owner(api: Management, tenant: Tenant) -> None:
     assert api.post("roles", own).status == 409
 
 
-def test_a_role_of_an_organization_names_an_existing_one(api: Management, tenant: Tenant) -> None:
+def test_a_role_of_an_organization_must_name_an_existing_organization(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     bodies = [
         {"name": "a", "type": "organization"},
@@ -51,7 +51,7 @@ def test_an_invalid_body_creates_no_role(api: Management, body: object) -> None:
     assert api.get("roles").json == []
 
 
-def test_a_change_replaces_the_named_members_and_null_clears(api: Management, tenant: Tenant) -> None:
+def test_a_change_replaces_the_sent_members_and_null_clears_a_member(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant, 'editor', description='Edits').pk}"
     assert api.patch(path, {"name": "writer"}).json["description"] == "Edits"
     assert api.patch(path, {"description": None}).json["description"] == ""
@@ -59,7 +59,7 @@ def test_a_change_replaces_the_named_members_and_null_clears(api: Management, te
     assert api.patch(path, {"type": "organization"}).status == 400
 
 
-def test_a_deleted_role_is_gone_and_a_second_deletion_is_404(api: Management, tenant: Tenant) -> None:
+def test_a_deleted_role_is_not_found_and_a_second_deletion_gets_404(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant).pk}"
     first = api.delete(path)
     assert (first.status, first.json) == (200, {})
@@ -68,7 +68,7 @@ def test_a_deleted_role_is_gone_and_a_second_deletion_is_404(api: Management, te
     assert missing.json == {"statusCode": 404, "error": "Not Found", "message": "The role does not exist."}
 
 
-def test_lists_filter_by_a_part_of_the_name_type_and_owner(api: Management, tenant: Tenant) -> None:
+def test_lists_can_be_filtered_by_a_part_of_the_name_by_type_and_by_owner(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     for name in ("Editor", "Reader"):
         make_role(tenant, name)
@@ -85,7 +85,7 @@ def test_lists_filter_by_a_part_of_the_name_type_and_owner(api: Management, tena
     assert (page["start"], page["limit"], page["total"], len(page["roles"])) == (0, 2, 3, 2)
 
 
-def test_all_roles_are_assigned_to_a_user_or_none(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_request_assigns_all_of_its_roles_to_a_user_or_none(api: Management, tenant: Tenant, ada: User) -> None:
     path = f"users/{segment(ada.user_id)}/roles"
     first, second = make_role(tenant), make_role(tenant)
     assert api.post(path, {"roles": [first.pk, UNKNOWN]}).status == 404
@@ -108,7 +108,7 @@ def test_an_empty_list_an_invalid_id_and_an_unknown_user_are_refused(api: Manage
     assert api.get("users/nobody/roles").json["errorCode"] == "invalid_uri"
 
 
-def test_users_are_assigned_to_a_role(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_role_can_be_assigned_to_several_users(api: Management, tenant: Tenant, ada: User) -> None:
     role = make_role(tenant)
     path = f"roles/{role.pk}/users"
     bob = make_user(connection=ada.connection, email="bob@example.test")
@@ -124,7 +124,7 @@ def test_users_are_assigned_to_a_role(api: Management, tenant: Tenant, ada: User
     assert api.delete(path, {"users": [ada.user_id]}).status == 405
 
 
-def test_a_role_of_an_organization_applies_only_there(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_role_of_an_organization_applies_only_in_that_organization(api: Management, tenant: Tenant, ada: User) -> None:
     organization, other = make_organization(tenant), make_organization(tenant)
     role = make_role(tenant, type="organization", organization_id=organization.pk)
     group = make_group(tenant)
@@ -145,7 +145,7 @@ def test_a_role_of_an_organization_applies_only_there(api: Management, tenant: T
     assert not Role.objects.of(tenant.pk).filter(pk=role.pk).exists()
 
 
-def test_some_operations_need_two_scopes(tenant: Tenant, ada: User) -> None:
+def test_some_operations_require_two_scopes(tenant: Tenant, ada: User) -> None:
     role = make_role(tenant)
     path = f"roles/{role.pk}/users"
     assert Management(tenant, scope="read:users read:roles").get(path).status == 200
@@ -155,7 +155,7 @@ def test_some_operations_need_two_scopes(tenant: Tenant, ada: User) -> None:
     assert refused.json["message"] == "Insufficient scope, expected any of: read:users,read:roles,read:role_members"
 
 
-def test_effective_roles_come_directly_and_through_nested_groups(api: Management, tenant: Tenant, ada: User) -> None:
+def test_effective_roles_are_assigned_directly_or_through_nested_groups(api: Management, tenant: Tenant, ada: User) -> None:
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
     inner = make_group(tenant, "inner", type="connection", connection_id=directory.pk)
     outer = make_group(tenant, "outer", type="connection", connection_id=directory.pk)

@@ -58,7 +58,7 @@ def patched(api: Management, identifier: str, options: dict[str, Any] | None) ->
 
 
 @pytest.mark.parametrize("strategy", known_strategies())
-def test_no_secret_of_a_strategy_is_in_row_response_event_page_or_audit_entry(tenant: Tenant, strategy: str) -> None:
+def test_no_secret_of_a_strategy_is_in_a_row_response_event_page_or_audit_entry(tenant: Tenant, strategy: str) -> None:
     api = Management(tenant)
     is_database = strategy == "database"
     options, hidden = options_with_secrets(strategy, is_database=is_database)
@@ -106,13 +106,13 @@ def test_sealed_members_that_are_not_sent_again_are_kept(tenant: Tenant) -> None
         ({"twilio_token": None, "gateway_authentication": {"method": "bearer"}}, {"gateway_authentication/secret", "homemade"}),
         ({"gateway_authentication": {"secret": None}}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": None}, {"twilio_token", "homemade"}),
-        # The client could read the object and left it out.
+        # The client could read the object and has left it out.
         ({"from": "+1"}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": {}, "homemade": None}, {"twilio_token", "gateway_authentication/secret"}),
         ({"gateway_authentication": "text"}, {"twilio_token", "homemade", "gateway_authentication"}),
     ],
 )
-def test_null_or_the_removal_of_its_object_removes_a_sealed_member(tenant: Tenant, sent: dict[str, Any], left: set[str]) -> None:
+def test_a_sealed_member_is_removed_by_null_or_with_its_object(tenant: Tenant, sent: dict[str, Any], left: set[str]) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", SMS)
 
@@ -121,7 +121,7 @@ def test_null_or_the_removal_of_its_object_removes_a_sealed_member(tenant: Tenan
     assert set(row(tenant, identifier).sealed_options) == left
 
 
-def test_null_options_remove_the_sealed_members_too(tenant: Tenant) -> None:
+def test_setting_the_options_to_null_removes_the_sealed_members_too(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", SMS)
     assert patched(api, identifier, {}) == {}
@@ -131,7 +131,7 @@ def test_null_options_remove_the_sealed_members_too(tenant: Tenant) -> None:
     assert (row(tenant, identifier).options, row(tenant, identifier).sealed_options) == ({}, {})
 
 
-def test_a_change_of_only_a_secret_records_an_event_without_it(tenant: Tenant) -> None:
+def test_a_change_of_a_secret_alone_records_an_event_without_the_secret(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "first-secret"})
     events = len(numbered(tenant.pk))
@@ -161,7 +161,7 @@ def test_sending_a_secret_again_unchanged_changes_nothing(tenant: Tenant) -> Non
     assert not Mark.objects.filter(row_key=identifier).exists()
 
 
-def test_values_that_are_equal_only_in_python_are_changes(tenant: Tenant) -> None:
+def test_replacing_a_value_that_is_equal_only_in_python_is_a_change(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "email", {"unknown": {"a": 1}})
     patched(api, identifier, {"unknown": {"a": True}})
@@ -177,7 +177,7 @@ def test_values_that_are_equal_only_in_python_are_changes(tenant: Tenant) -> Non
         {},
     ],
 )
-def test_a_kept_credential_is_not_sent_to_an_address_that_its_sender_did_not_see(tenant: Tenant, moved: dict[str, Any]) -> None:
+def test_a_kept_secret_is_not_sent_to_a_url_that_its_sender_did_not_see(tenant: Tenant, moved: dict[str, Any]) -> None:
     api = Management(tenant)
     idp = {"client_id": "c", "issuer": "https://idp.example.test"}
     identifier = made(api, "oidc", {**idp, "client_secret": "very-secret"})
@@ -191,7 +191,7 @@ def test_a_kept_credential_is_not_sent_to_an_address_that_its_sender_did_not_see
     assert row(tenant, identifier).sealed_options == {}
 
 
-def test_a_sealed_address_counts_as_a_target(tenant: Tenant) -> None:
+def test_a_sealed_url_counts_as_a_target_of_the_secret(tenant: Tenant) -> None:
     api = Management(tenant)
     secret_gateway = {"gateway_url": "https://sms.example.test/?key=1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
     identifier = made(api, "sms", secret_gateway)
@@ -201,7 +201,7 @@ def test_a_sealed_address_counts_as_a_target(tenant: Tenant) -> None:
     assert api.patch(f"connections/{identifier}", {"options": moved}).status == 400
 
 
-def test_a_refused_value_is_not_repeated(tenant: Tenant) -> None:
+def test_the_refusal_does_not_repeat_the_refused_value(tenant: Tenant) -> None:
     api = Management(tenant)
     odd: list[dict[str, Any]] = [
         {"client_secret": "refused-secret"},
@@ -242,7 +242,7 @@ def test_a_secret_whose_key_is_lost_can_be_replaced_and_does_not_block_other_cha
     assert row(tenant, identifier).secret_option("client_secret") == "new-secret"
 
 
-def test_a_secret_that_is_sent_again_gets_the_newest_key_only_when_it_changes(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_that_is_sent_again_is_sealed_with_the_newest_key_only_if_it_changes(tenant: Tenant, settings: Settings) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "one"})
     settings.ENCRYPTION_KEYS = {"next": "n" * 40, **settings.ENCRYPTION_KEYS}
@@ -253,7 +253,7 @@ def test_a_secret_that_is_sent_again_gets_the_newest_key_only_when_it_changes(te
     assert row(tenant, identifier).sealed_options["client_secret"].startswith("next.")
 
 
-def test_a_row_that_an_older_version_left_unencrypted_is_not_shown(tenant: Tenant) -> None:
+def test_a_secret_that_an_older_version_stored_unencrypted_is_not_shown(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", {"from": "+1"})
     with database.cursor() as cursor:

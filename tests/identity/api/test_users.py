@@ -44,7 +44,7 @@ def test_a_created_user_is_returned_in_full_and_can_be_read(api: Management, dat
     assert api.get(f"users/{segment(body['user_id'])}").json == body | times
 
 
-def test_the_caller_may_choose_the_id_part_once(api: Management, database_connection: Connection) -> None:
+def test_a_request_may_set_the_id_of_a_new_user_and_each_id_is_used_once(api: Management, database_connection: Connection) -> None:
     body = {"connection": "people", "email": "ada@example.test", "password": PASSWORD, "user_id": "ada/1 2".replace(" ", "-")}
     assert api.post("users", body).json["user_id"] == "database|ada/1-2"
     again = api.post("users", body | {"email": "other@example.test"})
@@ -67,7 +67,7 @@ def test_the_password_is_stored_hashed_and_never_returned(api: Management, tenan
     assert not any(PASSWORD.encode() in bytes(event.body) for event in Event.objects.filter(tenant_id=tenant.pk))
 
 
-def test_a_weak_password_is_refused_with_the_text_that_clients_expect_and_not_repeated(
+def test_the_refusal_of_a_weak_password_has_the_expected_text_and_does_not_repeat_it(
     api: Management, database_connection: Connection
 ) -> None:
     answer = api.post("users", {"connection": "people", "email": "ada@example.test", "password": "aaaaaaaa"})
@@ -76,7 +76,9 @@ def test_a_weak_password_is_refused_with_the_text_that_clients_expect_and_not_re
     assert "aaaaaaaa" not in answer.json["message"]
 
 
-def test_a_database_user_needs_a_password_and_others_have_none(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_database_user_requires_a_password_and_other_users_cannot_have_one(
+    api: Management, tenant: Tenant, database_connection: Connection
+) -> None:
     missing = api.post("users", {"connection": "people", "email": "ada@example.test"})
     assert (missing.status, missing.json["errorCode"]) == (400, "invalid_body")
     assert missing.json["message"] == "Payload validation error: 'Missing required property' on property password"
@@ -90,14 +92,14 @@ def test_a_user_of_an_unknown_connection_is_refused(api: Management) -> None:
     assert (answer.status, answer.json["errorCode"]) == (400, "inexistent_connection")
 
 
-def test_a_user_name_needs_a_connection_with_user_names(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_user_name_requires_a_connection_with_user_names(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     make_connection(tenant_id=tenant.pk, name="named", options={"requires_username": True})
     body = {"email": "ada@example.test", "username": "ada", "password": PASSWORD}
     assert api.post("users", body | {"connection": "people"}).status == 400
     assert api.post("users", body | {"connection": "named"}).json["username"] == "ada"
 
 
-def test_a_change_affects_only_the_named_members(api: Management, ada: User) -> None:
+def test_a_change_affects_only_the_sent_members(api: Management, ada: User) -> None:
     changed = api.patch(path_of(ada), {"given_name": "Ada", "blocked": True, "picture": "https://pictures.example.test/a.png"})
     assert changed.status == 200
     assert changed.json["given_name"] == "Ada"
@@ -127,7 +129,7 @@ def test_a_new_email_is_unverified_unless_the_request_says_otherwise(api: Manage
     assert api.patch(path_of(ada), {"email": "b@example.test", "email_verified": True}).json["email_verified"] is True
 
 
-def test_a_used_email_is_a_conflict_and_changes_nothing(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_used_email_gets_a_conflict_and_changes_nothing(api: Management, tenant: Tenant, ada: User) -> None:
     other = make_user(connection=ada.connection)
     answer = api.patch(path_of(other), {"email": "Ada@example.test", "given_name": "Other"})
     assert (answer.status, answer.json["message"]) == (409, "The user already exists.")
@@ -135,15 +137,13 @@ def test_a_used_email_is_a_conflict_and_changes_nothing(api: Management, tenant:
 
 
 @pytest.mark.parametrize("strategy", ["samlp", "sms"])
-def test_the_verification_of_an_address_cannot_be_changed_where_the_provider_vouches_for_it(
-    api: Management, tenant: Tenant, strategy: str
-) -> None:
+def test_the_verification_of_an_address_from_a_provider_cannot_be_changed(api: Management, tenant: Tenant, strategy: str) -> None:
     connection = make_connection(tenant_id=tenant.pk, strategy=strategy)
     user = make_user(connection=connection)
     assert api.patch(path_of(user), {"email_verified": True}).status == 400
 
 
-def test_the_named_connection_must_be_that_of_the_primary_identity(api: Management, ada: User) -> None:
+def test_a_request_can_name_only_the_connection_of_the_primary_identity(api: Management, ada: User) -> None:
     assert api.patch(path_of(ada), {"connection": "people", "email": "new@example.test"}).json["email"] == "new@example.test"
     refused = api.patch(path_of(ada), {"connection": "other", "email": "newer@example.test"})
     assert (refused.status, refused.json["errorCode"]) == (400, "operation_not_supported")
@@ -166,7 +166,7 @@ def test_an_id_without_a_provider_is_not_a_user_id(api: Management) -> None:
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri")
 
 
-def test_fields_are_included_or_excluded_and_unknown_ones_refused(api: Management, ada: User) -> None:
+def test_fields_are_included_or_excluded_and_unknown_fields_are_refused(api: Management, ada: User) -> None:
     assert api.get(path_of(ada), {"fields": "email,user_id"}).json == {"email": "ada@example.test", "user_id": ada.user_id}
     dropped = api.get(path_of(ada), {"fields": "email,identities", "include_fields": "false"}).json
     assert "user_id" in dropped
@@ -185,7 +185,7 @@ def test_users_are_found_by_their_exact_email_in_any_case(api: Management, tenan
     assert api.get("users-by-email").json["errorCode"] == "invalid_query_string"
 
 
-def test_changing_only_app_metadata_needs_a_smaller_scope(tenant: Tenant, ada: User) -> None:
+def test_changing_only_app_metadata_requires_a_smaller_scope(tenant: Tenant, ada: User) -> None:
     narrow = Management(tenant, scope="update:users_app_metadata")
     assert narrow.patch(path_of(ada), {"app_metadata": {"plan": "full"}}).json["app_metadata"] == {"plan": "full"}
     refused = narrow.patch(path_of(ada), {"app_metadata": {}, "name": "x"})
@@ -204,7 +204,7 @@ def test_changing_a_user_needs_few_statements(api: Management, ada: User) -> Non
     api.patch(path_of(ada), {"given_name": "first"})
     with CaptureQueriesContext(database) as queries:
         assert api.patch(path_of(ada), {"given_name": "second"}).status == 200
-    # One of them writes the line of the log in the transaction of the change.
+    # One of these statements writes the line of the log in the transaction of the change.
     assert len(queries) <= 11, [query["sql"] for query in queries]
 
 
@@ -212,7 +212,7 @@ def test_a_list_needs_the_same_number_of_statements_for_any_length(api: Manageme
     def statements() -> int:
         with CaptureQueriesContext(database) as queries:
             assert api.get("users").status == 200
-        # Clients and hosts are cached for a second, so their reads vary; every other statement counts.
+        # Clients and hosts are cached for a second, so their reads vary and are not counted. Every other statement is counted.
         remembered = ("authapi_", "identity_customdomain", 'FROM "identity_tenant"')
         return sum(not any(name in query["sql"] for name in remembered) for query in queries)
 

@@ -1,4 +1,4 @@
-"""Mails that verify an address: their recipients, and the link in them, which works once."""
+"""Mails that verify an address: their recipients, and their links, each of which is valid once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.management import Answer, Management, request
 
 
 def mailed_link(api: Management, body: dict[str, Any]) -> str:
-    """Start the job, run it, and return the link of its only mail."""
+    """Start the job, run it, and return the link in its only mail."""
     answer = api.post("jobs/verification-email", body)
     assert (answer.status, answer.json["type"], answer.json["status"]) == (201, "verification_email", "pending")
     assert run_job(answer.json["id"])
@@ -82,7 +82,7 @@ def test_opening_the_link_verifies_nothing(api: Management, ada: User) -> None:
     assert not is_verified(ada)
 
 
-def test_an_expired_an_invalid_and_a_foreign_link_verify_nothing(api: Management, ada: User, database_connection: Connection) -> None:
+def test_expired_invalid_and_foreign_links_verify_nothing(api: Management, ada: User, database_connection: Connection) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     with time_machine.travel(timezone.now() + timedelta(days=5, seconds=1)):
         assert confirm(link).status == 410
@@ -92,7 +92,7 @@ def test_an_expired_an_invalid_and_a_foreign_link_verify_nothing(api: Management
     assert not is_verified(ada)
 
 
-def test_a_changed_address_ends_the_links_to_the_old_one(api: Management, ada: User) -> None:
+def test_changing_the_address_invalidates_the_links_to_the_old_address(api: Management, ada: User) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"email": "new@example.test"})
     assert confirm(link).status == 410
@@ -140,7 +140,7 @@ def test_a_user_without_an_address_gets_no_mail(api: Management, database_connec
     assert api.post("jobs/verification-email", {"user_id": user.user_id}).status == 400
 
 
-def test_without_a_mail_server_the_job_fails_with_the_reason(api: Management, ada: User, settings: Any) -> None:
+def test_the_job_fails_with_the_reason_if_there_is_no_mail_server(api: Management, ada: User, settings: Any) -> None:
     settings.MAIL_IS_CONFIGURED = False
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
     assert run_job(job)
@@ -151,7 +151,7 @@ def test_without_a_mail_server_the_job_fails_with_the_reason(api: Management, ad
 def test_a_job_waits_for_an_unavailable_mail_server_and_sends_the_same_link(api: Management, ada: User, settings: Any) -> None:
     working = settings.EMAIL_BACKEND
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
-    # Port 9 (discard): no server listens there.
+    # No server listens on port 9 (discard).
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert run_job(job)
     stored = Job.objects.of(ada.tenant_id).get(pk=job)
@@ -166,7 +166,7 @@ def test_a_job_waits_for_an_unavailable_mail_server_and_sends_the_same_link(api:
     assert confirm(link_of(mail.outbox[-1].body)).status == 200
 
 
-def test_a_mail_server_that_is_down_for_a_day_ends_the_job(api: Management, ada: User, settings: Any) -> None:
+def test_the_job_ends_after_the_mail_server_was_unavailable_for_a_day(api: Management, ada: User, settings: Any) -> None:
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
     Job.objects.of(ada.tenant_id).filter(pk=job).update(created_at=timezone.now() - timedelta(hours=25))
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
@@ -191,7 +191,7 @@ def test_creating_and_changing_a_user_sends_the_mail_on_request(api: Management,
 
 
 @pytest.mark.parametrize(("reaches_people", "asked", "sent"), [(True, {}, 1), (False, {}, 0), (True, {"verify_email": False}, 0)])
-def test_a_new_user_gets_a_mail_by_default_where_mail_reaches_users(
+def test_a_new_user_gets_a_mail_by_default_if_mails_reach_users(
     api: Management, database_connection: Connection, settings: Any, reaches_people: bool, asked: dict[str, bool], sent: int
 ) -> None:
     settings.MAIL_REACHES_PEOPLE = reaches_people
@@ -200,7 +200,7 @@ def test_a_new_user_gets_a_mail_by_default_where_mail_reaches_users(
     assert Job.objects.of(database_connection.tenant_id).count() == sent
 
 
-def test_a_refused_user_leaves_no_job(api: Management, ada: User) -> None:
+def test_no_job_is_queued_for_a_refused_user(api: Management, ada: User) -> None:
     new = {"connection": "people", "email": ada.email, "password": "Correct-Horse-7", "verify_email": True}
     assert api.post("users", new).status == 409
     assert not Job.objects.of(ada.tenant_id).exists()

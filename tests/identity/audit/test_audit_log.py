@@ -1,4 +1,4 @@
-"""The audit log: the contents of an entry, hidden values, and that the database refuses every change."""
+"""The audit log: the contents of an entry, hidden values, and the protection of entries by the database."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def entry(tenant: Tenant, *, days_ago: float = 0, **values: Any) -> AuditEntry:
         (["https://a.example.test/?t=abc"], ["https://a.example.test/?(hidden)"]),
     ],
 )
-def test_an_address_is_recorded_without_its_credentials_and_its_query(value: Any, expected: Any) -> None:
+def test_a_url_is_recorded_without_its_credentials_and_its_query(value: Any, expected: Any) -> None:
     assert shown("destination", value) == expected
     assert shown("callbacks", value) == expected
 
@@ -69,7 +69,7 @@ def test_the_database_refuses_to_change_or_delete_an_entry(tenant: Tenant, state
     assert AuditEntry.objects.get(pk=kept.pk).actor_name == "ada"
 
 
-def test_a_forged_time_of_pruning_deletes_nothing_of_the_last_thirty_days(tenant: Tenant) -> None:
+def test_pruning_with_a_forged_time_deletes_nothing_of_the_last_thirty_days(tenant: Tenant) -> None:
     kept = entry(tenant, days_ago=29)
 
     with transaction.atomic(), connection.cursor() as cursor:
@@ -80,7 +80,7 @@ def test_a_forged_time_of_pruning_deletes_nothing_of_the_last_thirty_days(tenant
     assert AuditEntry.objects.filter(pk=kept.pk).exists()
 
 
-def test_pruning_deletes_older_entries_records_itself_and_closes_the_exception(tenant: Tenant) -> None:
+def test_pruning_deletes_older_entries_records_itself_and_ends_its_permission(tenant: Tenant) -> None:
     old, young = entry(tenant, days_ago=401), entry(tenant, days_ago=399)
 
     assert prune_audit_log() >= 1
@@ -94,7 +94,7 @@ def test_pruning_deletes_older_entries_records_itself_and_closes_the_exception(t
         AuditEntry.objects.filter(pk=young.pk).delete()
 
 
-def test_missing_triggers_are_a_warning(committed_db: None) -> None:
+def test_missing_triggers_cause_a_warning(committed_db: None) -> None:
     assert not [found for found in run_checks(databases=["default"]) if found.id == "identity.W001"]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE identity_auditentry DISABLE TRIGGER identity_audit_rows")
@@ -110,7 +110,7 @@ def test_an_entry_is_rolled_back_with_its_change(tenant: Tenant) -> None:
     assert not AuditEntry.objects.filter(tenant_id=tenant.pk, act="Tried something").exists()
 
 
-def test_an_entry_has_actor_address_act_and_reason(tenant: Tenant) -> None:
+def test_an_entry_has_actor_ip_address_act_and_reason(tenant: Tenant) -> None:
     with acting(Act(ADA, ip="192.0.2.7", user_agent="Browser 1")), said("Suspend", "does not pay"):
         made = record(
             "Suspended", about=tenant, before={"status": "active", "name": "x"}, after={"status": "suspended", "name": "x"}, users=3
@@ -175,7 +175,7 @@ def test_a_very_long_value_is_not_stored() -> None:
     assert shown("description", "a" * (LONGEST + 1)) == f"(not kept: {LONGEST + 1} characters)"
 
 
-def test_pages_of_a_long_log_are_read_from_an_index_for_every_filter(tenant: Tenant) -> None:
+def test_pages_of_a_long_log_use_an_index_for_every_filter(tenant: Tenant) -> None:
     columns = (
         "tenant_id, at, act_id, kind, act, object_type, object_id, object_text, actor_kind, actor_id, actor_name, user_agent, reason, facts"
     )
@@ -206,7 +206,7 @@ def test_pages_of_a_long_log_are_read_from_an_index_for_every_filter(tenant: Ten
     assert {row.actor_name for row in [*first.rows, *second.rows]} == {"staff7"}
 
 
-def test_an_export_has_every_entry_once_and_is_safe_for_spreadsheets(tenant: Tenant) -> None:
+def test_an_export_contains_every_entry_once_and_is_safe_for_spreadsheets(tenant: Tenant) -> None:
     for number in range(3):
         entry(tenant, act="=HYPERLINK(1)", object_id=str(number), before={"name": "a"}, after={"name": "b"})
 
@@ -226,7 +226,7 @@ def test_an_export_has_every_entry_once_and_is_safe_for_spreadsheets(tenant: Ten
         (["manage.py"], ""),
     ],
 )
-def test_a_command_acts_under_its_name_without_its_arguments(arguments: list[str], label: str) -> None:
+def test_a_command_is_recorded_by_its_name_without_its_arguments(arguments: list[str], label: str) -> None:
     act = act_of_command(arguments)
 
     assert (act.label if act else "") == label

@@ -1,4 +1,4 @@
-"""The list of breached passwords: its creation, search and replacement, and the handling of a damaged list."""
+"""The list of breached passwords: its creation, search and replacement, and the treatment of a damaged list."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(*arguments: str) -> str:
     return written.getvalue()
 
 
-def test_without_a_list_no_password_is_found_and_the_status_says_so(place: Path, settings: Any) -> None:
+def test_no_password_is_found_without_a_list_and_the_status_says_so(place: Path, settings: Any) -> None:
     assert not is_in_breach("leaked-1")
     assert run("status").startswith("No list: there is no file")
     settings.BREACHED_PASSWORDS_FILE = ""
@@ -88,7 +88,7 @@ def test_an_invalid_range_is_refused(body: bytes) -> None:
         packed_range(body, Taking(), name="00000")
 
 
-def test_incomplete_unsorted_and_other_files_replace_nothing(place: Path, tmp_path: Path) -> None:
+def test_incomplete_unsorted_and_other_files_do_not_replace_the_list(place: Path, tmp_path: Path) -> None:
     write_list(place, "kept")
     source = tmp_path / "pwned.txt"
     ntlm = "8846F7EAEE8FB117AD06BDD830B7586C:3\n"
@@ -105,19 +105,19 @@ def test_incomplete_unsorted_and_other_files_replace_nothing(place: Path, tmp_pa
     assert BreachList(place).holds("kept")
 
 
-def test_a_much_smaller_list_replaces_the_old_one_only_on_request(place: Path, tmp_path: Path) -> None:
+def test_a_much_smaller_list_replaces_the_old_list_only_on_request(place: Path, tmp_path: Path) -> None:
     write_list(place, *LEAKED)
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of("leaked-1"))
     with pytest.raises(CommandError, match="Nothing was replaced"):
         run("import", str(source), "--allow-missing")
     assert BreachList(place).facts.count == 200
-    # The second run reads nothing again.
+    # The second run downloads nothing again.
     run("import", str(source), "--allow-missing", "--accept-smaller")
     assert BreachList(place).facts.count == 1
 
 
-def test_a_stopped_run_resumes_and_readers_see_the_old_list_meanwhile(place: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_and_searches_use_the_old_list_until_it_ends(place: Path, tmp_path: Path) -> None:
     write_list(place, "old")
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
@@ -133,7 +133,7 @@ def test_a_stopped_run_resumes_and_readers_see_the_old_list_meanwhile(place: Pat
         builder.add_all(stopped(), tell=lambda _: None)
     assert is_in_breach("old")
     assert not is_in_breach("leaked-1")
-    # After a power failure the last writes are lost: the records are shorter than the journal says.
+    # After a power failure, the last writes are lost, and the records are shorter than the journal says.
     part = plan.beside("part")
     with part.open("r+b") as file:
         file.truncate(part.stat().st_size - 20)
@@ -152,7 +152,7 @@ def test_a_stopped_run_resumes_and_readers_see_the_old_list_meanwhile(place: Pat
     assert found.facts.count == 200
 
 
-def test_a_new_list_is_used_within_a_second_and_an_open_one_stays_whole(place: Path, tmp_path: Path) -> None:
+def test_a_new_list_is_used_within_a_second_and_searches_in_progress_use_the_old_one(place: Path, tmp_path: Path) -> None:
     write_list(place, "first")
     opened = BreachList(place)
     assert is_in_breach("first")
@@ -163,7 +163,7 @@ def test_a_new_list_is_used_within_a_second_and_an_open_one_stays_whole(place: P
     assert not is_in_breach("first")
 
 
-def test_a_damaged_list_counts_as_no_list_and_stops_no_login(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_list_is_treated_as_no_list_and_prevents_no_login(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_list(place, "secret-password")
     whole = place.read_bytes()
     for damaged in (whole[:-1], whole[:HEAD_BYTES], b"", b"x" * len(whole), whole.replace(b'"count": 1', b'"count": 9')):
@@ -172,7 +172,7 @@ def test_a_damaged_list_counts_as_no_list_and_stops_no_login(place: Path, caplog
             BreachList(place)
     assert list_status().facts is None
     assert not is_in_breach("secret-password")
-    # Truncate the open file in place: a search ends, and the process survives.
+    # Truncate the open file in place. A search then ends, and the process continues.
     place.write_bytes(whole)
     current_list._current = current_list.CurrentList()
     assert is_in_breach("secret-password")
@@ -182,7 +182,7 @@ def test_a_damaged_list_counts_as_no_list_and_stops_no_login(place: Path, caplog
     assert "secret-password" not in caplog.text
 
 
-def test_a_table_that_points_outside_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_list_whose_table_points_outside_the_file_is_refused(tmp_path: Path) -> None:
     path = write_list(tmp_path / "list", "a")
     with path.open("r+b") as file:
         file.seek(HEAD_BYTES + 6)
@@ -201,7 +201,7 @@ def test_a_missing_range_in_a_directory_is_reported(tmp_path: Path) -> None:
 
 
 class Interface(OutboundSession):
-    """A range interface with fixed responses; `asked` holds the paths and whether the request was conditional."""
+    """A range interface with fixed responses. `asked` contains the paths, and whether each request was conditional."""
 
     def __init__(self, *answers: Answer | Exception) -> None:
         self.answers = list(answers)
@@ -215,7 +215,7 @@ class Interface(OutboundSession):
         return answer
 
 
-def test_a_refresh_retries_keeps_unchanged_ranges_and_reports_its_failure(tmp_path: Path) -> None:
+def test_a_refresh_retries_requests_keeps_unchanged_ranges_and_reports_its_failure(tmp_path: Path) -> None:
     body = f"{'A' * 35}:1".encode()
     pauses: list[float] = []
     present = BreachList(write_list(tmp_path / "list", "old"))

@@ -1,4 +1,4 @@
-"""Reading the file of an import: both forms, bytes in any pieces, and the position of an error."""
+"""Reading the file of an import: both formats, bytes in chunks of any size, and the position of an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = st.lists(st.recursive(_SCALARS, lambda inner: st.lists(inner) | st.dicti
 
 
 class Dripping(io.BytesIO):
-    """A file that returns a few bytes at a time, so that every value is split somewhere."""
+    """A file that returns a few bytes at a time, so that every value is split at some point."""
 
     step = 1
 
@@ -54,7 +54,7 @@ def test_an_array_is_read_correctly_for_any_split_of_its_bytes(rows: list[Any], 
 @given(
     rows=st.lists(st.dictionaries(st.text(alphabet=st.characters(exclude_categories=["Cs"])), _SCALARS), min_size=1), step=st.integers(1, 9)
 )
-def test_lines_are_read_as_they_were_written(rows: list[dict[str, Any]], step: int) -> None:
+def test_each_line_is_read_as_it_was_written(rows: list[dict[str, Any]], step: int) -> None:
     content = "\r\n\n".join(json.dumps(row) for row in rows).encode()
     assert list(read_rows(dripped(content, step))) == rows
 
@@ -94,12 +94,12 @@ def test_an_invalid_file_is_refused_with_its_position(content: bytes, said: str)
     assert refusal(content) == said
 
 
-def test_a_refusal_repeats_nothing_of_the_file() -> None:
+def test_a_refusal_repeats_no_content_of_the_file() -> None:
     assert "secret" not in refusal(b'[{"password_hash": "secret", "secret" 1}]')
 
 
 @pytest.mark.parametrize("around", [(b"[", b"]"), (b"", b"\n")])
-def test_an_endless_row_is_refused_before_it_is_read_whole(around: tuple[bytes, bytes]) -> None:
+def test_an_endless_row_is_refused_before_it_is_read_completely(around: tuple[bytes, bytes]) -> None:
     file = io.BytesIO(around[0] + b'{"a": "' + b"x" * (8 * LONGEST_ROW) + b'"}' + around[1])
     with pytest.raises(BadImportFile, match="longer than"):
         list(read_rows(file))

@@ -1,4 +1,4 @@
-"""Imported hashes: published vectors of each algorithm match their password only; hostile hashes are refused without computing them."""
+"""Imported hashes. Published vectors of each algorithm match only their password, and hostile hashes are refused without computing them."""
 
 from __future__ import annotations
 
@@ -191,13 +191,13 @@ def test_a_published_vector_matches_its_password_and_no_other(name: str) -> None
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_hashes_that_cannot_be_verified_or_cost_too_much_are_refused_at_once(name: str) -> None:
+def test_hashes_that_cannot_be_verified_or_cost_too_much_are_refused_without_computing_them(name: str) -> None:
     description, code, path = REFUSED[name]
     started = time.monotonic()
     with pytest.raises(Unusable) as refusal:
         check(description)
     assert (refusal.value.code, refusal.value.path) == (code, path)
-    # A hostile row that entered the table another way costs no computation either.
+    # A hostile row that was stored by another process costs no computation either.
     assert not verify(stored_form(description), "password")
     assert time.monotonic() - started < 1.0
 
@@ -211,11 +211,11 @@ def test_bcrypt_compares_a_long_password_up_to_its_limit() -> None:
 @pytest.mark.parametrize(
     "stored", ["", "imported$", "imported$[]", "imported${}", "imported$7", "argon2$x", 'imported${"algorithm":"md5"}']
 )
-def test_an_unreadable_stored_form_matches_no_password(stored: str) -> None:
+def test_an_unreadable_stored_hash_matches_no_password(stored: str) -> None:
     assert not verify(stored, "password")
 
 
-def test_django_verifies_an_imported_hash_and_renews_it_once(settings: Any) -> None:
+def test_django_verifies_an_imported_hash_and_replaces_it_once(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
     renewed: list[str] = []
     stored = bcrypt_form(bcrypt.hashpw(b"Correct-Horse-7", bcrypt.gensalt(4)).decode())

@@ -1,4 +1,4 @@
-"""Imports of users: in chunks, resumable, repeatable, with errors per row; and exports with a cursor of the stream."""
+"""Imports of users in chunks, which can be resumed and repeated and report errors per row, and exports with a cursor of the stream."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def codes(job: Job) -> list[tuple[int, str]]:
     return [(error.row_number, error.errors[0]["code"]) for error in JobError.objects.filter(job=job)]
 
 
-def test_new_rows_become_users_with_one_event_each(tenant: Tenant, database_connection: Connection) -> None:
+def test_each_new_row_creates_a_user_with_one_event(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": f"user{number}@example.test", "user_metadata": {"n": number}} for number in range(CHUNK_ROWS + 20)]
     job = imported(tenant, database_connection, [*rows])
     assert job.status == "completed"
@@ -52,7 +52,7 @@ def test_new_rows_become_users_with_one_event_each(tenant: Tenant, database_conn
     assert folded(events) == tables(tenant.pk)
 
 
-def test_invalid_rows_are_counted_and_reported_and_the_others_continue(tenant: Tenant, database_connection: Connection) -> None:
+def test_invalid_rows_are_counted_and_reported_and_the_other_rows_are_imported(tenant: Tenant, database_connection: Connection) -> None:
     users.create_user(tenant_id=tenant.pk, connection=database_connection, email="there@example.test")
     job = imported(
         tenant,
@@ -101,7 +101,7 @@ def test_an_imported_hash_is_stored(tenant: Tenant, database_connection: Connect
     assert PasswordCredential.objects.get(user__tenant=tenant).password_hash == bcrypt_form(HASH)
 
 
-def test_a_stopped_import_resumes_and_imports_nothing_twice(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_stopped_import_resumes_and_imports_no_row_twice(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": f"user{number}@example.test"} for number in range(CHUNK_ROWS * 2 + 1)]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     assert run_next_chunk(job.pk)
@@ -138,7 +138,7 @@ def test_the_commands_import_and_export(tenant: Tenant, database_connection: Con
     assert "events cursor: " in said.getvalue()
 
 
-def test_snapshot_plus_stream_has_no_gap(tenant: Tenant, database_connection: Connection, settings: object) -> None:
+def test_an_export_and_the_stream_from_its_cursor_have_no_gap(tenant: Tenant, database_connection: Connection, settings: object) -> None:
     imported(tenant, database_connection, [{"email": f"user{number}@example.test"} for number in range(5)])
     numbered(tenant.pk)
     cursor = export_cursor(tenant.pk)
@@ -150,7 +150,7 @@ def test_snapshot_plus_stream_has_no_gap(tenant: Tenant, database_connection: Co
     assert len(snapshot) == 5
 
 
-def test_a_later_row_for_the_same_user_is_a_duplicate_also_in_an_upsert(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_second_row_for_the_same_user_is_a_duplicate_even_in_an_upsert(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": f"user{number}@example.test", "given_name": "First"} for number in range(CHUNK_ROWS)]
     job = imported(tenant, database_connection, [*rows, {"email": "USER7@example.test", "given_name": "Second"}], upsert=True)
     assert codes(job) == [(CHUNK_ROWS, "DUPLICATED_USER")]
@@ -196,7 +196,7 @@ def test_second_factors_are_stored_encrypted_and_never_shown(tenant: Tenant, dat
     kept = list(EnrolledFactor.objects.of(tenant.pk))
     assert [(factor.kind, factor.address) for factor in kept] == [("totp", ""), ("phone", "+15551234567"), ("email", "a@example.test")]
     assert kept[0].secret() == "JBSWY3DPEHPK3PXP"
-    # They work at the first login, even a short secret of another system; the only event of the user names them.
+    # The factors are accepted at the first login, even with a short secret of another system. The only event of the user names them.
     ada = User.objects.of(tenant.pk).get(email="ada@example.test")
     now = time.time()
     assert take_totp(ada, totp.code_of("JBSWY3DPEHPK3PXP", totp.step_at(now)), moment=now) == kept[0]
@@ -224,7 +224,7 @@ def test_a_user_of_another_connection_is_not_changed(tenant: Tenant, database_co
     assert User.objects.of(tenant.pk).get().given_name == "Ada"
 
 
-def test_a_row_that_cannot_be_shown_is_reported_without_the_bad_part(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_row_that_cannot_be_shown_is_reported_without_the_invalid_part(tenant: Tenant, database_connection: Connection) -> None:
     rows: list[object] = [
         {"email": "nul\x00@example.test", "na\x00me": "x", "app_metadata": {"a": "\ud800"}},
         {"email": "long@example.test", "user_metadata": {"a": "x" * 5000}, "surplus": 1},
@@ -234,7 +234,9 @@ def test_a_row_that_cannot_be_shown_is_reported_without_the_bad_part(tenant: Ten
     assert shown == [{"email": "nul\ufffd@example.test", "na\ufffdme": "x", "app_metadata": None}, {"email": "long@example.test"}]
 
 
-def test_a_profile_too_large_for_an_event_is_a_bad_row_and_does_not_end_the_job(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_profile_that_is_too_large_for_an_event_is_reported_and_does_not_end_the_job(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     rows = [{"email": "ada@example.test"}, {"email": "big@example.test", "user_metadata": {"a": "x" * 600_000}}]
     job = imported(tenant, database_connection, [*rows])
     assert (job.status, codes(job)) == ("completed", [(1, "MAX_LENGTH")])

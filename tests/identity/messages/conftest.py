@@ -23,5 +23,5 @@ def ada(database_connection: Connection) -> User:
 
 @pytest.fixture
 def reachable(settings: Any) -> None:
-    """Let outbound requests reach loopback without TLS."""
+    """Allow outbound requests to loopback without TLS."""
     settings.OUTBOUND_PRIVATE_NETWORKS, settings.OUTBOUND_ALLOW_HTTP = ["127.0.0.0/8"], True

@@ -1,4 +1,4 @@
-"""A real SMTP server for tests, and HTTP servers that speak the protocol of gateways."""
+"""A real SMTP server for tests, and HTTP servers with the protocol of gateways."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.journeys.service import free_port
 
 @dataclass
 class Mailbox:
-    """Keeps received mails. `answer` is its reply to each mail, `accounts` the accounts that may log in."""
+    """Stores received mails. `answer` is its reply to each mail, and `accounts` are the accounts that may log in."""
 
     answer: str = "250 OK"
     accounts: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Mailbox:
 
 @contextmanager
 def smtp_server(mailbox: Mailbox) -> Iterator[int]:
-    """Serve the mailbox and yield its port on loopback."""
+    """Serve the mailbox on loopback, and yield its port."""
     options: dict[str, Any] = {}
     if mailbox.accounts:
         options = {"authenticator": mailbox.authenticate, "auth_require_tls": False}
@@ -75,7 +75,7 @@ class Received:
 
 @dataclass
 class Gateway:
-    """Answers each request with the result of `answer`; None closes the connection after the request was read."""
+    """Answers each request with the result of `answer`. None closes the connection after the request was read."""
 
     answer: Callable[[Received], tuple[int, Any] | None] = lambda _request: (201, {"sid": "SM1"})
     requests: list[Received] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Gateway:
 
 @contextmanager
 def http_gateway(gateway: Gateway) -> Iterator[str]:
-    """Serve the gateway and yield its address on loopback."""
+    """Serve the gateway on loopback, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -102,7 +102,7 @@ def http_gateway(gateway: Gateway) -> Iterator[str]:
             self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
-            """Log nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

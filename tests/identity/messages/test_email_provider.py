@@ -58,7 +58,7 @@ def test_a_provider_is_created_read_changed_and_deleted(api: Management) -> None
 
 
 @pytest.mark.parametrize("name", ["mailgun", "mandrill", "sendgrid", "resend", "ses", "sparkpost", "azure_cs", "ms365", "custom"])
-def test_other_providers_are_refused_and_the_answer_names_the_supported_ones(api: Management, name: str) -> None:
+def test_the_refusal_of_an_unsupported_provider_names_the_supported_ones(api: Management, name: str) -> None:
     refused = api.post("emails/provider", {"name": name, "credentials": {"api_key": SECRET}})
     assert (refused.status, refused.json["errorCode"]) == (400, "operation_not_supported")
     assert "SMTP" in refused.json["message"]
@@ -94,7 +94,7 @@ def test_an_invalid_provider_is_refused(api: Management, body: dict[str, Any]) -
     assert api.get("emails/provider").status == 404
 
 
-def test_each_operation_needs_its_scope(tenant: Tenant) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
     api = Management(tenant, scope="read:users")
     answers = [api.get("emails/provider"), api.post("emails/provider", {}), api.patch("emails/provider", {}), api.delete("emails/provider")]
     assert [answer.status for answer in answers] == [403] * 4
@@ -154,7 +154,7 @@ def test_a_disabled_provider_sends_nothing(api: Management, ada: User) -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_wrong_password_ends_the_job_without_naming_it(api: Management, ada: User) -> None:
+def test_a_wrong_password_ends_the_job_and_the_error_does_not_contain_it(api: Management, ada: User) -> None:
     mailbox = Mailbox(accounts={"mailer": "right"})
     with smtp_server(mailbox) as port:
         api.post("emails/provider", provider(port))
@@ -166,7 +166,7 @@ def test_a_wrong_password_ends_the_job_without_naming_it(api: Management, ada: U
 
 @pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(("answer", "outcome"), [("451 later", "waiting"), ("550 never", "dropped")])
-def test_the_reply_of_the_server_decides_about_a_retry(api: Management, ada: User, answer: str, outcome: str) -> None:
+def test_the_reply_of_the_server_determines_whether_a_mail_is_retried(api: Management, ada: User, answer: str, outcome: str) -> None:
     with smtp_server(Mailbox(answer=answer)) as port:
         api.post("emails/provider", provider(port, credentials=credentials(port, smtp_user="", smtp_pass=None)))
         job = verify(api, ada)
@@ -208,7 +208,7 @@ def test_a_server_without_tls_gets_no_password(api: Management, ada: User, setti
 
 
 @pytest.mark.usefixtures("reachable")
-def test_the_connection_to_a_server_that_never_stops_sending_is_closed(api: Management, ada: User) -> None:
+def test_the_connection_to_a_server_that_sends_endless_data_is_closed(api: Management, ada: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_talk, args=(listener,), daemon=True).start()
         port = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The texts of mails, over /email-templates and in the sent mails."""
+"""The texts of mails, in `/email-templates` and in sent mails."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_template_is_written_read_replaced_and_changed(api: Management) -> Non
     assert (replaced.status, replaced.json["subject"], replaced.json["enabled"]) == (200, None, True)
 
 
-def test_put_creates_a_missing_template(api: Management) -> None:
+def test_a_put_request_creates_a_missing_template(api: Management) -> None:
     assert api.call("PUT", "email-templates/welcome_email", body={**TEMPLATE, "template": "welcome_email"}).status == 200
     assert api.call("PUT", "email-templates/welcome_email", body=TEMPLATE).status == 400
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC_NAMES if not KINDS[name].is_sent])
-def test_mails_that_are_never_sent_are_refused_with_the_reason(api: Management, name: str) -> None:
+def test_templates_of_mails_that_are_never_sent_are_refused_with_the_reason(api: Management, name: str) -> None:
     for answer in (
         api.post("email-templates", {**TEMPLATE, "template": name}),
         api.call("PUT", f"email-templates/{name}", body={**TEMPLATE, "template": name}),
@@ -72,7 +72,7 @@ def test_mails_that_are_never_sent_are_refused_with_the_reason(api: Management, 
 
 
 @pytest.mark.parametrize("name", ["nothing", "passwordless_email", "passwordless_sms", "alert", "import_finished", "../layout"])
-def test_other_names_are_not_templates(api: Management, name: str) -> None:
+def test_unknown_template_names_are_refused(api: Management, name: str) -> None:
     assert api.get(f"email-templates/{name}").status == 404
     assert api.post("email-templates", {**TEMPLATE, "template": name}).status == 400
 
@@ -100,14 +100,14 @@ def test_other_names_are_not_templates(api: Management, name: str) -> None:
     ],
     ids=range(17),
 )
-def test_a_broken_template_is_refused_when_it_is_saved(api: Management, changed: dict[str, Any]) -> None:
+def test_an_invalid_template_is_refused_when_it_is_saved(api: Management, changed: dict[str, Any]) -> None:
     refused = api.post("email-templates", {**TEMPLATE, **changed})
     assert refused.status == 400, refused.json
     assert next(iter(changed)) in refused.json["message"]
     assert api.get("email-templates/verify_email").status == 404
 
 
-def test_each_operation_needs_its_scope(tenant: Tenant) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
     api = Management(tenant, scope="read:users")
     place = "email-templates/verify_email"
     answers = [api.get(place), api.post("email-templates", {}), api.patch(place, {}), api.call("PUT", place, body={})]
@@ -133,7 +133,7 @@ def test_a_mail_uses_the_template_of_the_tenant(api: Management, ada: User) -> N
     assert round((ticket.expires_at - ticket.created_at).total_seconds()) == 3600
 
 
-def test_a_name_with_markup_and_line_breaks_changes_neither_mail_nor_headers(api: Management, ada: User) -> None:
+def test_a_name_with_markup_and_line_breaks_does_not_change_the_mail_or_its_headers(api: Management, ada: User) -> None:
     api.post("email-templates", TEMPLATE)
     name = "<a href='https://evil.example'>Ada</a>\r\nBcc: all@example.com\n\nClick"
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"name": name})
@@ -146,14 +146,14 @@ def test_a_name_with_markup_and_line_breaks_changes_neither_mail_nor_headers(api
     assert "&lt;a href=&#39;https://evil.example&#39;&gt;" in html
 
 
-def test_without_its_own_provider_a_tenant_cannot_choose_the_sender(api: Management, ada: User) -> None:
+def test_a_template_cannot_name_the_sender_if_the_tenant_has_no_mail_provider(api: Management, ada: User) -> None:
     api.post("email-templates", {**TEMPLATE, "from": "Bank <security@bank.example>"})
     message = verify(api, ada)
     assert message.from_email.endswith("<no-reply@localhost>")
 
 
 @pytest.mark.usefixtures("reachable")
-def test_with_its_own_provider_the_template_names_the_sender(api: Management, ada: User, tenant: Tenant) -> None:
+def test_a_template_names_the_sender_if_the_tenant_has_a_mail_provider(api: Management, ada: User, tenant: Tenant) -> None:
     api.post("email-templates", {**TEMPLATE, "from": "{{ friendly_name }} Team <shop@example.com>"})
     mailbox = Mailbox()
     with smtp_server(mailbox) as port:
@@ -163,7 +163,7 @@ def test_with_its_own_provider_the_template_names_the_sender(api: Management, ad
     assert mailbox.senders == ["shop@example.com"]
 
 
-def test_languages_have_their_own_texts_and_fall_back(tenant: Tenant) -> None:
+def test_each_language_has_its_own_text_or_falls_back_to_the_default(tenant: Tenant) -> None:
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "For all", "body": "<p>all {{ url }}</p>"})
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "Deutsch", "body": "<p>deutsch</p>"}, language="de")
     for language, subject in (("de", "Deutsch"), ("de-AT", "Deutsch"), ("fr", "For all"), ("", "For all")):
@@ -173,7 +173,7 @@ def test_languages_have_their_own_texts_and_fall_back(tenant: Tenant) -> None:
     assert reset_template(tenant_id=tenant.pk, name="reset_email") == 2
 
 
-def test_a_row_of_a_language_has_no_rules(tenant: Tenant) -> None:
+def test_a_text_for_one_language_has_no_settings_of_the_mail(tenant: Tenant) -> None:
     row = save_template(
         tenant_id=tenant.pk, name="reset_email", values={"subject": "x", "is_enabled": False, "result_url": "bad"}, language="de"
     )
@@ -191,7 +191,7 @@ def test_a_disabled_mail_is_not_sent(api: Management, tenant: Tenant, ada: User)
     assert MessageTemplate.objects.of(tenant.pk).get().body == ""
 
 
-def test_the_built_in_mail_has_html_with_the_name_and_the_link(api: Management, ada: User, tenant: Tenant) -> None:
+def test_the_built_in_mail_contains_html_with_the_name_and_the_link(api: Management, ada: User, tenant: Tenant) -> None:
     message = verify(api, ada)
     html = str(message.alternatives[0][0])
     assert tenant.name in html
@@ -200,7 +200,7 @@ def test_the_built_in_mail_has_html_with_the_name_and_the_link(api: Management, 
     assert "prefers-color-scheme: dark" in html
 
 
-def test_the_page_after_the_link_is_that_of_the_tenant(tenant: Tenant) -> None:
+def test_the_link_in_a_mail_redirects_to_the_result_address_of_the_template(tenant: Tenant) -> None:
     assert place_after(tenant.pk, "verify_email", email="a@example.com") == ""
     save_template(tenant_id=tenant.pk, name="verify_email", values={"result_url": "https://example.com/done?x=1&email=old"})
     found = place_after(tenant.pk, "verify_email", email="a+b@example.com")

@@ -1,4 +1,4 @@
-"""Phone numbers that may get text messages."""
+"""Phone numbers to which text messages may be sent."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def test_premium_and_service_numbers_are_refused(text: str) -> None:
     assert isinstance(refused.value, NumberKindRefused | NumberOdd)
 
 
-def test_a_premium_number_has_its_own_error() -> None:
+def test_a_premium_number_gets_a_specific_error() -> None:
     with pytest.raises(NumberKindRefused):
         normalized_number("+49 900 1234567")
 
 
 @pytest.mark.parametrize("text", ["+4915112345678\r\nTo: +4915112345679", "+4915112345678\n", "+49151\n12345678"])
-def test_no_line_break_stays_in_a_number(text: str) -> None:
+def test_no_line_break_is_kept_in_a_number(text: str) -> None:
     try:
         assert normalized_number(text) == "+4915112345678"
     except NumberOdd:
         return
 
 
-def test_countries_that_are_not_listed_are_refused() -> None:
+def test_numbers_of_countries_that_are_not_listed_are_refused() -> None:
     assert normalized_number("+4915112345678", countries=("DE",)) == "+4915112345678"
     with pytest.raises(CountryRefused):
         normalized_number("+14155552671", countries=("DE", "AT"))

@@ -36,7 +36,7 @@ def stored(job: Job) -> Job:
     return Job.objects.of(job.tenant_id).get(pk=job.pk)
 
 
-def test_a_message_is_sent_once_and_its_content_deleted(tenant: Tenant) -> None:
+def test_a_message_is_sent_once_and_its_content_is_deleted(tenant: Tenant) -> None:
     job = queued(tenant)
     before = Job.objects.of(tenant.pk).values().get(pk=job.pk)
     assert CODE not in str(before)
@@ -52,7 +52,7 @@ def test_a_sent_message_is_not_sent_again_by_a_second_worker(tenant: Tenant) -> 
     job = queued(tenant)
     sent: list[int] = []
     for number in range(2):
-        # A worker that read the job before the first one had finished.
+        # This worker has read the job before the first worker finished.
         stale = Job(pk=job.pk, tenant_id=tenant.pk, created_at=job.created_at)
         assert once.send_once(stale, lambda number=number: sent.append(number)) is None  # type: ignore[misc]
     assert (sent, stored(job).summary["delivery"]) == ([0], "sent")
@@ -67,7 +67,7 @@ def test_nothing_is_queued_when_the_transaction_is_rolled_back(tenant: Tenant) -
 
 def test_a_message_is_not_sent_again_after_a_worker_dies_while_sending(tenant: Tenant) -> None:
     job = queued(tenant)
-    # The state that a worker leaves when it is killed between the two transactions.
+    # The state after a worker was killed between the two transactions.
     assert once._claimed(job, None) is None
     assert run_job(job.pk)
     assert (mail.outbox, stored(job).summary["delivery"]) == ([], "sending")
@@ -80,14 +80,14 @@ def test_a_message_is_not_sent_again_after_a_worker_dies_while_sending(tenant: T
     assert "sealed" not in stored(job).parameters
 
 
-def test_a_code_that_has_expired_is_not_sent(tenant: Tenant) -> None:
+def test_an_expired_code_is_not_sent(tenant: Tenant) -> None:
     job = queued(tenant, expires_at=timezone.now() + timedelta(minutes=5))
     with time_machine.travel(timezone.now() + timedelta(minutes=6)):
         assert run_job(job.pk)
     assert (mail.outbox, stored(job).summary["delivery"], "sealed" in stored(job).parameters) == ([], "dropped", False)
 
 
-def test_a_code_is_retried_before_it_expires(tenant: Tenant, settings: Any) -> None:
+def test_a_code_is_retried_only_before_it_expires(tenant: Tenant, settings: Any) -> None:
     job = queued(tenant, expires_at=timezone.now() + timedelta(seconds=10))
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert run_job(job.pk)
@@ -128,12 +128,12 @@ def test_an_invalid_message_is_refused(tenant: Tenant, changed: dict[str, Any]) 
         queued(tenant, **changed)
 
 
-def test_objects_are_refused_as_context(tenant: Tenant, ada: User) -> None:
+def test_a_message_context_may_contain_only_plain_values(tenant: Tenant, ada: User) -> None:
     with pytest.raises(TypeError):
         queued(tenant, context={"user": ada})
 
 
-def test_a_template_that_fails_during_sending_is_replaced_by_the_built_in_text(tenant: Tenant) -> None:
+def test_the_built_in_text_is_sent_if_a_template_fails_during_sending(tenant: Tenant) -> None:
     MessageTemplateFactory.create(
         tenant_id=tenant.pk, name="passwordless_email", subject="Own", body="{% if code == '493817' %}{{ 1 | divided_by: 0 }}{% endif %}"
     )

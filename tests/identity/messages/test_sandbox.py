@@ -1,4 +1,4 @@
-"""Templates of tenants run in a sandbox: their allowed features, and that no template escapes it."""
+"""Templates of tenants run in a sandbox: their allowed features, and attempts to leave the sandbox."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def html(source: str) -> str:
         "{{ now.__class__ }}",
     ],
 )
-def test_no_attribute_of_an_object_can_be_reached(source: str) -> None:
+def test_a_template_cannot_read_attributes_of_objects(source: str) -> None:
     try:
         found = html(source)
     except TemplateBroken:
@@ -127,19 +127,19 @@ def test_plain_texts_are_not_escaped() -> None:
     assert rendered("{{ url }}", DATA, is_html=False) == DATA["url"]
 
 
-def test_templates_of_other_services_work() -> None:
+def test_templates_of_other_services_are_accepted() -> None:
     source = "{% if user.user_metadata.lang == 'it' %}Ciao{% elsif x %}?{% else %}Hello{% endif %} {{ nobody.is.here | default: 'you' }}"
     assert html(source) == "Ciao you"
     assert html("{% for letter in few %}{{ forloop.index }}{{ letter }}{% endfor %}") == "1a2b"
     assert html("{% raw %}{{ url }}{% endraw %}{% comment %}x{% endcomment %}") == "{{ url }}"
 
 
-def test_a_broken_template_names_the_line() -> None:
+def test_the_error_of_an_invalid_template_names_the_line() -> None:
     with pytest.raises(TemplateBroken, match=r"unknown filter 'nope'.*line 3"):
         html("a\nb\n{{ url | nope }}")
 
 
-def test_objects_are_not_accepted_as_data() -> None:
+def test_a_template_gets_only_plain_values() -> None:
     class Text(str):
         @property
         def secret(self) -> str:

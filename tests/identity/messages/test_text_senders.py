@@ -1,4 +1,4 @@
-"""Text messages over real sockets: Twilio's wire format, signed webhooks, files; and the choice of the sender."""
+"""Text messages over real sockets: Twilio's wire format, signed webhooks, files, and the choice of the sender."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sent(tenant: Tenant, connection: Connection | None = None, **changed: Any) -
 
 
 @pytest.mark.usefixtures("reachable")
-def test_twilio_gets_its_own_wire_format(tenant: Tenant, settings: Any) -> None:
+def test_twilio_gets_requests_in_its_own_format(tenant: Tenant, settings: Any) -> None:
     gateway = Gateway()
     connection = sms_connection(
         tenant, provider="twilio", twilio_sid="AC123", twilio_token=TOKEN, template="Code {{ code }}", **{"from": "+15005550006"}
@@ -90,7 +90,9 @@ def test_a_messaging_service_replaces_a_sender_number(tenant: Tenant, settings: 
         (500, 20500, "in_doubt"),
     ],
 )
-def test_errors_of_twilio_decide_about_a_retry(tenant: Tenant, settings: Any, status: int, code: int, outcome: str) -> None:
+def test_the_error_of_twilio_determines_whether_a_message_is_retried(
+    tenant: Tenant, settings: Any, status: int, code: int, outcome: str
+) -> None:
     gateway = Gateway(lambda _request: (status, {"code": code, "message": f"The number {NUMBER} is odd"}))
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, **{"from": "+15005550006"})
     with http_gateway(gateway) as settings.TWILIO_BASE_URL:
@@ -113,7 +115,7 @@ def test_a_message_whose_response_is_lost_is_not_sent_again(tenant: Tenant, sett
 
 
 @pytest.mark.usefixtures("reachable")
-def test_an_unreachable_provider_is_tried_again(tenant: Tenant, settings: Any) -> None:
+def test_a_message_to_an_unreachable_provider_is_retried(tenant: Tenant, settings: Any) -> None:
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, **{"from": "+15005550006"})
     settings.TWILIO_BASE_URL = "http://127.0.0.1:9"
     job = sent(tenant, connection)
@@ -158,7 +160,7 @@ def test_a_gateway_on_a_private_network_is_not_contacted(tenant: Tenant, setting
     assert "may not reach" in job.status_details
 
 
-def test_a_file_contains_the_message_and_is_private(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
+def test_the_file_sender_writes_the_message_into_a_private_file(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
     settings.SMS_SENDER = sms_settings(f"file:{tmp_path}/outbox")
     sent(tenant)
     (file,) = (tmp_path / "outbox").iterdir()
@@ -167,13 +169,13 @@ def test_a_file_contains_the_message_and_is_private(tenant: Tenant, settings: An
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_the_console_shows_the_message(tenant: Tenant, settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_console_sender_prints_the_message(tenant: Tenant, settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     settings.SMS_SENDER = sms_settings("console:")
     sent(tenant)
     assert f"Text message to {NUMBER}\n{CODE} is your code" in capsys.readouterr().out
 
 
-def test_without_a_sender_nothing_is_queued(tenant: Tenant, settings: Any) -> None:
+def test_no_message_is_queued_without_a_sender(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = {}
     assert not can_send(tenant.pk, "sms")
     with pytest.raises(TextsNotConfigured):
@@ -181,7 +183,7 @@ def test_without_a_sender_nothing_is_queued(tenant: Tenant, settings: Any) -> No
 
 
 @pytest.mark.usefixtures("reachable")
-def test_the_provider_of_the_tenant_has_precedence_over_that_of_the_platform(tenant: Tenant, settings: Any) -> None:
+def test_the_provider_of_the_tenant_has_precedence_over_the_provider_of_the_platform(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = sms_settings("console:")
     gateway = Gateway()
     with http_gateway(gateway) as address:
@@ -199,7 +201,7 @@ def test_the_provider_of_the_tenant_has_precedence_over_that_of_the_platform(ten
     assert "shared-secret" not in str(MessageProvider.objects.of(tenant.pk).values().get())
 
 
-def test_lists_of_countries_are_intersected(tenant: Tenant, settings: Any) -> None:
+def test_a_country_must_be_in_every_configured_list(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = sms_settings("console:")
     connection = sms_connection(tenant, allowed_countries=["DE", "US"])
     assert countries_for(tenant.pk) == ()
@@ -226,7 +228,7 @@ def test_lists_of_countries_are_intersected(tenant: Tenant, settings: Any) -> No
         ("webhook+https://secret@gateway.example/send?x=1", "webhook"),
     ],
 )
-def test_the_setting_names_a_sender(url: str, kind: str | None) -> None:
+def test_the_setting_names_the_sender_of_the_platform(url: str, kind: str | None) -> None:
     found = sms_settings(url)
     assert found.get("kind") == kind
     if kind == "twilio":

@@ -15,7 +15,7 @@ def test_sent_values_have_precedence_over_the_defaults() -> None:
 
 
 @pytest.mark.parametrize(("strategy", "name"), [("oidc", "client_id"), ("okta", "client_id"), ("pingfederate", "pingFederateBaseUrl")])
-def test_some_strategies_require_an_option(strategy: str, name: str) -> None:
+def test_required_options_of_a_strategy_cannot_be_omitted(strategy: str, name: str) -> None:
     assert options_problem(strategy, {"issuer": "x"}, is_database=False) == f"Missing required property {name}."
     assert options_problem(strategy, {name: "value"}, is_database=False) is None
     assert options_problem("samlp", {}, is_database=False) is None
@@ -34,7 +34,7 @@ def test_some_strategies_require_an_option(strategy: str, name: str) -> None:
         {"password_complexity_options": {"min_length": 100_000}},
     ],
 )
-def test_contradictory_options_of_a_database_are_refused(options: dict[str, Any]) -> None:
+def test_contradictory_options_of_a_database_connection_are_refused(options: dict[str, Any]) -> None:
     assert options_problem("database", options, is_database=True) is not None
 
 
@@ -49,5 +49,5 @@ def test_contradictory_options_of_a_database_are_refused(options: dict[str, Any]
         ({"attributes": "odd"}, False),
     ],
 )
-def test_user_names_are_accepted_where_the_options_say_so(options: dict[str, Any], expected: bool) -> None:
+def test_user_names_are_accepted_if_the_options_allow_them(options: dict[str, Any], expected: bool) -> None:
     assert takes_username(options) is expected

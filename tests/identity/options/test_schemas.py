@@ -1,4 +1,4 @@
-"""Readable options of every strategy."""
+"""The options of every strategy that clients can read."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def test_ordinary_options_are_read_back_as_they_were_written(strategy: str) -> N
     assert (parts.shown, parts.secrets) == (ORDINARY[strategy], {})
 
 
-def test_ordinary_options_of_a_database_are_read_back_as_they_were_written() -> None:
+def test_ordinary_options_of_a_database_connection_are_read_back_as_they_were_written() -> None:
     parts = split(DATABASE, ORDINARY_DATABASE)
     assert (parts.shown, parts.secrets) == (ORDINARY_DATABASE, {})
 
 
 @pytest.mark.parametrize("strategy", [*SCHEMAS, "database", "unheard-of"])
-def test_every_secret_is_sealed_and_returns_to_its_path(strategy: str) -> None:
+def test_every_secret_is_sealed_and_restored_to_its_path(strategy: str) -> None:
     schema = schema_of(strategy, is_database=strategy == "database")
     options, hidden = options_with_secrets(strategy, is_database=strategy == "database")
     parts = split(schema, options)
@@ -143,26 +143,26 @@ def test_paths_distinguish_names_with_slashes_and_tildes() -> None:
 @pytest.mark.parametrize(
     ("shown", "sent", "expected"),
     [
-        # The change does not name it.
+        # The change does not name the member.
         ({}, {}, True),
         ({"a": {"r": 1}}, {"a": {"r": 2}}, True),
         ({"a": {"r": 1}}, {"a": {}}, True),
         ({}, {"b": 1}, True),
-        # The change names it, or replaces the object around it.
+        # The change names the member, or replaces the object around it.
         ({"a": {"r": 1}}, {"a": {"s": None}}, False),
         ({"a": {"r": 1}}, {"a": {"s": "new"}}, False),
         ({"a": {"r": 1}}, {"a": None}, False),
         ({"a": {"r": 1}}, {"a": "text"}, False),
         ({"a": {"r": 1}}, {"a": [{"s": 1}]}, False),
-        # The client could read the object and left it out.
+        # The client could read the object and has left it out.
         ({"a": {"r": 1}}, {}, False),
     ],
 )
-def test_a_sealed_member_survives_a_change_that_does_not_name_it(shown: dict[str, Any], sent: dict[str, Any], expected: bool) -> None:
+def test_a_sealed_member_is_kept_by_a_change_that_does_not_name_it(shown: dict[str, Any], sent: dict[str, Any], expected: bool) -> None:
     assert is_kept("a/s", shown=shown, sent=sent) is expected
 
 
-def test_declared_secrets_differ_from_unknown_members() -> None:
+def test_declared_secrets_are_distinguished_from_unknown_members() -> None:
     saml: Members = schema_of("samlp", is_database=False)
     declared = {path: is_declared(saml, path) for path in ("signing_key/key", "decryptionKey", "client_secret", "unknown", "fieldsMap")}
     assert declared == {"signing_key/key": True, "decryptionKey": True, "client_secret": True, "unknown": False, "fieldsMap": False}

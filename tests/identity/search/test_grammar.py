@@ -1,4 +1,4 @@
-"""The grammar of a query: operators with the meaning of Lucene, escapes, wildcards, ranges, and refusals."""
+"""The grammar of a query: operators as in Lucene, escapes, wildcards, ranges, and refused queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A_OR_B: Clause = AnyOf((A, B))
         ("a b", AnyOf((A, B))),
         ("a OR b OR c", AnyOf((A, B, C))),
         ("a AND b", AllOf((A, B))),
-        # Lucene: AND requires the terms on both of its sides, and OR leaves a term optional; a required term decides alone.
+# Lucene: AND makes the terms on both sides required, and OR leaves a term optional. Optional terms do not matter if a term is required.
         ("a OR b AND c", AllOf((B, C))),
         ("a AND b OR c", AllOf((A, B))),
         ("(a AND b) OR c", AnyOf((AllOf((A, B)), C))),
@@ -45,7 +45,7 @@ A_OR_B: Clause = AnyOf((A, B))
         ("*:*", AllOf(())),
     ],
 )
-def test_operators_have_the_meaning_of_lucene(text: str, meaning: Clause) -> None:
+def test_operators_have_the_same_meaning_as_in_lucene(text: str, meaning: Clause) -> None:
     assert parsed_search(text) == meaning
 
 
@@ -72,7 +72,7 @@ def test_operators_have_the_meaning_of_lucene(text: str, meaning: Clause) -> Non
         ("d:[2026-01-01T10:00:00.123Z TO *]", ("d",), Between("2026-01-01T10:00:00.123Z", None)),
     ],
 )
-def test_a_term_names_a_field_and_its_value(text: str, path: tuple[str, ...], matcher: object) -> None:
+def test_a_term_consists_of_a_field_and_a_value(text: str, path: tuple[str, ...], matcher: object) -> None:
     assert parsed_search(text) == Term(path, matcher)  # type: ignore[arg-type]
 
 
@@ -122,7 +122,7 @@ def test_an_invalid_query_is_refused_with_an_explanation(text: str, reason: str)
         parsed_search(text)
 
 
-def test_threads_parse_queries_concurrently() -> None:
+def test_several_threads_can_parse_queries_concurrently() -> None:
     wrong: list[str] = []
 
     def read(number: int) -> None:

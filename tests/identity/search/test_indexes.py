@@ -1,4 +1,4 @@
-"""The indexes of the search: which query uses which, the message of a server that may not create them, and their repair."""
+"""The indexes of the search: the index that each query uses, the error of a server that may not create indexes, and their repair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_indexes(committed_db: None) -> Iterator[None]:
 
 
 def plan_of(tenant_id: str, query: str, index: str) -> str:
-    """Return the plan of a search where `index` is the only index: in a small table the planner uses any."""
+    """Return the plan of a search with `index` as the only index, because in a small table the planner may use any index."""
     rows = User.objects.of(tenant_id).filter(UserConditions(tenant_id).of(compiled_search(query))).order_by()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -72,7 +72,7 @@ def test_searches_work_without_the_indexes(ada: User, without_indexes: None) -> 
         assert [row.pk for row in rows] == [ada.pk], query
 
 
-def test_a_role_that_may_not_create_them_gets_an_explanation_and_no_failure(without_indexes: None) -> None:
+def test_a_role_that_may_not_create_indexes_gets_an_explanation_and_no_failure(without_indexes: None) -> None:
     role = f"nobody_{secrets.token_hex(4)}"
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE ROLE {role}")
@@ -94,7 +94,7 @@ def test_a_role_that_may_not_create_them_gets_an_explanation_and_no_failure(with
 def test_the_command_creates_missing_and_invalid_indexes(without_indexes: None) -> None:
     call_command("build_search_indexes", stdout=StringIO())
     with connection.cursor() as cursor:
-        # The state that an interrupted CREATE INDEX CONCURRENTLY leaves.
+        # The state after an interrupted CREATE INDEX CONCURRENTLY.
         cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [INDEXES[0].name])
     assert [index.name for index in missing_search_indexes(connection)] == [INDEXES[0].name]
     said = StringIO()

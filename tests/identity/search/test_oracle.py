@@ -1,4 +1,4 @@
-"""Random queries compared with a simple evaluation of the documents: PostgreSQL must find the same users, for each tenant its own."""
+"""Random queries compared with a simple evaluation of the documents. PostgreSQL must find the same users, separately for each tenant."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PROFILES: list[Document] = [
 
 
 class Leaf(NamedTuple):
-    """The text of a query, and a function that says whether a document matches it."""
+    """The text of a query, and a function that reports whether a document matches it."""
 
     text: str
     test: Test
@@ -128,7 +128,7 @@ def value_leaves() -> st.SearchStrategy[Leaf]:
 
 
 def _leaves_at(value: Any, path: list[str]) -> list[Any]:
-    """Return the values that an index of documents has under a path: the elements of arrays, and nothing for null."""
+    """Return the values that a document index contains for a path: the elements of arrays, and no value for null."""
     if isinstance(value, list):
         return [leaf for item in value for leaf in _leaves_at(item, path)]
     if path:
@@ -184,7 +184,7 @@ def _escaped(text: str) -> str:
 
 
 def _level(operators: list[str], modifiers: list[str], parts: list[Leaf]) -> Leaf:
-    """Join the parts at one level, and evaluate them as Lucene's classic parser does."""
+    """Join the terms of one level, and evaluate them as Lucene's classic parser does."""
     text = ""
     required: list[Test] = []
     optional: list[Test] = []
@@ -232,7 +232,7 @@ def test_random_queries_find_the_same_users_as_the_simple_evaluation(two_tenants
     @settings(max_examples=sized(50, deep=300), deadline=None, suppress_health_check=list(HealthCheck))
     @given(query=queries(), walk=st.sampled_from([1, 4, reading.WALK]))
     def holds(query: Leaf, walk: int) -> None:
-        # A low limit of rows takes the other ways to a page, too.
+        # A low row limit also tests the other query plans of a page.
         monkeypatch.setattr(reading, "WALK", walk)
         compiled = compiled_search(query.text)
         for one in two_tenants:

@@ -1,4 +1,4 @@
-"""Searches over the management interface: `q`, `sort` and the three forms of a list together."""
+"""Searches over the management interface: `q`, `sort` and the three formats of a list together."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_queries_find_users_by_their_fields(api: Management, staff: list[User]) 
         assert found(api, query) == wanted, query
 
 
-def test_every_engine_answers_the_same_query(api: Management, staff: list[User]) -> None:
+def test_every_value_of_search_engine_accepts_the_same_query(api: Management, staff: list[User]) -> None:
     for engine in ("v1", "v2", "v3"):
         answer = api.get("users", {"q": "name:ada*", "search_engine": engine, "primary_order": "false"})
         assert names(answer) == ["ada"]
@@ -112,13 +112,13 @@ def names_of(page: dict[str, Any]) -> list[str]:
     return [user["email"].partition("@")[0] for user in page["users"]]
 
 
-def test_checkpoints_continue_through_a_search(api: Management, staff: list[User]) -> None:
+def test_a_search_can_be_read_from_checkpoint_to_checkpoint(api: Management, staff: list[User]) -> None:
     first = api.get("users", {"q": "name:jo*", "take": 2}).json
     second = api.get("users", {"q": "name:jo*", "take": 2, "from": first["next"]}).json
     assert (names_of(first), names_of(second), "next" in second) == (["joan", "john"], ["joe"], False)
 
 
-def test_a_total_beyond_the_limit_is_the_limit_plus_one_and_at_least_the_shown_rows(
+def test_a_total_above_the_limit_is_one_more_than_the_limit_or_the_shown_rows(
     api: Management, database_connection: Connection, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.USER_SEARCH_COUNT_LIMIT = 3
@@ -146,7 +146,7 @@ def test_every_search_plan_returns_the_same_pages(api: Management, staff: list[U
             assert pages == [[wanted[0]], [wanted[1]], [wanted[2]], []], (walk, sort)
 
 
-def test_users_sort_by_any_root_field_and_those_without_it_come_last(api: Management, staff: list[User]) -> None:
+def test_users_can_be_sorted_by_any_root_field_and_users_without_it_come_last(api: Management, staff: list[User]) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_user SET last_login = now() WHERE id = %s", [staff[3].pk])
         cursor.execute("UPDATE identity_user SET last_login = now() - interval '1 day' WHERE id = %s", [staff[1].pk])
@@ -178,7 +178,7 @@ def test_an_invalid_query_is_refused_with_an_explanation(api: Management, query:
     assert answer.json["message"].endswith("on property q")
 
 
-def test_hostile_text_is_data_and_not_sql(api: Management, staff: list[User]) -> None:
+def test_hostile_text_is_treated_as_data_and_not_as_sql(api: Management, staff: list[User]) -> None:
     for text in (
         "name:\"'; DROP TABLE identity_user; --\"",
         "app_metadata.plan:\"gold\\\" || $.x == \\\"\"",
@@ -196,7 +196,7 @@ def test_hostile_text_is_data_and_not_sql(api: Management, staff: list[User]) ->
     assert len(found(api, "*")) == len(PEOPLE)
 
 
-def test_a_search_sees_the_users_of_its_own_tenant_only(tenant: Tenant, staff: list[User]) -> None:
+def test_a_search_finds_only_users_of_its_own_tenant(tenant: Tenant, staff: list[User]) -> None:
     other = tenants.create_tenant(tenant_id=f"{tenant.pk}-b", name="Other", host=f"{tenant.pk}-b.example.test")
     people = make_connection(tenant_id=other.pk, name=staff[0].connection.name)
     twins = {user.pk for user in _people_of(people)}
@@ -227,7 +227,9 @@ def test_the_same_identity_in_many_terms_is_read_once(api: Management, staff: li
     assert sum("LIMIT 1001" in one["sql"] for one in captured.captured_queries) == 1
 
 
-def test_a_search_over_its_time_limit_is_503_and_the_next_one_succeeds(api: Management, staff: list[User], settings: LazySettings) -> None:
+def test_a_search_over_its_time_limit_gets_503_and_the_next_search_succeeds(
+    api: Management, staff: list[User], settings: LazySettings
+) -> None:
     settings.USER_SEARCH_TIMEOUT_MS = 50
     with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
         # The statement waits for this lock until it is canceled.

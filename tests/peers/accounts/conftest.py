@@ -1,4 +1,4 @@
-"""Each test of this folder runs against each third-party SCIM server. A failure report includes the output of the server."""
+"""Each test of this folder runs against each third-party SCIM server. The report of a failure includes the output of the server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scim_process(request: pytest.FixtureRequest) -> Iterator[RealServer]:
 
 @pytest.fixture
 def strangers(server: RealServer) -> Strangers:
-    """The accounts on the server that are not ours: at first two other accounts, one of them with a key of another client."""
+    """The accounts on the server that are not ours. At first, there are two, one of them with a key of another client."""
     found = Strangers(server)
     found.add("neighbor@example.test", external_id="okta|77")
     found.add("other@example.test")
@@ -37,7 +37,7 @@ def strangers(server: RealServer) -> Strangers:
 
 @pytest.fixture
 def side(tenant: Tenant, database_connection: Connection, front: MisbehavingServer, relay: Relay) -> Side:
-    """A tenant that provisions its users to the server; its requests pass the relay."""
+    """A tenant that provisions its users to the server. Its requests pass through the relay."""
     return Side(tenant, database_connection, front.base_url, relay.server.name)
 
 
@@ -59,7 +59,7 @@ def _one_attempt(settings: Settings) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the output of the servers, and the requests of the side, to the report of a failure."""
+    """Add the output of the servers, and the requests of the tenant, to the report of a failure."""
     report = yield
     if report.failed:
         for name, path in outputs.items():

@@ -1,11 +1,11 @@
-"""Identifiers of users, and which of them each server finds by a filter on the key."""
+"""Identifiers of users, and the identifiers that each server finds by a filter on the key."""
 
 from __future__ import annotations
 
 FOUND = {"plain": "7f3a9c"}
 # SCIMMY 1.3.5 and django-scim2 0.23.0 refuse the filter.
 REFUSED = {"quote": 'o"hara'}
-# The same two, and saml-jackson 26.2.0 for every key, answer with an empty list.
+# SCIMMY and django-scim2, and saml-jackson 26.2.0 for every key, answer with an empty list.
 MISSED = {"backslash": "back\\slash"}
 KEYS = FOUND | REFUSED | MISSED
 
@@ -13,7 +13,7 @@ KEYS = FOUND | REFUSED | MISSED
 def is_followed_by_filter(server: str, identifier: str) -> bool:
     """Report whether the server answers with an empty list to a filter on the key of a user that it does not have.
 
-    SCIMMY 1.3.5 and django-scim2 0.23.0 answer 400 to an escaped quote; Canaille 0.3.6 returns all users.
+    SCIMMY 1.3.5 and django-scim2 0.23.0 answer 400 to an escaped quote. Canaille 0.3.6 returns all users.
     """
     return server != "canaille" and not (refuses_filter(server) and '"' in identifier)
 
@@ -24,5 +24,5 @@ def refuses_filter(server: str) -> bool:
 
 
 def answers_409(server: str) -> bool:
-    """Report whether the server answers 409 to a used name; Canaille 0.3.6 answers with a page and 500."""
+    """Report whether the server answers 409 to a used name. Canaille 0.3.6 answers with a page and status 500."""
     return server != "canaille"

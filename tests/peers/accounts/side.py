@@ -1,4 +1,4 @@
-"""One tenant and its stream to a SCIM server: changes its users, and delivers the events as a worker does."""
+"""One tenant and its stream to a SCIM server. It changes its users, and delivers the events like a worker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FOR_CANAILLE = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one event: `why` is the reason of a success or a skip, or the text of the failure."""
+    """The result of one event. `why` is the reason of a success or a skip, or the text of the failure."""
 
     state: str
     why: str
@@ -70,7 +70,7 @@ class Side:
         deploy_action(tenant_id=self.tenant_id, action_id=self._action.pk)
 
     def create(self, email: str, *, identifier: str = "", verified: bool = False) -> Outcome:
-        """Sign a user up; the other methods change this user."""
+        """Sign a user up. The other methods change this user."""
         names = {"given_name": "Anna", "family_name": "Berg", "name": "Anna Berg"}
         user: User = create_user(
             tenant_id=self.tenant_id, connection=self._connection, identifier=identifier, email=email, email_verified=verified, **names
@@ -97,7 +97,7 @@ class Side:
         self.deliver()
 
     def deliver(self) -> Outcome:
-        """Number, dispatch, and deliver all due events; return the result of the newest event."""
+        """Number, dispatch, and deliver all due events. Return the result of the newest event."""
         number_tenant(self.tenant_id)
         dispatch.dispatch_tenant(self.tenant_id)
         claim = lanes.claim_oldest(self.stream.pk)

@@ -1,4 +1,4 @@
-"""Accounts of other people on a SCIM server, and the check that none of them was changed."""
+"""Accounts of other people on a SCIM server, and the check that these accounts were not changed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Strangers:
         self._seen: dict[str, bytes] = {}
 
     def add(self, user_name: str, *, external_id: str = "") -> str:
-        """Create an account as another client or an administrator of the server does; return its id."""
+        """Create an account like another client or an administrator of the server. Return its id."""
         account = self._server.add(**_attributes(self._server.name, user_name), **({"externalId": external_id} if external_id else {}))
         self._seen[account["id"]] = self._described(account["id"])
         return str(account["id"])
 
     def remove(self, identifier: str) -> None:
-        """Delete one of our accounts as an administrator of the server does."""
+        """Delete one of our accounts like an administrator of the server."""
         headers = {"Authorization": f"Bearer {self._server.token}"}
         requests.delete(f"{self._server.base_url}/Users/{quote(identifier)}", headers=headers, timeout=10).raise_for_status()
 
     def forget(self, identifier: str) -> None:
-        """Treat an account as ours from now on."""
+        """Treat an account as ours from this point."""
         del self._seen[identifier]
 
     def others(self) -> list[dict[str, Any]]:
@@ -37,7 +37,7 @@ class Strangers:
         return [account for account in self._server.users() if account["id"] not in self._seen]
 
     def untouched(self) -> bool:
-        """Report whether each account still exists, byte for byte as it was."""
+        """Report whether each of these accounts still exists with unchanged bytes."""
         return {identifier: self._described(identifier) for identifier in self._seen} == self._seen
 
     def _described(self, identifier: str) -> bytes:
@@ -50,6 +50,6 @@ def _attributes(server: str, user_name: str) -> dict[str, Any]:
     name = {"givenName": "Strange", "familyName": "Person", "formatted": "Strange Person"}
     common: dict[str, Any] = {"userName": user_name, "active": True, "name": name, "displayName": "Strange Person"}
     if server == "canaille" or "@" not in user_name:
-        # Canaille 0.3.6 refuses the type of an address; django-scim2 refuses invalid ones.
+        # Canaille 0.3.6 refuses the type of an address. django-scim2 refuses invalid types.
         return common
     return {**common, "emails": [{"value": user_name, "type": "work", "primary": True}]}

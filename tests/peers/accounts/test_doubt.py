@@ -1,4 +1,4 @@
-"""A creation whose response was lost: the account may or may not exist, so a deletion is never skipped."""
+"""A creation whose response was lost. The account may exist, so the deletion of its user is never skipped."""
 
 from __future__ import annotations
 

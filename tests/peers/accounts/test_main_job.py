@@ -1,4 +1,4 @@
-"""One account follows its user through every change, on every server and with every kind of response to lookups."""
+"""One account gets every change of its user, on every server and with every kind of response to lookups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def only(strangers: Strangers) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("identifier", KEYS.values(), ids=KEYS)
-def test_one_account_follows_its_user(server: RealServer, side: Side, strangers: Strangers, identifier: str) -> None:
+def test_one_account_gets_every_change_of_its_user(server: RealServer, side: Side, strangers: Strangers, identifier: str) -> None:
     assert side.create("anna@example.test", identifier=identifier, verified=True).state == "delivered"
     remote_id = only(strangers)["id"]
 
@@ -34,7 +34,7 @@ def test_one_account_follows_its_user(server: RealServer, side: Side, strangers:
 
     renamed = side.change(email="anni@example.test")
     if server.name == "canaille":
-        # The server does not allow a change of the user name: its own check fails with a page and 500. The change waits as a dead letter.
+        # The server does not allow a change of the user name. It answers with a page and status 500, and the change becomes a dead letter.
         assert (renamed.state, renamed.status) == ("dead", 500)
         assert only(strangers)["userName"] == "anna@example.test"
     else:
@@ -49,8 +49,8 @@ def test_one_account_follows_its_user(server: RealServer, side: Side, strangers:
     assert strangers.untouched()
 
 
-def test_user_that_signs_up_again_gets_an_account_again(side: Side, strangers: Strangers) -> None:
-    """Unlinking an identity creates a user with the same id, whose first account counts as deleted."""
+def test_user_that_signs_up_again_gets_a_new_account(side: Side, strangers: Strangers) -> None:
+    """Unlinking an identity creates a user with the same id as an earlier user, whose account counts as deleted."""
     for _ in range(2):
         assert side.create("anna@example.test", identifier="anna").state == "delivered"
         assert side.change(given_name="Anni").state == "delivered"

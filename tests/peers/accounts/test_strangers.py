@@ -1,7 +1,7 @@
 """Accounts of other people stay unchanged while a user who claims their names is changed, redelivered and deleted.
 
-The email addresses of these users are not verified, so they prove nothing. If an account cannot be distinguished from a foreign
-one, the event becomes a dead letter that says so; it never silently skips one of our accounts.
+The email addresses of these users are not verified, so they prove nothing. If one of our accounts cannot be distinguished from a
+foreign account, the event becomes a dead letter with this reason. It is never skipped silently.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refused(outcome: Outcome) -> bool:
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
 @pytest.mark.parametrize("upsert", [False, True], ids=["", "upsert"])
-def test_unverified_user_with_the_name_of_a_foreign_account_reaches_no_account(
+def test_unverified_user_with_the_name_of_a_foreign_account_does_not_change_it(
     server: RealServer, side: Side, strangers: Strangers, identifier: str, upsert: bool
 ) -> None:
     side.set_options(upsert=upsert, adopt_on_conflict=upsert)
@@ -41,7 +41,7 @@ def test_unverified_user_with_the_name_of_a_foreign_account_reaches_no_account(
     strangers.add("colleague@example.test", external_id="okta|78")
     lookup_is_empty = is_followed_by_filter(server.name, identifier)
 
-    # Canaille 0.3.6 answers a used name with 500, so it is unknown whether it created an account.
+    # Canaille 0.3.6 answers 500 to a used name, so it is unknown whether it created an account.
     assert refused(side.create(TAKEN, identifier=identifier))
     assert strangers.untouched()
     for changes in ({"given_name": "Anni"}, {"email": WANTED}, {"email": "colleague@example.test"}, {"blocked": True}):
@@ -70,7 +70,7 @@ def test_user_renamed_to_the_name_of_a_foreign_account_keeps_its_own_account(
 
     renamed = side.change(email=WANTED)
     if server.name == "jackson":
-        # This server allows two accounts with one name.
+        # This server allows two accounts with the same name.
         assert renamed.state == "delivered"
     else:
         assert (renamed.state, renamed.status) == ("dead", 500 if server.name == "canaille" else 409)
@@ -91,7 +91,7 @@ def test_user_renamed_to_the_name_of_a_foreign_account_keeps_its_own_account(
 @pytest.mark.parametrize("force", [False, True], ids=["redelivered", "forced"])
 @pytest.mark.parametrize("verified", [False, True], ids=["unverified", "verified"])
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_old_event_of_a_deleted_user_does_not_change_a_foreign_account_created_since(
+def test_old_event_of_a_deleted_user_does_not_change_a_later_foreign_account(
     side: Side, strangers: Strangers, relay: Relay, identifier: str, verified: bool, force: bool
 ) -> None:
     assert side.create(TAKEN, identifier=identifier, verified=verified).state == "delivered"
@@ -107,7 +107,7 @@ def test_old_event_of_a_deleted_user_does_not_change_a_foreign_account_created_s
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_unverified_user_that_signs_up_again_does_not_change_a_foreign_account_created_since(
+def test_unverified_user_that_signs_up_again_does_not_change_a_later_foreign_account(
     side: Side, strangers: Strangers, identifier: str
 ) -> None:
     """Unlinking an identity creates a user with the same id."""

@@ -1,4 +1,4 @@
-"""Two tenants provision to one server: neither writes to an account of the other, even with shared addresses and keys."""
+"""Two tenants provision to one server. A tenant never writes to an account of the other tenant, even with shared addresses and keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARED = "shared@example.test"
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_second_tenant_with_the_same_verified_address_does_not_reach_the_account_of_the_first(
+def test_tenant_with_the_same_verified_address_does_not_change_the_account_of_another_tenant(
     server: RealServer, side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
     assert side.create(SHARED, identifier=identifier, verified=True).state == "delivered"
@@ -40,10 +40,10 @@ def test_second_tenant_with_the_same_verified_address_does_not_reach_the_account
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_second_tenant_with_the_same_user_id_and_address_does_not_reach_the_account_of_the_first(
+def test_tenant_with_the_same_user_id_and_address_does_not_change_the_account_of_another_tenant(
     side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
-    """An imported user may have any id, so the key of an account proves nothing between tenants."""
+    """An imported user may have any id, so the key of an account does not distinguish tenants."""
     assert side.create(SHARED, identifier=identifier, verified=True).state == "delivered"
     before = strangers.others()
     other_side.set_options(upsert=True, adopt_on_conflict=True)

@@ -1,7 +1,7 @@
 """An account that existed before: the option `user_name_proof` decides whether its name proves that it belongs to the user.
 
-The name matters after a 409 to a creation and after a refused filter on the key. Only a verified address of a trusted connection
-counts, unless the option says otherwise.
+The name is used after a 409 to a creation and after a refused filter on the key. By default, only a verified address of a trusted
+connection is a proof.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tests.peers.accounts.strangers import Strangers
 pytestmark = pytest.mark.peer
 
 ANNA = "anna@example.test"
-# By option: whether the name counts for a user with an unverified address, and for one with a verified address.
+# By option: whether the name is a proof for a user with an unverified address, and for a user with a verified address.
 COUNTS = {"never": (False, False), "verified": (False, True), "always": (True, True)}
 
 
 @pytest.mark.parametrize("verified", [False, True], ids=["unverified", "verified"])
 @pytest.mark.parametrize("proof", COUNTS)
-def test_account_with_the_name_of_a_new_user_is_adopted_when_the_name_counts(
+def test_account_with_the_name_of_a_new_user_is_adopted_if_the_name_is_a_proof(
     server: RealServer, side: Side, strangers: Strangers, proof: str, verified: bool
 ) -> None:
     earlier = strangers.add(ANNA)
@@ -45,14 +45,14 @@ def test_account_with_the_name_of_a_new_user_is_adopted_when_the_name_counts(
 
 @pytest.mark.parametrize("verified", [False, True], ids=["unverified", "verified"])
 @pytest.mark.parametrize("proof", COUNTS)
-def test_account_whose_key_cannot_be_filtered_is_written_when_its_name_counts(
+def test_account_whose_key_cannot_be_filtered_is_written_if_its_name_is_a_proof(
     side: Side, strangers: Strangers, relay: Relay, proof: str, verified: bool
 ) -> None:
-    # SCIMMY and django-scim2 refuse some keys themselves; for the other servers, the relay refuses them.
+    # SCIMMY and django-scim2 refuse some keys. The relay refuses them for the other servers.
     relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
     earlier = strangers.add(ANNA)
     side.set_options(user_name_proof=proof)
-    # A creation adopts an account only with `adopt_on_conflict`.
+    # A creation adopts an account only with the option `adopt_on_conflict`.
     assert side.create(ANNA, verified=verified).is_dead
     assert strangers.untouched()
     changed = side.change(given_name="Anni")
@@ -74,7 +74,7 @@ def test_account_whose_key_cannot_be_filtered_is_written_when_its_name_counts(
 def test_account_with_the_key_of_another_client_is_never_adopted_by_its_name(
     side: Side, strangers: Strangers, server: RealServer, proof: str
 ) -> None:
-    # Canaille 0.3.6 stores no key, so only the option protects an account there.
+    # Canaille 0.3.6 stores no key, so only the option protects an account on this server.
     proves = proof if server.name != "canaille" else "never"
     strangers.add(ANNA, external_id="okta|79")
     side.set_options(user_name_proof=proves, adopt_on_conflict=True, upsert=True)
@@ -86,7 +86,7 @@ def test_account_with_the_key_of_another_client_is_never_adopted_by_its_name(
     assert strangers.untouched()
 
 
-def test_renamed_address_is_unverified_and_proves_nothing(side: Side, strangers: Strangers) -> None:
+def test_changed_address_is_unverified_and_is_no_proof(side: Side, strangers: Strangers) -> None:
     strangers.add(ANNA)
     side.set_options(adopt_on_conflict=True, upsert=True)
     assert side.create("other-anna@example.test", identifier=REFUSED["quote"], verified=True).state == "delivered"

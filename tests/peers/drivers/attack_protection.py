@@ -1,4 +1,4 @@
-"""Drives attack protection of a tenant with the unmodified Python client. Runs in its own environment."""
+"""Configures attack protection of a tenant with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 

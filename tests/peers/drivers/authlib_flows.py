@@ -1,6 +1,6 @@
-"""Login flows with unmodified Authlib over TLS; prints the results as one JSON object.
+"""Login flows with unmodified Authlib over TLS. Prints the results as one JSON object.
 
-Usage: python authlib_flows.py FILE, with the same file as openid_client.mjs; REQUESTS_CA_BUNDLE names the authority.
+Usage: python authlib_flows.py FILE, with the same file as openid_client.mjs. REQUESTS_CA_BUNDLE names the authority.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secr
 class ShortAssertion(PrivateKeyJWT):  # type: ignore[misc]  # Authlib has no types
     """Creates assertions that expire after two minutes, each with its own `jti`.
 
-    Authlib's own expire after an hour, and with custom claims all share one `jti`.
+    Authlib's own assertions expire after an hour, and share one `jti` if they have custom claims.
     """
 
     def sign(self, auth: Any, token_endpoint: str) -> Any:

@@ -1,6 +1,6 @@
 """Pushed and signed requests, devices, token exchange, introspection and registration with unmodified Authlib over TLS.
 
-Prints one JSON object. Usage: python authlib_further.py FILE, with the same file as openid_client_further.mjs; REQUESTS_CA_BUNDLE
+Prints one JSON object. Usage: python authlib_further.py FILE, with the same file as openid_client_further.mjs. REQUESTS_CA_BUNDLE
 names the authority. Authlib 1.9 has no DPoP.
 """
 
@@ -46,7 +46,7 @@ def refusal(call: Any) -> str:
 
 
 def with_pushed(*, signed: bool, reuses: bool = True) -> list[Any]:
-    """Push a request, signed or not, and log in with it; with `reuses` the code is sent twice, which revokes the tokens."""
+    """Push a request, signed or unsigned, and log in with it. With `reuses`, the code is sent twice, which revokes the tokens."""
     one, verifier = session("web"), generate_token(48)
     address, state = one.create_authorization_url("https://unused.example.test/", audience=given["audience"], code_verifier=verifier)
     asked: dict[str, Any] = dict(parse_qsl(address.partition("?")[2]))
@@ -73,7 +73,7 @@ def with_pushed(*, signed: bool, reuses: bool = True) -> list[Any]:
 seen["pushed"] = with_pushed(signed=False)
 seen["signed and pushed"] = with_pushed(signed=True)
 
-# A device, and its user at another screen.
+# A device, and its user in a browser.
 device = session("device")
 asked_for = {"client_id": given["clients"]["device"], "scope": "openid email"}
 started: dict[str, Any] = requests.post(metadata["device_authorization_endpoint"], data=asked_for, timeout=20).json()

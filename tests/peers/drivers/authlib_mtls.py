@@ -1,6 +1,6 @@
-"""Certificate-bound flows with unmodified Authlib through an edge that requests certificates; prints the results as one JSON object.
+"""Certificate-bound flows with unmodified Authlib through an edge that requests certificates. Prints the results as one JSON object.
 
-Usage: python authlib_mtls.py FILE, with the same file as openid_client_mtls.mjs; REQUESTS_CA_BUNDLE names the authority.
+Usage: python authlib_mtls.py FILE, with the same file as openid_client_mtls.mjs. REQUESTS_CA_BUNDLE names the authority.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ resolve = socket.getaddrinfo
 
 
 def on_this_machine(host: str, *more: Any, **named: Any) -> Any:
-    """Resolve hosts that are in no name service."""
+    """Resolve hosts that no name server knows."""
     return resolve("127.0.0.1" if str(host).endswith(".example.test") else host, *more, **named)
 
 
@@ -38,7 +38,7 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 for kind, known in given["clients"].items():
-    # `none` sends only the id: the certificate authenticates the client.
+    # `none` sends only the client id, because the certificate authenticates the client.
     one = OAuth2Session(
         known["id"],
         token_endpoint_auth_method="none",

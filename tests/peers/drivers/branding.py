@@ -1,4 +1,4 @@
-"""Drives the branding of a tenant with the unmodified Python client: settings and the theme. Runs in its own environment."""
+"""Changes the branding of a tenant with the unmodified Python client: settings and the theme. Runs in its own environment."""
 
 from __future__ import annotations
 

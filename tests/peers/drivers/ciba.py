@@ -1,4 +1,4 @@
-"""auth0-python requests an approval and polls; prints the response, or the status, the code and the text of the error."""
+"""Requests an approval with auth0-python and polls. Prints the response, or the status, the code and the text of the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives clients, connections and fields of lists with the unmodified Python client. Runs in its own environment."""
+"""Uses clients, connections and fields of lists with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives custom domains, device credentials and small reads with the unmodified Python client. Runs in its own environment."""
+"""Uses custom domains, device credentials and small reads with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def custom_domains(client: Any, seen: dict[str, Any], host: str) -> None:
     made = client.custom_domains.create(domain=host, type="self_managed_certs", domain_metadata={"team": "web"})
     seen["created"] = [made.status, made.primary, made.verification.methods[0].name]
     seen["unproven"] = client.custom_domains.verify(made.custom_domain_id).verification.status
-    # The test publishes the record and answers with a line.
+    # The test publishes the DNS record and then writes a line.
     say([made.verification.methods[0].domain, made.verification.methods[0].record])
     sys.stdin.readline()
     seen["proven"] = client.custom_domains.verify(made.custom_domain_id).status

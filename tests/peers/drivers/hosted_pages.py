@@ -1,4 +1,4 @@
-"""Goes through the hosted pages like a user with a password manager."""
+"""Uses the hosted pages like a user with a password manager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import requests
 
 
 class Form(HTMLParser):
-    """The first form of a page that posts, filled in like a password manager does."""
+    """The first form of a page that is sent with POST, filled in like a password manager does."""
 
     def __init__(self, page: str, user: dict[str, str]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Form(HTMLParser):
 
 
 def log_in(address: str, given: dict[str, Any]) -> str:
-    """Follow an address of `/authorize` through the hosted pages; return the address that the client gets."""
+    """Follow a URL of `/authorize` through the hosted pages. Return the URL to which the client is redirected."""
     browser = requests.Session()
     answer = browser.get(address, allow_redirects=False, timeout=20)
     for _ in range(15):

@@ -1,4 +1,4 @@
-"""Drives the management interface with the unmodified Python client and prints the results. Runs in its own environment."""
+"""Uses the management interface with the unmodified Python client and prints the results. Runs in its own environment."""
 
 from __future__ import annotations
 

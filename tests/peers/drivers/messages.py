@@ -1,4 +1,4 @@
-"""auth0-python with texts for users: the mail provider, templates of mails, texts of prompts, and languages. Prints the results."""
+"""Changes texts for users with auth0-python: the mail provider, mail templates, texts of prompts, and languages. Prints the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives roles, groups, organizations, clients and grants with the unmodified Python client. Runs in its own environment."""
+"""Uses roles, groups, organizations, clients and grants with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""auth0-python requests codes and links and logs in with them: one step per call, because the codes arrive in between."""
+"""Requests codes and links with auth0-python and logs in with them. One step per call, because the test reads the codes in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pysaml2 as a service provider: reads one JSON command per line, writes one JSON answer per line."""
+"""Runs pysaml2 as a service provider. Reads one JSON command per line, and writes one JSON answer per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives second factors with the unmodified Python client: factors, policies, methods of a user. Runs in its own environment."""
+"""Uses second factors with the unmodified Python client: factors, policies, methods of a user. Runs in its own environment."""
 
 from __future__ import annotations
 

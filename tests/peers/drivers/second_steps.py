@@ -1,4 +1,4 @@
-"""auth0-python logs in with a password and then with a second factor. The driver computes the codes like an app."""
+"""Logs in with auth0-python with a password and then with a second factor. The driver computes the codes like an app."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ tokens = GetToken(given["domain"], given["client"], client_secret=given["secret"
 
 
 def refused() -> Auth0Error:
-    """Log in with the password alone; return the error that the library raises."""
+    """Log in with the password alone. Return the error that the library raises."""
     try:
         tokens.login(username=given["username"], password=given["password"], scope="openid", grant_type="password")
     except Auth0Error as error:

@@ -1,6 +1,6 @@
-"""Code flows with unmodified pyoidc and idpyoidc over TLS; prints the results of each as one JSON object.
+"""Code flows with unmodified pyoidc and idpyoidc over TLS. Prints the results of each library as one JSON object.
 
-Usage: python strict_clients.py FILE, with the same file as openid_client.mjs; REQUESTS_CA_BUNDLE names the authority.
+Usage: python strict_clients.py FILE, with the same file as openid_client.mjs. REQUESTS_CA_BUNDLE names the authority.
 """
 
 from __future__ import annotations

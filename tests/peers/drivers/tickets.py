@@ -1,4 +1,4 @@
-"""auth0-python with links that applications pass on: tickets, and invitations to organizations. Prints the results."""
+"""Creates links that applications hand to users, with auth0-python: tickets, and invitations to organizations. Prints the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The visits of pages of second factors: using one, and enrolling the first one."""
+"""Visits of the pages of second factors: using a factor, and enrolling the first factor."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def set_up(walk: Walk) -> None:
 
 
 def set_up_by_link(walk: Walk) -> None:
-    """A link of an administrator: a phone, an app to the end, and the link once more."""
+    """A link of an administrator: a phone, the complete setup of an app, and the used link."""
     user = walk.world.another_person(walk.unique("link"))
     link = _link_for(user)
     walk.open(link)
@@ -91,7 +91,7 @@ def set_up_by_link(walk: Walk) -> None:
 
 
 def add_by_link(walk: Walk) -> None:
-    """A link for a user who has a factor: that one is proven first."""
+    """A link for a user who has a factor, which the user must prove first."""
     user = walk.world.another_person(walk.unique("adds"))
     secret = totp.new_secret()
     _give(user, kind="totp", secret=secret)
@@ -130,7 +130,7 @@ def _choose(walk: Walk, kind: str, heading: str) -> None:
 
 
 def prove_with_a_key(walk: Walk) -> None:
-    """Visit the page of a key; the ceremony itself needs a host with a name (`tests.peers.test_second_factors`)."""
+    """Visit the page of a key. The use of a key needs a host with a name (`tests.peers.test_second_factors`)."""
     user = walk.world.another_person(walk.unique("key"))
     EnrolledFactor(
         tenant_id=user.tenant_id,

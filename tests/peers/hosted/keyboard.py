@@ -1,4 +1,4 @@
-"""A user without a mouse: Tab, Enter and the space bar, with a visible focus that moves in reading order."""
+"""A user without a mouse, who uses Tab, Enter and the space bar. The focus must be visible and move in reading order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.deadlines import eventually
 from tests.peers.hosted.walk import Walk
 
 _MOST_STOPS = 25
-# The focus: its place in the document, its style, and whether the window shows it.
+# The focus: its position in the document, its style, and whether it is inside the window.
 _FOCUS = """(() => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   return {
@@ -22,14 +22,14 @@ _FOCUS = """(() => {
 
 
 class Keyboard:
-    """The keys of a visit."""
+    """The keyboard of a visit."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self._page = walk.page
 
     def go_to(self, selector: str) -> None:
-        """Press Tab until the element has the focus. Every stop before it is visible and further down in the document."""
+        """Press Tab until the element has the focus. Every element in between must be visible and further down in the document."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
         before = -1
         for _ in range(_MOST_STOPS):
@@ -45,7 +45,7 @@ class Keyboard:
         raise AssertionError(f"Tab never comes to {selector}")
 
     def _next(self, before: int) -> dict[str, Any]:
-        """Press Tab, and return the place of the focus. Chromium drops keys until it has painted a new page."""
+        """Press Tab, and return the position of the focus. Chromium ignores keys until it has painted a new page."""
         self._page.press("Tab")
         if before < 0 and self._focus()["selectors"] < 0:
             eventually(self._has_taken_tab, pause=0.2)
@@ -61,13 +61,13 @@ class Keyboard:
         self._page.send("Input.insertText", text=text)
 
     def press(self, key: str) -> None:
-        """Press a key that leads to another page, and wait for that page."""
+        """Press a key that leads to another page, and wait for the page."""
         self._page.evaluate("window.isOld = true")
         self._page.press(key)
         self._page.until("!window.isOld && document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def has_landed(self) -> bool:
-        """Report whether the application has the response."""
+        """Report whether the application has received the response."""
         address = str(self._page.evaluate("location.href"))
         return address.startswith(f"{self._walk.world.origin}/callback?code=")
 

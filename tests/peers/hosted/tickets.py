@@ -1,4 +1,4 @@
-"""Links in mails: created as their mails create them, and visited after they have become invalid."""
+"""Links in mails, created as the mails contain them, and visited after they have become invalid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ticket_link(world: World, user: User, purpose: AccountTicket.Purpose, *, lif
 
 
 def dead_link(walk: Walk, used: str, purpose: AccountTicket.Purpose) -> None:
-    """Visit a link that was used, one that has expired, and one that is incomplete."""
+    """Visit a used link, an expired link, and an incomplete link."""
     walk.open(used)
     walk.look("This link has already been used", status=410)
     user = walk.world.another_person(walk.unique(f"late-{purpose}"))
@@ -56,7 +56,7 @@ def _verification_link(walk: Walk, name: str, *, has_moved: bool = False) -> str
         verification.start_verification(tenant_id=world.tenant.pk, user_id=user.user_id, client_id=world.clients["plain"].client_id)
     )
     ticket = EmailTicket.objects.of(world.tenant.pk).get(user=user)
-    # A mail that was requested elsewhere uses the language of its user; here the language of the browser applies.
+    # A mail requested outside a browser uses the language of its user. In this visit, the language of the browser applies.
     EmailTicket.objects.of(world.tenant.pk).filter(pk=ticket.pk).update(language="")
     if has_moved:
         update_user(tenant_id=world.tenant.pk, user_id=user.user_id, changes={"email": walk.unique("elsewhere")})

@@ -1,4 +1,4 @@
-"""One user at one browser, in one language, with or without script: the actions of the user, and the checks of each page."""
+"""One user with one browser, in one language, with or without script: the actions of the user, and the checks of each page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.peers.hosted.world import EMAIL, NAMES, World
 
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, DESKTOP = (360, 740), (1280, 800)
-# The narrowest window, and a desktop at a zoom of 200 %, which has half the space.
+# The narrowest window, and a desktop window at a zoom of 200 %, which has half the space.
 _NARROW = ((320, 640, 1), (640, 400, 2), (*PHONE, 1), (*DESKTOP, 1))
 _LOOKS = tuple((size, scheme) for size in (PHONE, DESKTOP) for scheme in ("light", "dark"))
-# Every rule that axe runs by default, and the target size of WCAG 2.2, which is off by default.
+# Every rule that axe runs by default, and the target size of WCAG 2.2, which axe does not check by default.
 _ALL_RULES = "rules: {'target-size': {enabled: true}}"
-# Rules that depend on the window or the colors; the other rules check the document, which does not change.
+# Rules that depend on the window or the colors. The other rules check the document, which stays the same.
 _RULES_OF_LOOKS = "runOnly: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']"
 _RUN_AXE = (
     "axe.run(document, {{resultTypes: ['violations'], {rules}}})"
@@ -41,7 +41,7 @@ _TOO_WIDE = """(() => {
     .filter((one) => { const box = one.getBoundingClientRect(); return box.width && (box.left < -1 || box.right > room + 1); });
   return [document.documentElement.scrollWidth - room, ...outside.map((one) => one.outerHTML.slice(0, 100))];
 })()"""
-# Texts and the attributes that screen readers read; without parts that have their own language, and without identifiers.
+# Texts, and attributes that screen readers read, without identifiers and elements in another language.
 _TEXTS = """(() => {
   const found = document.title.split(' · '), skipped = 'script, style, code, bdi, body [lang], [hidden]';
   const nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -54,7 +54,7 @@ _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 
 
 class Walk:
-    """A tab with its own profile. Every `look` is a state of a page."""
+    """A tab with its own profile. Every `look` checks one state of a page."""
 
     def __init__(self, world: World, language: str, *, has_script: bool, pictures: Path | None = None) -> None:
         self.world = world
@@ -74,7 +74,7 @@ class Walk:
         return page
 
     def unique(self, name: str) -> str:
-        """Return an address that no other visit uses."""
+        """Return an email address that no other visit uses."""
         return f"{name}-{self.language}-{'script' if self.has_script else 'plain'}@example.test"
 
     def change_browser(self) -> None:
@@ -82,7 +82,7 @@ class Walk:
         self.page = self._new_page()
 
     def log_in_silently(self, user: User | None = None, **session: Any) -> None:
-        """Give the browser a session like that of a completed login."""
+        """Create a session in the browser, like that of a completed login."""
         _, cookie = session_of(user or self.world.user, **session)
         self.page.send("Network.setCookie", name=cookie_name(SESSION), value=cookie, url=self.world.service)
 
@@ -90,7 +90,7 @@ class Walk:
         self.page.open(self.world.service + address if address.startswith("/") else address)
 
     def post(self, path: str, fields: dict[str, str]) -> None:
-        """Submit a form of another site."""
+        """Submit a form on another site."""
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
         form = f'<form method="post" action="{self.world.service}{path}">{inputs}<button type="submit"></button></form>'
         self.open(f"{self.world.origin}/callback")
@@ -99,7 +99,7 @@ class Walk:
 
     @contextmanager
     def loading_without_script(self) -> Iterator[None]:
-        """Load a page whose script would continue at once."""
+        """Load a page without running the script that would continue at once."""
         self.page.without_script()
         yield
         self.page.without_script(is_off=not self.has_script)
@@ -116,7 +116,7 @@ class Walk:
         self.page.until("!window.isOld && document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def submit(self, button: str = "form button[type=submit]:not(.link)", **fields: str) -> None:
-        """Fill in the main form and send it."""
+        """Fill in the main form and submit it."""
         for name, value in fields.items():
             self.page.fill(f"[name={name}]", value)
         self.follow(button)
@@ -127,7 +127,7 @@ class Walk:
     # --- Checks --------------------------------------------------------------------------------------------------------------
 
     def look(self, heading: str, says: str = "", *, status: int = 200) -> None:
-        """Check the open page: it is the expected one, and it has no fault in any window and color scheme."""
+        """Check the open page. It must be the expected page without a defect, in every window and color scheme."""
         self.looks += 1
         place = f"{heading!r} {says!r}"
         with translation.override(self.language):
@@ -164,7 +164,7 @@ class Walk:
         return self.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
 
     def _complaints(self) -> list[str]:
-        """Return the messages of the console, without the one about the status of the document, which `status` checks."""
+        """Return the messages of the console except the message about the status of the document, which `status` checks."""
         own = str(self.page.evaluate("location.href")).partition("#")[0]
         refused = "Failed to load resource: the server responded with a status of"
         return [one for one in self.page.complaints if not (one.startswith(refused) and one.endswith(own))]

@@ -1,4 +1,4 @@
-"""One tenant with every kind of application that a hosted page can be shown for, one server, and one browser, for all visits."""
+"""One tenant with every kind of application for which hosted pages exist, one server, and one browser, for all visits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.peers.chromium import Chromium, chromium
 LANGUAGES = ("en", "de", "ar")
 EMAIL, NUMBER, AUDIENCE = "ada@example.test", "+4915112345678", "urn:orders"
 PASSKEY_EMAIL = "nova@example.test"
-# Names of the tenant in no language of the pages, so that none of them is mistaken for one of our texts.
+# Names of the tenant that occur in no language of the pages, so that they are not mistaken for our texts.
 TENANT, APPLICATION, SCOPE, ORGANIZATIONS = "Kvikkjokk", "Zettelkasten", "Grönland", ("Acme", "Globex")
 NAMES = {TENANT, APPLICATION, SCOPE, *ORGANIZATIONS, EMAIL, NUMBER, PASSKEY_EMAIL}
 _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
@@ -35,7 +35,7 @@ _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 
 @dataclass
 class World:
-    """The tenant, its service and its applications; the keys of `clients` name the special property of each."""
+    """The tenant, its service and its applications. The keys of `clients` name the special property of each application."""
 
     tenant: Tenant
     service: str
@@ -47,7 +47,7 @@ class World:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def authorize(self, client: str, **asked: str) -> str:
-        """Return the address at which a login of a client starts."""
+        """Return the URL at which a login of a client starts."""
         good = {
             "response_type": "code",
             "client_id": self.clients[client].client_id,
@@ -63,7 +63,7 @@ class World:
 
 
 class _Application(BaseHTTPRequestHandler):
-    """The redirect target of logins: an empty page."""
+    """The target of redirects after logins: an empty page."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -74,12 +74,12 @@ class _Application(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815 (the library calls this name)
 
     def log_message(self, *args: Any) -> None:
-        """Log no requests."""
+        """Write no log."""
 
 
 @contextmanager
 def application_server() -> Iterator[str]:
-    """Serve the application; yield its origin."""
+    """Serve the application, and yield its origin."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Application)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -102,7 +102,7 @@ def new_world() -> Iterator[World]:
         "uvicorn",
         LOCALHOST_TENANT=tenant.pk,
         SMS_URL="console:",
-        # The visits exceed the usual rates; the page about too many requests has its own test.
+        # The visits exceed the usual rates. The page about too many requests has its own test.
         ADDRESS_RATE_BURST="100000",
         ADDRESS_RATE_PER_SECOND="10000",
     )

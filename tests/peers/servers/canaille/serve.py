@@ -1,6 +1,6 @@
-"""Unmodified Canaille with its SCIM server enabled: this file sets up its database, its token and its port.
+"""Runs unmodified Canaille with its SCIM server enabled. This file sets up its database, its token and its port.
 
-Run as `serve.py PORT FOLDER` in its own environment; the variable SCIM_TOKEN has the bearer token, and the database is a file in
+Run as `serve.py PORT FOLDER` in its own environment. The variable SCIM_TOKEN has the bearer token, and the database is a file in
 the folder.
 """
 

@@ -1,6 +1,6 @@
-"""A SCIM server built with unmodified django-scim2: this file sets up its storage, its token and its port.
+"""Runs a SCIM server built with unmodified django-scim2. This file sets up its storage, its token and its port.
 
-Run as `serve.py PORT FOLDER` in its own environment; the variable SCIM_TOKEN has the bearer token, and the database is a file in
+Run as `serve.py PORT FOLDER` in its own environment. The variable SCIM_TOKEN has the bearer token, and the database is a file in
 the folder.
 """
 

@@ -1,4 +1,4 @@
-"""Adds to the filter of django-scim2 the attribute that it does not map by default."""
+"""Adds the attribute `externalId` to the filter of django-scim2, which does not contain it by default."""
 
 from __future__ import annotations
 

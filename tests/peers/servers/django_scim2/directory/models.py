@@ -8,7 +8,7 @@ from django_scim.models import AbstractSCIMGroupMixin, AbstractSCIMUserMixin
 
 
 class Group(AbstractSCIMGroupMixin):
-    """A group; no test creates one."""
+    """A group. No test creates a group."""
 
     name = models.CharField(max_length=100)
 
