@@ -46,8 +46,7 @@ class AskedSearch:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Limit the time of a search, and of an order without an index. Other lists need no limit: their cost depends on the page size
-        alone."""
+        """Limit the time of a search, and of an order without an index. The cost of other lists depends only on the page size."""
         if self.order.is_indexed and self.condition == _ALL:
             yield PlainReading()
             return

@@ -126,7 +126,7 @@ def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = Fals
 
 
 def _host_problem(host: str) -> str | None:
-    """Return why no tenant may have a host, even with a TXT record: it belongs to the service, an IP address, or not a public name."""
+    """Return why no tenant may have a host, even with a TXT record: it is a host of the service, an IP address, or not a public name."""
     if len(host) > LONGEST_HOST:
         return f"Expected at most {LONGEST_HOST} characters."
     if "." not in host or host.rpartition(".")[2].isdigit():

@@ -117,7 +117,7 @@ def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
 
 
 def send_after_commit(job: Job) -> None:
-    """Notify the workers after the surrounding transaction commits. If the message is lost, the sweep sends the job."""
+    """Notify the workers after the surrounding transaction commits. If the message is lost, the sweep notifies them."""
     transaction.on_commit(partial(job_waits.send, sender=Job, job_id=job.pk), robust=True)
 
 
@@ -129,7 +129,7 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
     """
     done = 0
     try:
-        # The audit log has an entry for the start of the job. Its own changes have no actor, even if it runs on a command line.
+        # The audit log has an entry for the start of the job. The job's own changes have no actor, even if the job runs on a command line.
         with acting(None):
             while chunks is None or done < chunks:
                 goes_on = run_next_chunk(job_id)

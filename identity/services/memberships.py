@@ -44,7 +44,7 @@ def create_connected_organization(*, tenant_id: str, name: str, connections: Seq
 
 @unit_of_work
 def add_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
-    """Add users as members, all or none. Skips those that already are members. Raises `NotFound` if one is missing."""
+    """Add users as members, all or none. Skips users that already are members. Raises `NotFound` if one is missing."""
     users = locked_users(tenant_id=tenant_id, user_ids=user_ids)
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     for user in users:
@@ -68,7 +68,7 @@ def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
     """Assign roles to a member in the organization, all or none. Skips roles that the member already has.
 
     Raises `NotFound` if organization, user or role is missing, and `NotSupported` for a role of another organization. Raises `Invalid`
-    for a user that is not a member: a role without a membership would be in the tables and in no event.
+    for a user that is not a member: a role without a membership would be in no event.
     """
     (user,) = locked_users(tenant_id=tenant_id, user_ids=[user_id])
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)

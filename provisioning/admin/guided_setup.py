@@ -108,7 +108,7 @@ class ServerForm(ActionForm):
             self.fields[BEARER_TOKEN].required = False
             self.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."
         self.fields["server_profile"].label = "Kind of server"
-        # The profile decides about the defaults of all other fields.
+        # The profile determines the defaults of all other fields.
         self.order_fields(["server_profile", "name", *SECRETS])
 
     def clean(self) -> dict[str, Any]:
