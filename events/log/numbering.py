@@ -142,7 +142,8 @@ class Numberer:
     """
 
     def __init__(self) -> None:
-        self._pending: set[str] = set()
+        # A queue without repetitions: the keys of a dictionary keep their order.
+        self._pending: dict[str, None] = {}
         self._guard = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
@@ -154,7 +155,7 @@ class Numberer:
         if not settings.EVENTS_NUMBERER_ENABLED:
             return
         with self._guard:
-            self._pending.add(tenant_id)
+            self._pending[tenant_id] = None
         self.start()
         self._wake.set()
 
@@ -205,21 +206,25 @@ class Numberer:
 
     def _add(self, tenants: list[str]) -> None:
         with self._guard:
-            self._pending.update(tenants)
+            self._pending.update(dict.fromkeys(tenants))
 
     def _number_pending(self, database: psycopg.Connection[Any]) -> None:
+        """Number one batch of each pending tenant in turn, so that a tenant with a burst delays each other one by a batch at most."""
         while True:
             with self._guard:
                 if not self._pending:
                     return
-                tenant_id = self._pending.pop()
+                tenant_id = next(iter(self._pending))
+                del self._pending[tenant_id]
             try:
-                batch = number_tenant(tenant_id, database)
+                batch = number_batch(database, tenant_id)
             except psycopg.Error:
                 self._add([tenant_id])
                 raise
             if batch is not None and batch.count:
                 self._announce(batch)
+                if batch.count == BATCH:
+                    self._add([tenant_id])
 
     def _announce(self, batch: NumberedBatch) -> None:
         for callback in _callbacks:

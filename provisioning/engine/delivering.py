@@ -15,6 +15,7 @@ from provisioning.actions.pace import NoTurn
 from provisioning.engine import breaker, lane_rows, lanes, nudges, stream_tallies
 from provisioning.engine.claim_ahead import Ahead, warn_of_discarded
 from provisioning.engine.destinations import Memory, run_destination
+from provisioning.engine.fairness import rota
 from provisioning.engine.retrying import LONGEST_RETRY_SECONDS, RetryLater
 from provisioning.links.rows import write_links
 from provisioning.models import FailureClass
@@ -45,13 +46,36 @@ class Turn:
 
 
 def deliver_lane(stream_id: str, key: str) -> None:
-    """Work through the named lane, then through the stream's oldest due lanes, for one turn.
+    """Deliver for one turn: the named lane, then the oldest due lanes of its stream.
 
-    If work remains at the end of the turn, another message is sent for it. Raises `RetryLater` if the named lane pauses for
-    at most 30 seconds; the sweeper handles longer pauses.
+    If another stream has waited longer for a turn of this process, that stream gets the turn, and the message is sent again.
+    Raises `RetryLater` if the named lane pauses for at most 30 seconds; the sweeper handles longer pauses.
     """
-    turn, pause, left = Turn(), None, None
     forget_plans()
+    asked = (stream_id, key)
+    served = rota().more_urgent(stream_id) or asked
+    if served != asked:
+        nudges.send(nudges.DELIVER, *asked)
+    turn = Turn()
+    pause, left = _take_turn(*served, turn)
+    rota().note_turn(served[0], is_full=turn.is_over)
+    if left is None and turn.is_over:
+        left = lane_rows.due_key(served[0])
+    if left is not None:
+        nudges.send(nudges.DELIVER, served[0], left)
+    if pause is None or pause > LONGEST_RETRY_SECONDS:
+        return
+    if served == asked:
+        raise RetryLater(pause)
+    nudges.send(nudges.DELIVER, *served, countdown=pause)
+
+
+def _take_turn(stream_id: str, key: str, turn: Turn) -> tuple[float | None, str | None]:
+    """Work through the lanes until the turn is over.
+
+    Return the seconds for which the named lane pauses, and the key of a lane with deliveries left; None where there is none.
+    """
+    pause, left = None, None
     claim = lanes.claim_named(stream_id, key)
     if isinstance(claim, NotDue):
         pause, claim = claim.seconds, None
@@ -67,12 +91,7 @@ def deliver_lane(stream_id: str, key: str) -> None:
             claim = step.next
     finally:
         turn.ahead.abandon()
-    if left is None and turn.is_over:
-        left = lane_rows.due_key(stream_id)
-    if left is not None:
-        nudges.send(nudges.DELIVER, stream_id, left)
-    if pause is not None and pause <= LONGEST_RETRY_SECONDS:
-        raise RetryLater(pause)
+    return pause, left
 
 
 def probe_stream(stream_id: str, tenant_id: str) -> None:

@@ -62,6 +62,12 @@ WHERE l.stream_id = %(stream)s AND l.key BETWEEN %(key)s AND %(key)s ORDER BY l.
 _THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
 _OLDEST_LANE = f"SELECT due.* FROM stream s CROSS JOIN LATERAL ({_FIRST_DUE} FOR UPDATE OF l SKIP LOCKED) due"  # noqa: S608
 DUE_KEY = f"SELECT due.key FROM ({_STREAM}) s CROSS JOIN LATERAL ({_FIRST_DUE}) due"  # noqa: S608
+# One index lookup per enabled stream; only a process that has used up a whole turn reads this.
+WAITING_STREAMS = f"""
+SELECT s.id, due.key FROM ({_DELIVERING}) s CROSS JOIN LATERAL (
+    SELECT first.key, (SELECT lane.not_before FROM provisioning_lane lane WHERE lane.id = first.id) FROM ({_FIRST_DUE}) first
+) due WHERE due.not_before < clock_timestamp() - make_interval(secs => %(patience)s) ORDER BY due.not_before, s.id
+"""  # noqa: S608  (constants of this module)
 # The claim's own lane if it still exists, else the oldest one. This transaction has locked the lane since it settled.
 _NEXT_LANE = f"""
 WITH this AS (

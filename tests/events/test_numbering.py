@@ -182,6 +182,29 @@ def test_a_numberer_numbers_the_events_of_a_killed_process(tenant: Tenant, datab
     assert LogEntry.objects.filter(tenant_id=tenant.pk).count() == 1
 
 
+def test_a_burst_of_one_tenant_delays_another_tenant_by_one_batch_at_most(
+    tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbering, "BATCH", 5)
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
+    for number in range(22):
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {number}")
+    ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database")
+    announced: list[tuple[str, int]] = []
+    monkeypatch.setattr(numbering, "_callbacks", [lambda tenant_id, position: announced.append((tenant_id, position))])
+    settings.EVENTS_NUMBERER_ENABLED = True
+    thread = Numberer()
+    thread.notify(tenant.pk)
+    thread.notify(other.pk)
+    try:
+        wait_until(lambda: not Outbox.objects.filter(tenant_id__in=[tenant.pk, other.pk]).exists())
+    finally:
+        thread.stop()
+    ours = [one for one in announced if one[0] in {tenant.pk, other.pk}]
+    assert (other.pk, 1) in ours[:2]
+    assert ours[-1] == (tenant.pk, 23)
+
+
 def test_no_event_is_lost_when_a_writer_is_killed_between_commit_and_numbering(tenant: Tenant, database_connection: Connection) -> None:
     program = (
         "import django, os, signal; django.setup()\n"

@@ -1,4 +1,4 @@
-"""A destination for real workers. It appends to a file, and waits while a file with a given name exists."""
+"""A destination for real workers: it appends to a file, and it stops, refuses or is slow while a file of that name exists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ __all__ = ["endless", "take_event"]
 
 DESTINATION = "recorder"
 DIRECTORY_VARIABLE = "RECORDING_DIR"
+SLOW_SECONDS = 0.05
 
 
 @dataclass
@@ -29,13 +30,15 @@ class Taken:
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
-    """Append the start and the end of the run. In between, wait while the file `pause` exists."""
+    """Append the start and the end of the run; in between, follow the files `pause`, `slow` and `refuse`."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     number = envelope["data"]["object"]["number"]
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}
     _append(directory, {**line, "step": "start"})
     while (directory / "pause").exists():
         time.sleep(0.01)
+    if (directory / "slow").exists():
+        time.sleep(SLOW_SECONDS)
     if (directory / "refuse").exists():
         raise ConnectionError("the recorder refuses")
     _append(directory, {**line, "step": "end"})

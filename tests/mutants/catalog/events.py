@@ -6,6 +6,14 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="events-numbering-one-batch",
+        at="events.log.numbering:Numberer._number_pending",
+        old="batch = number_batch(database, tenant_id)",
+        new="batch = number_tenant(tenant_id, database)",
+        rule="A burst of one tenant delays the numbering of another tenant by one batch at most.",
+        tests=("tests/events/test_numbering.py",),
+    ),
+    Mutant(
         name="events-cursor-tag",
         at="events.log.cursor:_TenantKey.open",
         old="if not compare_digest(self._tag_of(place), tag):",

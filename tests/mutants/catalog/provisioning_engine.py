@@ -6,6 +6,30 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="provisioning-turns-in-rotation",
+        at="provisioning.engine.fairness:Rota.more_urgent",
+        old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
+        new="return None",
+        rule="After a full turn, a worker process first serves the stream that has waited longest for a turn.",
+        tests=("tests/provisioning/engine/test_fairness.py",),
+    ),
+    Mutant(
+        name="provisioning-turns-least-recent",
+        at="provisioning.engine.fairness:Rota.more_urgent",
+        old="served_at.get(other, 0.0), place, other, key",
+        new="0.0, place, other, key",
+        rule="Several busy streams get turns in rotation.",
+        tests=("tests/provisioning/engine/test_fairness.py",),
+    ),
+    Mutant(
+        name="provisioning-turn-message-kept",
+        at="provisioning.engine.delivering:deliver_lane",
+        old="        nudges.send(nudges.DELIVER, *asked)",
+        new="        pass",
+        rule="A message whose stream waits for a turn of another one is sent again.",
+        tests=("tests/provisioning/engine/test_fairness.py",),
+    ),
+    Mutant(
         name="provisioning-lease-token",
         at="provisioning.engine.lane_rows:_LOCK_CLAIMED",
         old=" AND token = %s AND lease_until",

@@ -1,0 +1,58 @@
+"""Lets the streams of all tenants take turns in a worker process.
+
+The queue of deliveries is first in, first out. After a burst of one tenant it holds hundreds of messages of one stream, and each
+of them starts a turn of two seconds while the stream has due lanes. A message of another stream behind them would wait for minutes.
+Therefore a process that has used up a whole turn first serves the stream that it has not served for the longest time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from foundation.database.statements import fetch_all
+from provisioning.engine import lane_rows
+
+# Lanes that have been due for less time are about to be claimed by their own message.
+PATIENCE_SECONDS = 1.0
+# Streams whose last turn is older are equal; so the table stays small.
+_MEMORY_SECONDS = 600.0
+
+
+class Rota:
+    """The turns of one worker process: when each stream had its last one, and whether the last turn used its whole budget."""
+
+    def __init__(self) -> None:
+        self._served_at: dict[str, float] = {}
+        self._was_full = False
+
+    def note_turn(self, stream_id: str, *, is_full: bool, now: float | None = None) -> None:
+        """Store that the stream has had a turn; `is_full` says that the turn ended by its budget and not for want of due lanes."""
+        moment = time.monotonic() if now is None else now
+        self._served_at = {one: at for one, at in self._served_at.items() if at > moment - _MEMORY_SECONDS}
+        self._served_at[stream_id] = moment
+        self._was_full = is_full
+
+    def more_urgent(self, stream_id: str) -> tuple[str, str] | None:
+        """Return a stream that must have a turn before this one, and the key of its first due lane; None if there is none.
+
+        The database is read only after a full turn: short turns empty the queue fast enough.
+        """
+        if not self._was_full:
+            return None
+        waiting = fetch_all(lane_rows.WAITING_STREAMS, {"patience": PATIENCE_SECONDS, "probe": False})
+        # The one that this process has served least recently; among new ones the one whose lane has been due longest.
+        served_at = self._served_at
+        candidates = [(served_at.get(other, 0.0), place, other, key) for place, (other, key) in enumerate(waiting) if other != stream_id]
+        if not candidates:
+            return None
+        last_turn, _, other, key = min(candidates)
+        return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None
+
+
+_rotas: dict[int, Rota] = {}
+
+
+def rota() -> Rota:
+    """Return the rota of this process; a forked child gets a new one."""
+    return _rotas.setdefault(os.getpid(), Rota())
