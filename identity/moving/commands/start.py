@@ -17,7 +17,7 @@ The tenant gets back the status that it had before `stop`. An archive that was e
 import of it at the other installation with `manage.py tenants remove`.
 
 After `hand-over`, the tenant may already run at the other installation. If both run, each writes to the same SCIM servers, and
-cursors and refresh tokens of the one are wrong at the other. First make sure that it is not open there; then use --after-hand-over.
+cursors and refresh tokens of the one are wrong at the other. First check that it is not open there; then use --after-hand-over.
 
   manage.py tenants start acme
   manage.py tenants start acme --after-hand-over
