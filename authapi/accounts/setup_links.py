@@ -251,7 +251,7 @@ def _require_use(user: User, kind: str, *, adds: bool) -> None:
     if user.blocked:
         raise Conflict("The user is blocked: unblock the user first.")
     if factors_of(user) and not adds:
-        raise Conflict("The user has a second factor already. With allow_multiple_enrollments the link adds another one.")
+        raise Conflict("The user has a second factor already. With allow_multiple_enrollments, the link adds another factor.")
     if kinds_for(user, kind):
         return
     if kind:

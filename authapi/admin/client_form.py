@@ -75,7 +75,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     description = forms.CharField(required=False, max_length=140, widget=_WIDE)
     app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
     is_first_party = forms.BooleanField(
-        required=False, initial=True, label="First party", help_text="Your own application. Users must consent to others."
+        required=False, initial=True, label="First party", help_text="Your own application. Users must consent to applications of others."
     )
     logo_uri = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="The https address of a picture.")
     initiate_login_uri = forms.CharField(
@@ -116,7 +116,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         label="Own login forms (legacy)",
         help_text=(
             "Warning: the application shows its own form and sees every password. Scripts of the callbacks, web origins and CORS "
-            "origins above may log users in at /co/authenticate. It fails in browsers that block cookies of other sites."
+            "origins above may log users in at /co/authenticate. These logins fail in browsers that block cookies of other sites."
         ),
     )
     cross_origin_loc = forms.CharField(
@@ -163,7 +163,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         min_value=10,
         max_value=600,
         label="Lifetime of pushed requests",
-        help_text="Seconds in which a login can start with one. Default: 30.",
+        help_text="Seconds in which a login can start with a pushed request. Default: 30.",
     )
     signed_request_required = forms.BooleanField(
         required=False,
@@ -174,7 +174,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Keys of signed requests",
-        help_text="Public keys of this client that verify its requests. Register one under Credentials first.",
+        help_text="Public keys of this client that verify its requests. Register a key under Credentials first.",
     )
     jwks_uri = forms.CharField(
         required=False,

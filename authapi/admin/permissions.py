@@ -146,7 +146,10 @@ class RolePermissionAdmin(ReadOnlyAdmin[RolePermission], ObjectActionsAdmin[Role
         ObjectAction(
             "remove",
             "Remove",
-            lambda _request, row: f"Users with the role {row.role} lose the permission {row.permission}, unless they have it otherwise.",
+            lambda _request, row: (
+                f"Users with the role {row.role} lose the permission {row.permission},"
+                " except if they also have it directly or from another role."
+            ),
             _remove_from_role,
             is_dangerous=True,
         ),
@@ -168,7 +171,7 @@ class UserPermissionAdmin(ReadOnlyAdmin[UserPermission], ObjectActionsAdmin[User
         ObjectAction(
             "remove",
             "Remove",
-            lambda _request, row: f"{label_of(row.user)} loses the permission {row.permission}, unless a role has it, too.",
+            lambda _request, row: f"{label_of(row.user)} loses the permission {row.permission}, except if a role of the user has it, too.",
             _remove_from_user,
             is_dangerous=True,
         ),

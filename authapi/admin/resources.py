@@ -102,7 +102,7 @@ class ApiResourceForm(ServiceForm):
         required=False,
         choices=_ALGORITHMS,
         label="Signature of its tokens",
-        help_text="The API checks tokens with the published keys. With HS256 it could create tokens itself, so no other API accepts them.",
+        help_text="The API checks tokens with the published keys. With HS256, an API can create tokens itself, so others refuse them.",
     )
     signing_secret = forms.CharField(
         required=False,
@@ -142,7 +142,7 @@ class ApiResourceForm(ServiceForm):
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
             "A JSON list. Each type has a name (type), and for the consent page a title and a sentence in which {{member}} becomes a "
-            "value. Its schema is a JSON Schema: an object that it refuses is never granted. Example:<br><code>{}</code>",
+            "value. Its schema is a JSON Schema: an object that does not match is never granted. Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
     )

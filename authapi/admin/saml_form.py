@@ -98,7 +98,9 @@ class SamlForm(forms.Form):
     callbacks = LinesField(
         label="Assertion consumer service", help_text="One address per line, the default first. Responses are sent only to these."
     )
-    audience = _text("Audience", "The entity id of the application. Empty: the issuer of the request, or none if the login starts here.")
+    audience = _text(
+        "Audience", "The entity id of the application. Empty: the issuer of the request, or none if the login starts at this service."
+    )
     logout_callback = _text("Logout address", "Address for logout requests and responses. Empty: no logout messages.")
     slo_enabled = _switch("Notify the application when the user logs out elsewhere")
     binding = forms.ChoiceField(label="Binding of logout messages", choices=_BINDINGS)
@@ -106,7 +108,7 @@ class SamlForm(forms.Form):
         label="Format of the NameID", choices=_FORMATS, help_text="Used if the request does not contain one."
     )
     nameIdentifierProbes = LinesField(  # noqa: N815
-        label="Value of the NameID", help_text="One claim per line. The first one that the user has is used. Empty: the user id."
+        label="Value of the NameID", help_text="One claim per line. The first claim that the user has is used. Empty: the user id."
     )
     mappings = LinesField(
         rows=8,

@@ -80,7 +80,7 @@ class TenantSettingsForm(AttackFields):
     oidc_logout_prompt_enabled = forms.BooleanField(
         required=False,
         label="Ask before a logout without a proof",
-        help_text="A logout link without an id token could come from an attacker. With this, the user must confirm it.",
+        help_text="A logout link without an id token could come from an attacker. With this setting, the user must confirm the logout.",
     )
     rp_logout_end_session_endpoint_discovery = forms.BooleanField(
         required=False, label="Include the logout endpoint in the discovery document"
@@ -154,7 +154,7 @@ class TenantSettingsForm(AttackFields):
         max_length=512,
         label="Secret of the webhook",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Signs each request (Standard Webhooks). Leave empty to keep the saved secret. A new address needs it again.",
+        help_text="Signs each request (Standard Webhooks). Leave empty to keep the saved secret. A new address needs the secret again.",
     )
     session_management_supported = forms.BooleanField(
         required=False,

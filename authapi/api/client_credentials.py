@@ -91,7 +91,7 @@ class SingleClientCredentialEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "delete_client_credential",
-            "Delete a key or certificate if it exists; one that the client uses is refused",
+            "Delete a key or certificate if it exists; a credential in use is refused",
             ("delete:client_credentials",),
             204,
             refuses=(403, 404),

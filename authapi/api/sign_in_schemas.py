@@ -109,7 +109,7 @@ COMPONENTS: dict[str, Schema] = {
                 **TEXT,
                 "description": "`sapi` and `fapi` are successful and failed operations of clients and staff. `sdu` is a deleted user.",
             },
-            "user_id": {**TEXT, "description": "The user who tried to log in, or the user that an operation is about."},
+            "user_id": {**TEXT, "description": "The user who tried to log in, or the user that an operation changed or read."},
             "user_name": {**TEXT, "description": "The identifier that was typed, or the staff account that acted."},
             "scope": {**TEXT, "description": "Scopes that permitted an operation, separated by spaces."},
             "details": {**_OBJECT, "description": "For an operation: `request` and `response`, with secrets hidden."},

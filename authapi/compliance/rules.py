@@ -212,7 +212,7 @@ NO_CIBA_GRANT = Rule(
 )
 NO_DEVICE_GRANT = Rule(
     Stage.CLIENT,
-    "The compliance level does not allow the device flow, because its requests are neither pushed nor bound to the browser of the user.",
+    "The compliance level does not allow the device flow, because its requests are not pushed and not bound to the browser of the user.",
     lambda client: _DEVICE_GRANT not in client.grant_types,
     "unauthorized_client",
     "grant_types",
@@ -327,7 +327,7 @@ SHORT_REQUESTS = Rule(
 
 BOUND_TO_CERTIFICATE = Rule(
     Stage.TOKEN,
-    "The compliance level requires tokens bound to a client certificate: send one with the token request, and no DPoP proof.",
+    "The compliance level requires tokens bound to a client certificate: send a certificate with the token request, and no DPoP proof.",
     lambda token: "x5t#S256" in token.confirmation,
 )
 BOUND = Rule(

@@ -47,9 +47,9 @@ class LegacyCase(Case):
     PROVIDER_CANNOT_TELL = (
         400,
         "invalid_request",
-        "The provider of this connection does not tell for which application a token was issued, so none can be accepted.",
+        "The provider of this connection does not return the application of a token, so its tokens cannot be accepted.",
     )
-    ONE_TOKEN = 400, "invalid_request", "Send an id_token or a refresh_token, and not both."
+    ONE_TOKEN = 400, "invalid_request", "Send either an id_token or a refresh_token."
     INVALID_ID_TOKEN = 401, "invalid_token", "The id_token is invalid or has expired."
     INVALID_REFRESH_TOKEN = 401, "invalid_token", "Unknown or invalid refresh token."
     INVALID_ACCESS_TOKEN = 401, "unauthorized", "The access token is invalid or has expired."

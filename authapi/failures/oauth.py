@@ -60,7 +60,7 @@ class OAuthCase(Case):
     INVALID_REQUEST_OBJECT = 400, "invalid_request_object", "The request object cannot be used. {reason}"
     REQUEST_KEYS_UNAVAILABLE = 503, "temporarily_unavailable", "The keys of the client cannot be read right now. Try again."
     # For logins that cannot use request objects, such as a login that a provider began.
-    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used here."
+    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used in this login."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
     # An unknown, expired or used request, and a request of another client get the same error (RFC 9126, 4). Shown on a page, because no
     # address is trusted.

@@ -22,4 +22,4 @@ class SamlCase(Case):
         "invalid_request",
         "The user did not log in with any of the authentication contexts that the request asks for.",
     )
-    OTHER_USER = 403, "access_denied", "The user who logged in is not the one that the request names."
+    OTHER_USER = 403, "access_denied", "The user who logged in is not the user that the request names."

@@ -102,7 +102,7 @@ PAGE_BACKGROUND: Mapping[str, Member] = {
     "page_layout": _choice("center", _SIDES, "Position of the box on a wide page."),
 }
 WIDGET: Mapping[str, Member] = {
-    "logo_url": Member("picture", "", "The logo; empty for the one of the tenant."),
+    "logo_url": Member("picture", "", "The logo; empty for the logo of the tenant."),
     "logo_height": _number(48, 1, 100, "Height of the logo in pixels."),
     "logo_position": _choice("center", ("center", "left", "none", "right"), "Position of the logo in the box, or none."),
     "header_text_alignment": _choice("center", _SIDES, "Position of the heading."),

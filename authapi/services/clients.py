@@ -199,7 +199,7 @@ def _check_signed_requests(client: Client) -> None:
     """Refuse keys for signed requests that belong to another client."""
     signed = client.settings.get("signed_request_object") or {}
     if signed.get("required") and not client.request_key_ids and not client.settings.get("jwks_uri"):
-        raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first. Without one, no user can log in."]})
+        raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first. Without a key, no user can log in."]})
     named = client.used_credential_ids - set(client.proof_ids)
     if not named:
         return

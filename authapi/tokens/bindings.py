@@ -19,7 +19,7 @@ KEY, CERTIFICATE = "jkt", "x5t#S256"
 MECHANISMS = {"dpop": KEY, "mtls": CERTIFICATE}
 _SENTENCES = {
     KEY: "Tokens for this API must be bound to a key: send a DPoP proof with the token request.",
-    CERTIFICATE: "Tokens for this API must be bound to a certificate: send the token request with one, and without a DPoP proof.",
+    CERTIFICATE: "Tokens for this API must be bound to a certificate: send a client certificate with the token request, and no DPoP proof.",
 }
 _EITHER = "Tokens of this client must be bound: send a DPoP proof or a client certificate with the token request."
 

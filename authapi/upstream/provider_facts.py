@@ -61,7 +61,7 @@ def _saml(connection: Connection, base: str) -> Facts:
     except UpstreamFailed as failed:
         return Facts(ours, address, problem=failed.detail)
     theirs = (
-        ("Entity id", provider.entity_id or "Not known: only metadata names it"),
+        ("Entity id", provider.entity_id or "Unknown without metadata"),
         ("Sign-in address", _endpoint(provider.sign_in)),
         ("Sign-out address", _endpoint(provider.sign_out) if provider.sign_out else "None"),
         ("Requests", "Signed" if provider.signs_requests else "Not signed"),
@@ -72,7 +72,7 @@ def _saml(connection: Connection, base: str) -> Facts:
 def _wsfed(connection: Connection, base: str) -> Facts:
     provider = wsfed_provider(connection)
     ours = (("Realm (wtrealm)", provider.realm), ("Reply address (wreply)", base + CALLBACK_PATH))
-    theirs = (("Entity id", provider.entity_id or "Not known: only metadata names it"), ("Passive endpoint", provider.endpoint))
+    theirs = (("Entity id", provider.entity_id or "Unknown without metadata"), ("Passive endpoint", provider.endpoint))
     return Facts(ours, "", theirs, provider.certificates)
 
 
@@ -84,7 +84,10 @@ def _openid(connection: Connection, base: str) -> Facts:
         return Facts(ours, "", problem=failed.detail, has_certificates=False)
     theirs = (
         ("Client id", provider.client_id),
-        ("Issuer", provider.issuer or ("From its discovery document" if provider.needs_discovery else "None: it issues no id tokens")),
+        (
+            "Issuer",
+            provider.issuer or ("From its discovery document" if provider.needs_discovery else "None: the provider issues no id tokens"),
+        ),
         *((_WORDS[name], address) for name, address in provider.addresses.items() if name in _WORDS),
         ("Scopes", provider.scope or "None"),
         ("Code challenge (PKCE)", "Sent" if provider.uses_pkce else "Not sent"),

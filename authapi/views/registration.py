@@ -99,7 +99,7 @@ def _replaced(call: Call, client: Client) -> Answer:
         raise _refused(f"This service sets the member {sent[0]}: leave it out.")
     secret = members.get("client_secret")
     if secret is not None and not (isinstance(secret, str) and client.secret_matches(secret)):
-        raise _refused("The client_secret is not the current one. A client does not choose its secret: leave it out.")
+        raise _refused("The client_secret is not the current secret. A client does not choose its secret: leave client_secret out.")
     registration = _in_words(lambda: registration_of(members))
     changed = _in_words(lambda: _replace(call, client, registration))
     return json_answer(client_information(changed.client, call.host, token=changed.token, secret=changed.secret), headers=_FRESH)

@@ -62,7 +62,7 @@ class ClientTabs:
             )
             for row in ClientCredential.objects.of(client.tenant_id).filter(client=client).order_by("-created_at", "-pk")[:_SHOWN]
         ]
-        empty = "No keys or certificates. With one, the client needs no secret."
+        empty = "No keys or certificates. A client with a key or certificate needs no secret."
         columns = ("Credential", "Type", "State", "Expires (UTC)")
         return Panel("Keys and certificates", columns, rows, empty, **self._add(request, "clientcredential", client, "Add credential"))
 
@@ -116,7 +116,7 @@ class ClientTabs:
             )
             for row in found.select_related("organization", "client_grant__api_resource").order_by("-pk")[:_SHOWN]
         ]
-        empty = "No organizations. Whether users log in as members of one is in the settings of the client."
+        empty = "No organizations. The settings of the client define whether users log in as members of an organization."
         return Panel("Organizations with a grant of this client", ("Organization", "API", "Since (UTC)"), rows, empty)
 
     def logins(self, request: HttpRequest, client: Client) -> Panel | None:

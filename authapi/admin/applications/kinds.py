@@ -99,7 +99,8 @@ KINDS: Mapping[str, Kind] = {
             {**_PUBLIC, "app_type": "regular_web", "grant_types": [], "addons": {wsfed.ADDON: {}}},
             labels={"callbacks": "Reply addresses"},
             help_texts={
-                "callbacks": "One address per line. The browser posts the token to the first one, or to that of the request (wreply)."
+                "callbacks": "One address per line. The browser posts the token to the address in the request (wreply), otherwise to"
+                " the first address."
             },
         ),
     )

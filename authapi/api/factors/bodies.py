@@ -88,7 +88,7 @@ class MethodToCreate(MethodToSet):
 
 class FactorSwitch(Closed):
     enabled = Switch()
-    trial_expired = Switch(required=False, help_text="Ignored. Deployment tools send it back as they read it.")
+    trial_expired = Switch(required=False, help_text="Ignored. Deployment tools send back the value that they have read.")
 
 
 class SecondFactorsToChange(Closed):

@@ -108,7 +108,7 @@ class InvitationMailEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "resend_organization_invitation",
-            "Mail an invitation again; an expired one becomes valid again",
+            "Mail an invitation again; an expired invitation becomes valid again",
             (_CREATE,),
             200,
             INVITATION,

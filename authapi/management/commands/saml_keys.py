@@ -13,7 +13,9 @@ from identity.models import Tenant
 
 
 class Command(BaseCommand):
-    help = "List the SAML certificates of a tenant. --prepare publishes the next one, --rotate makes it sign, --remove deletes one."
+    help = (
+        "List the SAML certificates of a tenant. --prepare publishes the next one, --rotate makes the next one sign, --remove deletes one."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, help="Id of the tenant.")

@@ -30,7 +30,7 @@ from identity.models import LinkedIdentity, User
 _LONGEST_SCOPE = 10_240
 _LONGEST_AUDIENCE = 600
 _STARTED, _FAILED = "ciba_start_succeeded", "ciba_start_failed"
-_NO_USER = "The user is not there, is blocked, or has no connection that the application may use."
+_NO_USER = "The user does not exist, is blocked, or has no connection that the application may use."
 
 
 def started(request: TokenRequest, client: Client) -> Begun:

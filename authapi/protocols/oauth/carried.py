@@ -27,7 +27,7 @@ def received(client: Client, parameters: Parameters) -> Parameters:
         return parameters
     if token:
         # RFC 9101, 5: at most one of `request` and `request_uri`.
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters request and request_uri exclude each other.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="Send only one of the parameters request and request_uri.")
     return pushed.found(client, request_uri)
 
 

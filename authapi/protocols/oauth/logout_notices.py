@@ -99,7 +99,7 @@ def fail_notice(notice: LogoutNotice, *, why: str, is_final: bool = False) -> No
         tenant_id=notice.tenant_id,
         type="flo",
         is_success=False,
-        description=f"The client was not told of the logout: {why}",
+        description=f"The client was not notified of the logout: {why}",
         client=notice.client,
         details={"initiator": notice.initiator, "session_id": notice.sid, "attempts": notice.attempts},
     )

@@ -120,7 +120,7 @@ def _only_entity(root: Element) -> Element:
         raise MetadataUnusable(f"An EntityDescriptor is expected, and the document is of the type {local_name(root)[:60]}.")
     providers = [each for each in root.iter(_md("EntityDescriptor")) if child(each, _md("SPSSODescriptor")) is not None]
     if len(providers) != 1:
-        raise MetadataUnusable(f"The metadata describes {len(providers)} service providers. Take the document of one.")
+        raise MetadataUnusable(f"The metadata describes {len(providers)} service providers. Use a document of a single service provider.")
     return providers[0]
 
 

@@ -54,9 +54,9 @@ def _take_logout(facts: PartnerFacts, addon: dict[str, Any]) -> None:
 def _take_certificates(facts: PartnerFacts, addon: dict[str, Any], notes: list[str], *, encrypts: bool) -> None:
     if facts.signs_requests and facts.signing:
         addon["signingCert"] = "".join(facts.signing)
-        notes.append("The application signs its requests: unsigned ones will be refused.")
+        notes.append("The application signs its requests: unsigned requests will be refused.")
     elif facts.signing:
-        notes.append("The application has a certificate and does not say that it signs its requests: the certificate is left out.")
+        notes.append("The metadata has a signing certificate but does not state that requests are signed: the certificate is left out.")
     if facts.encryption and encrypts:
         addon["encryptionCert"] = facts.encryption[0]
     elif facts.encryption:

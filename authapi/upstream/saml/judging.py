@@ -97,7 +97,7 @@ def check_times(what: str, not_before: datetime | None, not_on_or_after: datetim
         raise _refused(f"{what} ended at {wire_instant(not_on_or_after)}, and the time on this server is {wire_instant(now)}. {_CLOCKS}")
 
 
-_CLOCKS = "Compare the clocks of both servers; the message may also be an old one."
+_CLOCKS = "Compare the clocks of both servers. The message may also be old."
 
 
 def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:

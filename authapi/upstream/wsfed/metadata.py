@@ -29,7 +29,7 @@ def read_federation_metadata(raw: bytes, *, allows_http: bool = False) -> Provid
         if not entity_id or "{" in entity_id:
             # The entity id of Entra's common directory has a placeholder. With a placeholder, every organization would be an accepted
             # issuer.
-            raise MetadataUnreadable("The metadata has no entityID, or one with a placeholder.")
+            raise MetadataUnreadable("The metadata has no entityID, or an entityID with a placeholder.")
         address = next((one for one in _addresses(role) if is_web_address(one, allows_http=allows_http)), "")
         certificates: tuple[Certificate, ...] = signing_certificates(role)
         found = ProviderMetadata(

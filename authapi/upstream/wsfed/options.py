@@ -85,7 +85,7 @@ def _entra_metadata(options: Mapping[str, Any]) -> str:
     if not domain:
         return ""
     if options.get("useCommonEndpoint") or domain.lower() in _SHARED_TENANTS:
-        raise OptionsInvalid("tenant_domain must name one directory: with the common one, users of every organization could log in.")
+        raise OptionsInvalid("tenant_domain must name one directory: with the common directory, users of every organization could log in.")
     if not _DOMAIN.fullmatch(domain):
         raise OptionsInvalid("tenant_domain must be a domain or the id of a directory.")
     client = options.get("client_id")

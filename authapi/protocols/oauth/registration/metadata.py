@@ -133,7 +133,7 @@ def _grants(sent: Metadata, method: str) -> tuple[str, ...]:
     if set(types) - {"code"}:
         raise refused("Unsupported response type: a client that registers itself may have code.")
     if bool(types) != ("authorization_code" in grants):
-        raise refused("The response type code and the grant type authorization_code belong together: name both or neither.")
+        raise refused("The response type code needs the grant type authorization_code, and vice versa: send both or none.")
     return grants
 
 
@@ -207,7 +207,7 @@ def _keys(sent: Metadata, method: str) -> tuple[tuple[NewCredential, ...], tuple
     """Return the credentials that authenticate the client, and those that verify its signed requests."""
     key_set, address = sent.members.get("jwks"), sent.members.get("jwks_uri")
     if key_set is not None and address is not None:
-        raise refused("The members jwks and jwks_uri exclude each other.")
+        raise refused("Send only one of the members jwks and jwks_uri.")
     if method == "tls_client_auth":
         text = sent.text("tls_client_auth_subject_dn")
         if not text or len(text) > _LONGEST_NAME * 4:
@@ -237,7 +237,7 @@ def _settings(sent: Metadata, method: str, *, has_keys: bool) -> dict[str, Any]:
     is_bound = sent.switch("dpop_bound_access_tokens")
     if sent.switch("tls_client_certificate_bound_access_tokens"):
         if method not in _CERTIFICATE_METHODS:
-            raise refused("Certificates bind the tokens of a client that authenticates by one: see token_endpoint_auth_method.")
+            raise refused("Certificate-bound tokens need a client that authenticates by a certificate: see token_endpoint_auth_method.")
         is_bound = True
     if sent.switch("require_pushed_authorization_requests") and method == "none":
         raise refused("A client without authentication cannot push its requests.")

@@ -59,7 +59,7 @@ def test_a_client_that_refuses_the_logout_token_gets_no_second_notice(tenant: Te
         send(notices(tenant)[0])
     assert notices(tenant) == []
     line = SignIn.objects.of(tenant.pk).get(type="flo")
-    assert (line.client_id, line.description) == (client.client_id, "The client was not told of the logout: it answered 400.")
+    assert (line.client_id, line.description) == (client.client_id, "The client was not notified of the logout: it answered 400.")
 
 
 def test_a_client_whose_secret_is_not_stored_gets_no_notice(tenant: Tenant) -> None:

@@ -151,8 +151,8 @@ def test_optional_claims_may_be_missing(login: Login) -> None:
         ({"jti": ""}, "Its jti"),
         ({"jti": "j" * 65}, "Its jti"),
         ({"jti": 7}, "Its jti"),
-        ({"request": "x.y.z"}, "neither request nor request_uri"),
-        ({"request_uri": "urn:ietf:params:oauth:request_uri:x"}, "neither request nor request_uri"),
+        ({"request": "x.y.z"}, "must not contain request or request_uri"),
+        ({"request_uri": "urn:ietf:params:oauth:request_uri:x"}, "must not contain request or request_uri"),
     ],
 )
 def test_the_refusal_names_an_invalid_claim(login: Login, changes: dict[str, Any], text: str) -> None:
@@ -302,7 +302,7 @@ def test_a_client_that_must_sign_cannot_send_unsigned_requests(login: Login, pus
 
 def test_a_request_object_and_a_request_uri_together_are_refused(login: Login, pusher: Pusher) -> None:
     page = go(login, request_object(login), request_uri=pusher.handle())
-    assert (page.status, "exclude each other" in page.text) == (400, True)
+    assert (page.status, "Send only one of" in page.text) == (400, True)
 
 
 def test_a_client_without_keys_cannot_be_required_to_sign(tenant: Tenant) -> None:
