@@ -1,8 +1,8 @@
 """A pytest plugin that starts the servers of the suite before Django reads its settings.
 
-pytest-django reads the settings in `pytest_load_initial_conftests`; this plugin runs before it there (`-p tests.servers`). Under
-xdist the controller starts the servers once; its workers inherit the addresses through the environment, and each has its own
-database and Redis prefix.
+pytest-django reads the settings in `pytest_load_initial_conftests`. This plugin (`-p tests.servers`) runs earlier in the same hook.
+Under xdist, the controller starts the servers once. The workers get the addresses through the environment, and each worker has its
+own database and Redis prefix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _started: list[str] = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[str]) -> None:
-    """Start the servers whose addresses the environment does not contain."""
+    """Start the servers whose URLs are not in the environment."""
     if "PYTEST_XDIST_WORKER" in os.environ or {"--collect-only", "--co", "--fixtures", "--markers"} & set(args):
         return
     _started.extend(name for name in VARIABLES if not os.environ.get(name))
@@ -31,7 +31,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[st
 
 
 def pytest_report_header() -> str:
-    """Print the servers of the run without their addresses: an address may contain a password."""
+    """Print the servers of the run without their URLs, which may contain a password."""
     used = [f"{name} {'private' if name in _started else 'outside'}" for name in VARIABLES]
     return f"servers: {', '.join(used)}"
 

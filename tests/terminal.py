@@ -1,4 +1,4 @@
-"""A terminal with bash: types commands, reads the output, and presses Ctrl+C, like a user."""
+"""A terminal with bash. It types commands, reads the output, and presses Ctrl+C, like a user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal:
-    """One terminal in a directory. It and all its processes end with the `with` block."""
+    """One terminal in a directory. The terminal and all its processes end with the `with` block."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         self._scripts = directory
@@ -31,14 +31,14 @@ class Terminal:
         ours, theirs = os.openpty()
         self._descriptor = ours
         name = os.ttyname(theirs)
-        # A session leader that opens a terminal makes it its controlling terminal; Ctrl+C has an effect only there.
+        # If a session leader opens a terminal, it becomes the controlling terminal of the session. Ctrl+C works only in such a terminal.
         self._shell = subprocess.Popen(
             ["sh", "-c", f"exec <{name} >{name} 2>&1; {_COMMAND}"],
             cwd=directory,
             env={**environment, "PS1": "", "PS2": "", "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            # A shell inherits ignored signals, such as SIGINT for tests started with `&`.
+            # A shell inherits ignored signals, such as SIGINT for tests that were started with `&`.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -50,7 +50,7 @@ class Terminal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End all started processes, in the foreground and in the background, with SIGKILL."""
+        """Kill all started processes, in the foreground and in the background."""
         for pid in self._processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -60,13 +60,13 @@ class Terminal:
 
     @property
     def printed(self) -> str:
-        """The whole output so far."""
+        """The complete output so far."""
         return _CONTROL.sub("", self._printed.decode(errors="replace").replace("\r\n", "\n"))
 
     def run(self, commands: str, *, seconds: float = 60) -> tuple[int, str]:
-        """Run commands to their end; return the status of the last one, and the output."""
+        """Run commands until they end. Return the status of the last command, and the output."""
         before = len(self.printed)
-        # Each end marker has its own number, so other output, such as the line after Ctrl+C, is not mistaken for it.
+        # Each end marker has its own number, so that other output, such as the line after Ctrl+C, is not mistaken for it.
         mark = f"{_MARK} {self._count + 1}"
         self.begin(commands, and_then=f"printf '\\n{mark}: %s\\n' $?")
         end = re.compile(rf"\n{mark}: (\d+)\n")
@@ -76,9 +76,9 @@ class Terminal:
         return int(found.group(1)), self.printed[before : found.start()]
 
     def begin(self, commands: str, *, and_then: str = "") -> None:
-        """Start commands that do not end on their own."""
+        """Start commands that do not end by themselves."""
         self._count += 1
-        # A terminal accepts a limited number of characters per line; a file has no such limit.
+        # A terminal accepts a limited number of characters per line. A file has no limit.
         script = self._scripts / f".{id(self)}-{self._count}.sh"
         script.write_text(f"{commands}\n")
         self._type(f". ./{script.name}; {and_then}".rstrip("; ") + "\n")
@@ -93,7 +93,7 @@ class Terminal:
         found = []
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
-                # The fields after the name, which may contain any character: state, parent, group, session.
+                # The fields after the name, which may contain any character, are: state, parent, group, session.
                 if int(path.read_text().rpartition(")")[2].split()[3]) == self._shell.pid:
                     found.append(int(path.parent.name))
         return found

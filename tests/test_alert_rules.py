@@ -1,4 +1,4 @@
-"""Alert rules use only figures that exist, and the runbook has a section for every alert."""
+"""Alert rules use only existing metrics, and the runbook has a section for every alert."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ RULES: list[dict[str, Any]] = [
 ]
 RUNBOOK = (ROOT / "docs/how-to/runbook.md").read_text()
 FIGURES = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE))
-# Words of expressions other than figures; `up` comes from Prometheus.
+# Words in expressions that are not metrics of this service. `up` is a metric of Prometheus.
 WORDS = {"and", "or", "by", "max", "sum", "rate", "increase", "histogram_quantile", "up"}
 HEADINGS = set(re.findall(r"^## (.+)$", RUNBOOK, re.MULTILINE))
 
 
 def figures_of(expression: str) -> set[str]:
-    """Return the names of figures in an expression, without labels and functions."""
+    """Return the names of metrics in an expression, without labels and functions."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)", "", expression)
     return set(re.findall(r"\b[a-z][a-z_]+\b", bare)) - WORDS
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
-def test_every_rule_uses_existing_figures(rule: dict[str, Any]) -> None:
+def test_every_rule_uses_only_existing_metrics(rule: dict[str, Any]) -> None:
     for name in figures_of(rule["expr"]):
         figure = name.removesuffix("_bucket")
         assert figure in FIGURES, name
@@ -45,13 +45,13 @@ def test_every_rule_has_a_severity_and_a_description(rule: dict[str, Any]) -> No
 
 
 def test_the_runbook_has_no_section_for_a_removed_alert() -> None:
-    # Other sections have sentences as headings.
+    # The headings of other sections are sentences.
     named = {heading for heading in HEADINGS if " " not in heading}
 
     assert named == {rule["alert"] for rule in RULES}
 
 
-def test_the_runbook_has_a_section_for_every_mailed_alert() -> None:
+def test_the_runbook_has_a_section_for_every_alert_that_is_sent_by_mail() -> None:
     told = re.findall(r"^## Mailed: .+\n\n\*\*Means\*\* \(`(\w+)`\)", RUNBOOK, re.MULTILINE)
 
     assert sorted(told) == sorted(Alert.Kind.values)

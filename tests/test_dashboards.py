@@ -14,14 +14,14 @@ from tests.test_alert_rules import HEADINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 BOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "deploy/grafana").glob("*.json"))}
-# Kind and labels of each metric.
+# The kind and the labels of each metric.
 FIGURES = {
     name: (kind, set(labels.split()))
     for name, kind, labels in re.findall(
         r"^\| `(\w+)` \| (\w+) \| `?([\w ]*?)`? \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE
     )
 }
-# Labels that Prometheus adds, and the one of buckets.
+# Labels that Prometheus adds, and the label of buckets.
 ADDED = {"instance", "job", "le"}
 WORDS = {"max", "sum", "rate", "histogram_quantile", "topk", "by"}
 PANELS = [(name, panel) for name, board in BOARDS.items() for panel in board["panels"] if panel["type"] != "row"]
@@ -44,7 +44,7 @@ def labels_in(expression: str) -> set[str]:
     return matched | {label.strip() for labels in _GROUPS.findall(expression) for label in labels.split(",")}
 
 
-def test_there_is_one_dashboard_for_events_and_one_for_requests() -> None:
+def test_one_dashboard_shows_events_and_another_shows_requests() -> None:
     assert BOARDS.keys() == {"identity-edge", "identity-operators"}
     assert {name: board["uid"] for name, board in BOARDS.items()} == {name: name for name in BOARDS}
 
@@ -62,7 +62,7 @@ def test_every_panel_uses_existing_metrics_and_labels(expression: str) -> None:
 
 
 @pytest.mark.parametrize("expression", [expr for _, expr in TARGETS if "sign_in_log_lines" in expr])
-def test_every_named_type_of_the_sign_in_log_exists(expression: str) -> None:
+def test_every_type_of_the_sign_in_log_in_a_panel_exists(expression: str) -> None:
     [(_, value)] = _MATCHER.findall(expression)
     for alternative in value.split("|"):
         assert [code for code in IN_WORDS if re.fullmatch(alternative, code)], alternative
@@ -82,12 +82,12 @@ def test_the_panels_fill_their_rows_without_overlapping() -> None:
 
 
 @pytest.mark.parametrize(("name", "panel"), PANELS, ids=[f"{name}: {panel['title']}" for name, panel in PANELS])
-def test_every_panel_has_a_sentence_and_names_existing_sections_of_the_runbook(name: str, panel: dict[str, Any]) -> None:
+def test_every_panel_has_a_description_that_names_existing_sections_of_the_runbook(name: str, panel: dict[str, Any]) -> None:
     assert panel["description"].endswith(".")
     assert set(re.findall(r"Runbook: (\w+)", panel["description"])) <= HEADINGS
 
 
-def test_the_choice_of_streams_comes_from_an_existing_metric() -> None:
+def test_the_list_of_streams_is_read_from_an_existing_metric() -> None:
     [variable] = [each for each in BOARDS["identity-operators"]["templating"]["list"] if each["name"] == "stream"]
     found = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"])
     assert found is not None

@@ -1,4 +1,4 @@
-"""The units of a worker of `-n`, and the list of the tests that start first."""
+"""The units that one worker of `-n` runs, and the list of the tests that start first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
         ("tests/peers/accounts/test_main_job.py::test_one[canaille-plain]", "tests/peers/accounts[canaille]"),
     ],
 )
-def test_tests_with_a_shared_costly_start_are_one_unit(nodeid: str, unit: str) -> None:
+def test_tests_that_share_a_costly_start_are_one_unit(nodeid: str, unit: str) -> None:
     assert distribution.unit_of(nodeid) == unit
 
 

@@ -1,4 +1,4 @@
-"""The objects of `deploy/kubernetes`, held against the code and against the other deployments. `tests/peers/test_deployment.py` checks
+"""The objects of `deploy/kubernetes`, compared with the code and with the other deployments. `tests/peers/test_deployment.py` checks
 their schema.
 """
 
@@ -35,7 +35,7 @@ def selects(selector: Object, labels: dict[str, str]) -> bool:
 
 
 @of_each_overlay
-def test_names_are_unique_and_in_one_namespace(objects: list[Object]) -> None:
+def test_names_of_objects_are_unique_and_in_one_namespace(objects: list[Object]) -> None:
     names = [(found["kind"], found["metadata"]["name"]) for found in objects]
     assert len(names) == len(set(names))
     assert {found["metadata"].get("namespace", "identity") for found in objects} == {"identity"}
@@ -60,7 +60,7 @@ def test_no_container_runs_as_root_or_writes_to_its_image(objects: list[Object])
 
 
 @of_each_overlay
-def test_secrets_are_files_and_every_setting_exists(objects: list[Object]) -> None:
+def test_secrets_are_mounted_as_files_and_every_setting_exists(objects: list[Object]) -> None:
     data = named(objects, "ConfigMap")["identity-settings"]["data"]
     files = {name.removesuffix("_FILE"): path for name, path in data.items() if name.endswith("_FILE")}
     example = yaml.safe_load((KUBERNETES / "secret.example.yaml").read_text())
@@ -93,7 +93,7 @@ def test_web_processes_have_time_to_close_their_streams(objects: list[Object]) -
 
 
 @of_each_overlay
-def test_workers_have_the_same_time_and_command_as_under_systemd(objects: list[Object]) -> None:
+def test_workers_have_the_same_shutdown_time_and_command_as_under_systemd(objects: list[Object]) -> None:
     unit = (ROOT / "deploy/systemd/identity-worker@.service").read_text()
     pod = pods(objects)["identity-worker"]
     [container] = pod["containers"]
@@ -103,7 +103,7 @@ def test_workers_have_the_same_time_and_command_as_under_systemd(objects: list[O
 
 
 @of_each_overlay
-def test_probes_ask_addresses_that_exist(objects: list[Object]) -> None:
+def test_probes_use_existing_paths(objects: list[Object]) -> None:
     for name in pods(objects).keys() & {"identity-web", "identity-stream"}:
         [container] = pods(objects)[name]["containers"]
         asked = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("liveness", "readiness", "startup")}
@@ -124,7 +124,7 @@ def test_pods_wait_for_the_migrations_of_their_version(objects: list[Object]) ->
 
 
 @of_each_overlay
-def test_every_selector_finds_its_pods(objects: list[Object]) -> None:
+def test_every_selector_matches_its_pods(objects: list[Object]) -> None:
     deployments = named(objects, "Deployment")
     labels = {name: found["spec"]["template"]["metadata"]["labels"] for name, found in deployments.items()}
     for name, found in deployments.items():
@@ -145,7 +145,7 @@ def test_every_selector_finds_its_pods(objects: list[Object]) -> None:
     assert {path["backend"]["service"]["name"] for path in paths} == named(objects, "Service").keys()
 
 
-def test_the_large_overlay_sends_streams_to_processes_of_their_own() -> None:
+def test_the_large_overlay_routes_streams_to_separate_processes() -> None:
     objects = OVERLAYS["large"]
     roles = {name: {each["name"]: each["value"] for each in pod["containers"][0].get("env", [])} for name, pod in pods(objects).items()}
     assert roles["identity-web"] == {"WEB_ROLE": "app"}
@@ -159,7 +159,7 @@ def test_the_large_overlay_sends_streams_to_processes_of_their_own() -> None:
     assert service_of("/api/v2/event-streams") == service_of("/admin/events/live/acme/") == service_of("/") == "identity-web"
 
 
-def test_autoscalers_use_existing_metrics_and_have_no_fixed_number_of_pods_to_undo() -> None:
+def test_autoscalers_use_existing_metrics_and_no_manifest_sets_a_fixed_number_of_their_pods() -> None:
     scalers = named(OVERLAYS["large"], "HorizontalPodAutoscaler")
     deployments = named(OVERLAYS["large"], "Deployment")
     assert scalers.keys() == {"identity-web", "identity-stream", "identity-worker"}

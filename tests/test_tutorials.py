@@ -1,4 +1,4 @@
-"""The allowed contents of a tutorial, and the comparison of its shown output with the real output."""
+"""The blocks that a tutorial may contain, and the comparison of its displayed output with the real output."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import pytest
 from tests.tutorials import PAGES, NotATutorial, pattern_of, steps_of
 
 
-def test_the_tutorials_exist() -> None:
+def test_all_listed_tutorials_exist() -> None:
     assert {page.stem for page in PAGES} == {"consume-events", "first-stream", "log-a-user-in", "provision-to-scim"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_block_of_a_tutorial_is_run_shown_or_saved(page: Path) -> None:
+def test_every_block_of_a_tutorial_is_run_compared_or_saved(page: Path) -> None:
     steps = steps_of(page.read_text())
 
     assert sum(step.kind == "run" for step in steps) > 2
     assert [step.content for step in steps if step.kind == "not run"] in ([], ["make up\n"])
 
 
-def test_comments_above_a_block_apply_to_that_block_only() -> None:
+def test_comments_above_a_block_apply_only_to_that_block() -> None:
     first, second = steps_of("<!-- terminal: other -->\n<!-- runs on -->\n```sh\nsleep 1\n```\n\n```sh\ntrue\n```\n")
 
     assert (first.terminal, "runs on" in first.marks) == ("other", True)
     assert (second.terminal, second.marks) == ("first", {})
 
 
-def test_a_section_ends_where_the_next_one_begins() -> None:
+def test_a_section_ends_at_the_next_heading() -> None:
     page = "## One\n\n```sh\n1\n```\n\n### In it\n\n```sh\n2\n```\n\n## Two\n\n```sh\n3\n```\n"
 
     assert [step.content for step in steps_of(page, section="One")] == ["1\n", "2\n"]
@@ -54,7 +54,7 @@ def test_a_missing_heading_is_refused() -> None:
         steps_of("## One\n", section="Two")
 
 
-def test_dots_match_any_text_within_a_line() -> None:
+def test_dots_in_a_line_match_any_text_within_the_line() -> None:
     assert pattern_of("id: ...\nlast\n").search("before\nid: abc\nlast\n")
     assert not pattern_of("id: ...\nlast\n").search("id: abc\nbetween\nlast\n")
 

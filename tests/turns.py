@@ -1,7 +1,7 @@
-"""A pytest plugin that lets the cases of a test take turns: `make test` runs a part of them, a different part each day.
+"""A pytest plugin that divides the cases of a test into turns: `make test` runs a different part of the cases each day.
 
-Only tests with a database and more than four cases take part; their cases cost a hundred times as much as others. A run takes
-every second to fourth case, so that each case runs within four days, and a run of many cases covers all regions of their list.
+This applies only to tests with a database and more than four cases, because a case with a database takes a hundred times as long as
+others. A run takes every second to fourth case, so that each case runs within four days, and each run covers all parts of the list.
 `make test-deep` runs all of them, and so does every run without this option. A test whose cases must stay together has the mark
 `whole`.
 """
@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the cases that take turns before pytest selects cases by their marks; remove the cases of other days."""
+    """Mark the cases that take turns before pytest selects cases by their marks. Remove the cases of other days."""
     turn: int | None = config.getoption("turn")
     waiting = set()
     for cases in _taking_turns(items):
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_run(place: int, cases: int, turn: int) -> bool:
-    """Return whether the turn runs the case at this position of the list; `DAYS` turns in a row run each case at least once."""
+    """Return whether the turn runs the case at this position of the list. `DAYS` consecutive turns run each case at least once."""
     rounds = min(-(-cases // FEWEST), DAYS)
     return place % rounds == turn % rounds
 
@@ -61,10 +61,10 @@ def _taking_turns(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def _is_whole(case: pytest.Item) -> bool:
-    # A separate command runs the tests in `tests/peers`, which take no turns.
+    # The tests in `tests/peers` have their own command and take no turns.
     return case.nodeid.startswith("tests/peers/") or case.get_closest_marker("whole") is not None
 
 
 def _turn(text: str) -> int:
-    # The process that starts the workers reads the day and passes it on, so that all workers have the same turn at midnight.
+    # The process that starts the workers reads the day and passes it to them, so that all workers have the same turn at midnight.
     return int(time.time() // _SECONDS_OF_A_DAY) if text == "today" else int(text)

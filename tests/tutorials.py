@@ -1,13 +1,13 @@
-"""Runs tutorials exactly as written: their blocks in order, with the shown output compared to the real one.
+"""Runs tutorials exactly as written: their blocks in order. Compares the displayed output with the real output.
 
-A fence of `sh` is typed into a terminal, a fence of `text` is its output, and any other fence is a file to save. A comment
-above a fence, which a rendered page does not show, repeats an instruction of the text for the test:
+A `sh` block is typed into a terminal, a `text` block is its output, and any other block is a file to save. A comment
+above a block, which a rendered page does not show, repeats an instruction of the text for the test:
 
-    <!-- terminal: second -->   the commands go into a different terminal than those above
-    <!-- runs on -->            the commands do not end; a `text` fence below matches their later output
+    <!-- terminal: second -->   the commands are typed into another terminal
+    <!-- runs on -->            the commands do not end, and a `text` block below matches their later output
     <!-- file: follow.py -->    the name under which the reader saves the block
-    <!-- ctrl-c: second -->     the reader presses Ctrl+C there
-    <!-- do: log in -->         the reader acts in a browser; the test has an action of that name
+    <!-- ctrl-c: second -->     the reader presses Ctrl+C in this terminal
+    <!-- do: log in -->         the reader acts in a browser, and the test has an action with this name
     <!-- not run: why -->       the setup of the test has already run these commands
 
 In a `text` block `...` matches any text within a line, and a line of `...` matches any number of lines.
@@ -30,12 +30,12 @@ _SHELL, _SHOWN = "sh", "text"
 
 
 class NotATutorial(Exception):
-    """A page has a block that cannot run."""
+    """Raised if a page has a block that cannot be run."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One action of the reader, or one output. `marks` are the comments above its fence."""
+    """One action of the reader, or one output. `marks` are the comments above its block."""
 
     kind: str
     content: str
@@ -47,7 +47,7 @@ class Step:
 
 
 def steps_of(page: str, *, section: str | None = None) -> list[Step]:
-    """Return the steps of a page in order, or those of the section below one heading. Raises `NotATutorial`."""
+    """Return the steps of a page in order, or the steps of the section below one heading. Raise `NotATutorial` for an invalid page."""
     return list(_steps(page if section is None else _under(page, section)))
 
 
@@ -90,7 +90,7 @@ def _block(language: str, content: str, marks: dict[str, str]) -> Step:
 
 
 def pattern_of(shown: str) -> re.Pattern[str]:
-    """Return a pattern for an output that a page shows: whole lines in order, with `...` for varying parts."""
+    """Return a pattern for an output on a page: whole lines in order, with `...` for varying parts."""
     lines = "".join(_line_pattern(line) for line in shown.strip("\n").split("\n"))
     return re.compile(f"^{lines}", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""A pytest plugin that ends every run with a list of the tests that it did not run, and the reasons."""
+"""A pytest plugin that ends every run with a list of the tests that did not run, and the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom domains, device credentials and operations that do not exist, driven by the unmodified Python client over real HTTP."""
+"""Custom domains, device credentials and missing operations, called by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_manages_domains_and_devices_and_learns_which_operations_do_not_exist(
+def test_the_python_client_manages_domains_and_devices_and_gets_errors_for_missing_operations(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     python = PLACE / "python" / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Every hosted page in each of its states, in a real browser: phone and desktop, light and dark, three languages, without script."""
+"""Every hosted page in each of its states, in a real browser: phone and desktop, light and dark mode, three languages, without script."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "hosted"
-# Pages that the visit of another page covers.
+# Pages that are visited together with another page.
 ON_THE_WAY = {
     *("mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"),
     *("mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"),
@@ -81,20 +81,20 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Script on and off alternate, and the list has each of the three languages twice: a sample of two shows each page with and without script.
+# Runs with and without script alternate, and the list has each of the three languages twice. So a sample of two shows each page both ways.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One server and one browser for all visits; no visits share an account that one of them changes."""
+    """One server and one browser for all visits. No visit uses an account that another visit changes."""
     with django_db_blocker.unblock(), new_world() as made:
         yield made
 
 
 @pytest.fixture
 def pictures() -> Path | None:
-    """The directory for pictures of all states, if set."""
+    """The directory for pictures of all states, or None."""
     wanted = os.environ.get("PICTURES_OF_PAGES")
     return Path(wanted) if wanted else None
 
@@ -117,7 +117,7 @@ def test_a_page_is_complete_in_every_window_color_scheme_and_language(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_about_too_many_requests_is_complete_and_in_the_language_of_the_browser(
+def test_the_page_about_too_many_requests_is_complete_and_uses_the_language_of_the_browser(
     world: World, flooded: str, language: str, pictures: Path | None
 ) -> None:
     walk = Walk(replace(world, service=flooded), language, has_script=True, pictures=pictures)
@@ -127,7 +127,7 @@ def test_the_page_about_too_many_requests_is_complete_and_in_the_language_of_the
 
 @pytest.fixture(scope="module")
 def flooded(world: World) -> Iterator[str]:
-    """Return the address of a server with a much lower rate limit than other servers."""
+    """Return the URL of a server with a much lower rate limit than other servers."""
     figures = ("ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST", "ANONYMOUS_RATE_PER_SECOND")
     with web_process("uvicorn", LOCALHOST_TENANT=world.tenant.pk, **dict.fromkeys(figures, "1")) as web:
         yield f"http://127.0.0.1:{web.address[1]}"
@@ -141,12 +141,12 @@ def _is_refused_after_a_flood(walk: Walk) -> bool:
     return bool(walk.status() == 429)
 
 
-def test_no_page_is_left_out() -> None:
+def test_every_template_of_a_page_is_visited() -> None:
     visited = {name.partition(",")[0] for name in VISITS} | PARTS | ON_THE_WAY
     assert {file.name for file in TEMPLATES.glob("*.html")} - visited == set()
 
 
-def test_a_text_of_another_language_is_found() -> None:
+def test_the_language_check_finds_a_text_of_another_language() -> None:
     assert foreign_texts(["Log in", "Continue to Zettelkasten", "ada@example.test", "12:30"], "en") == []
     assert foreign_texts(["Log in", "Anmelden", "Weiter zu Zettelkasten"], "de") == ["Log in"]
     assert foreign_texts(["Anmelden"], "en") == ["Anmelden"]
@@ -163,12 +163,12 @@ def walk(world: World, request: pytest.FixtureRequest) -> Walk:
     return walk
 
 
-def test_a_user_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_log_in_with_the_keyboard_alone(walk: Walk) -> None:
     walk.ask("plain")
     keyboard = Keyboard(walk)
     keyboard.go_to("[name=username]")
     keyboard.write(EMAIL)
-    # A page with an error puts the focus on the next field: the password.
+    # A page with an error puts the focus on the field to correct: the password.
     for password, is_in in (("wrong", False), (PASSWORD, True)):
         keyboard.go_to("[name=password]")
         keyboard.write(password)
@@ -177,7 +177,7 @@ def test_a_user_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
         assert keyboard.has_landed() is is_in
 
 
-def test_a_user_connects_a_device_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_connect_a_device_with_the_keyboard_alone(walk: Walk) -> None:
     code = devices.new_code(walk)
     walk.open("/activate")
     keyboard = Keyboard(walk)
@@ -195,7 +195,7 @@ def test_a_user_connects_a_device_with_the_keyboard_alone(walk: Walk) -> None:
     eventually(lambda: DeviceGrant.objects.of(walk.world.tenant.pk).latest("pk").status == DeviceGrant.AUTHORIZED)
 
 
-def test_a_user_logs_another_device_out_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_log_another_device_out_with_the_keyboard_alone(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("keys-account"))
     other, _ = session_of(user)
     walk.log_in_silently(user)
@@ -208,7 +208,7 @@ def test_a_user_logs_another_device_out_with_the_keyboard_alone(walk: Walk) -> N
     eventually(lambda: not Session.objects.of(user.tenant_id).filter(pk=other.pk).exists())
 
 
-def test_a_user_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_sign_up_with_the_keyboard_alone(walk: Walk) -> None:
     walk.ask("plain")
     keyboard = Keyboard(walk)
     keyboard.go_to("a[href*='/u/signup']")
@@ -221,7 +221,7 @@ def test_a_user_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
     assert keyboard.has_landed()
 
 
-def test_a_user_sets_a_new_password_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_set_a_new_password_with_the_keyboard_alone(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("keys-reset"))
     walk.ask("plain")
     keyboard = Keyboard(walk)
@@ -243,7 +243,7 @@ def test_a_user_sets_a_new_password_with_the_keyboard_alone(walk: Walk) -> None:
     assert AccountTicket.objects.of(user.tenant_id).filter(user=user, used_at__isnull=False).exists()
 
 
-def test_a_user_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_log_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None:
     walk.ask("by code")
     keyboard = Keyboard(walk)
     keyboard.go_to("[name=email]")
@@ -256,7 +256,7 @@ def test_a_user_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None:
     assert keyboard.has_landed()
 
 
-def test_a_user_sets_an_app_up_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_can_set_up_an_app_with_the_keyboard_alone(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("keys-factor"))
     walk.ask("demanding")
     walk.submit_login(user.email or "")

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.peer
 
 BUNDLE = PLACE / "node_modules" / "@simplewebauthn" / "browser" / "dist" / "bundle" / "index.umd.min.js"
 ADA = "ada@example.test"
-# Runs in the page: requests the options, lets the library run the ceremony, and sends its response.
+# Runs in the page. It requests the options, lets the library use the authenticator, and sends the response of the library.
 FLOW = """(async () => {
   const call = async (path, body) => {
     const answer = await fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
@@ -57,7 +57,7 @@ def test_simplewebauthn_signs_a_user_up_and_logs_in(tenant: Tenant) -> None:
 
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web, chromium() as browser:
         page = with_authenticator(browser)
-        # The library belongs to the application, and runs at the host of the passkeys.
+        # The library belongs to the application, and runs on the host of the passkeys.
         page.send("Page.setBypassCSP", enabled=True)
         page.open(f"http://localhost:{web.address[1]}/.well-known/openid-configuration")
         page.evaluate(BUNDLE.read_text() + "; typeof SimpleWebAuthnBrowser")
@@ -75,7 +75,7 @@ def test_simplewebauthn_signs_a_user_up_and_logs_in(tenant: Tenant) -> None:
     assert factor.kind == "passkey"
 
 
-def test_auth0_python_continues_a_login_that_needs_a_second_factor(tenant: Tenant, tmp_path: Path) -> None:
+def test_auth0_python_continues_a_login_that_requires_a_second_factor(tenant: Tenant, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

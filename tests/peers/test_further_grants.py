@@ -41,7 +41,7 @@ World = tuple[dict[str, Any], ServerCertificate]
 
 @pytest.fixture
 def world(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[World]:
-    """Create a tenant with an application, a device, and an API that calls the next one; return the values that a driver needs."""
+    """Create a tenant with an application, a device, and an API that calls another API. Return the values that a driver needs."""
     update_tenant_settings(tenant_id=tenant.pk, changes=SETTINGS)
     make_user(connection=database_connection, email=EMAIL, password=PASSWORD, email_verified=True)
     ApiResourceFactory.create(tenant_id=tenant.pk, identifier=AUDIENCE, scopes=[{"value": "read:things"}])
@@ -77,7 +77,7 @@ def world(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> It
 
 
 def request_key(tenant: Tenant, client_id: str) -> str:
-    """Register a key for signed requests; return its private key in PEM."""
+    """Register a key for signed requests. Return its private key in PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public, algorithm="PS256")
@@ -88,7 +88,7 @@ def request_key(tenant: Tenant, client_id: str) -> str:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
 
 
-def test_openid_client_logs_devices_in_exchanges_introspects_and_registers(world: World, tmp_path: Path) -> None:
+def test_openid_client_uses_device_logins_token_exchange_introspection_and_registration(world: World, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
@@ -106,7 +106,7 @@ def test_openid_client_logs_devices_in_exchanges_introspects_and_registers(world
     }
 
 
-def test_authlib_pushes_signs_logs_devices_in_exchanges_introspects_and_registers(world: World, tmp_path: Path) -> None:
+def test_authlib_uses_pushed_and_signed_requests_device_logins_exchange_and_registration(world: World, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")

@@ -1,4 +1,4 @@
-"""Imports, exports and verification mails, driven by an unmodified client library over real HTTP."""
+"""Imports, exports and verification mails, requested by an unmodified client library over real HTTP."""
 
 from __future__ import annotations
 

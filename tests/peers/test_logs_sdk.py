@@ -11,7 +11,7 @@ from tests.peers.test_management_sdk import DRIVERS, drive
 pytestmark = pytest.mark.peer
 
 
-def test_the_python_client_reads_its_own_calls_in_the_log(tenant: Tenant) -> None:
+def test_the_python_client_reads_its_own_requests_in_the_log(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

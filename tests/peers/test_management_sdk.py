@@ -1,4 +1,4 @@
-"""The management interface, driven by unmodified client libraries over real HTTP."""
+"""The management interface, called by unmodified client libraries over real HTTP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SEEN = {
 
 
 def drive(tenant: Tenant, command: list[str]) -> Any:
-    """Run a driver against a real server that serves `tenant`; return its results."""
+    """Run a driver against a real server that serves `tenant`, and return its results."""
     token = access_token(tenant, global_client(tenant))
     action = make_deployed_action(tenant)
     # The client libraries expect "auth0" as the strategy of database connections.
@@ -65,6 +65,6 @@ def test_the_node_client_manages_users_connections_and_event_streams(tenant: Ten
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node searches for packages beside the program that it runs.
+    # Node searches for packages next to the program that it runs.
     driver = shutil.copy(DRIVERS / "management.js", PLACE)
     assert drive(tenant, [node, str(driver)]) == SEEN

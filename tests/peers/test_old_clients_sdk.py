@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 DRIVER = Path(__file__).parent / "drivers" / "old_clients.py"
 
 
-def test_auth0_python_delegates_and_reads_refusals(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+def test_auth0_python_delegates_a_token_and_parses_refusals(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")

@@ -1,4 +1,4 @@
-"""Passkeys in a real browser with its own authenticator: offered, created, and used by the button and by autofill."""
+"""Passkeys in a real browser with a virtual authenticator: offered, created, and used by the button and by autofill."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 BUTTON = "form[data-key=get] button[type=submit]"
 BACK = "location.pathname === '/callback'"
-# The directory for pictures of the pages, if set.
+# The directory for pictures of the pages, or None.
 PICTURES = os.environ.get("PAGE_PICTURES", "")
 
 
@@ -77,7 +77,7 @@ def with_authenticator(browser: Chromium) -> Page:
 
 
 def look_at(page: Page, name: str) -> None:
-    """Check a page with axe at every width and color scheme; save pictures if a directory is set."""
+    """Check a page with axe in every width and color scheme. Save pictures if a directory is set."""
     is_clean(page, name)
     for scheme, width in (("light", 360), ("dark", 1280)) if PICTURES else ():
         page.show_as(scheme=scheme, width=width)
@@ -86,7 +86,7 @@ def look_at(page: Page, name: str) -> None:
     page.show_as()
 
 
-def test_a_user_is_offered_a_passkey_creates_one_and_then_needs_no_password(place: Place, browser: Chromium) -> None:
+def test_a_user_who_accepts_the_offer_of_a_passkey_needs_no_password_afterwards(place: Place, browser: Chromium) -> None:
     place.ask_by("button")
     user = person(place.connection)
     page = with_authenticator(browser)
@@ -113,7 +113,7 @@ def test_a_user_is_offered_a_passkey_creates_one_and_then_needs_no_password(plac
     factor.refresh_from_db()
     assert factor.sign_count > count
 
-    # The browser offers it at the field of the name; the software authenticator accepts the offer at once.
+    # The browser offers the passkey at the name field. The virtual authenticator accepts the offer at once.
     place.ask_by("autofill")
     page.open(place.authorize())
     page.until(BACK)

@@ -1,4 +1,4 @@
-"""Unmodified auth0-js in a browser: a page of an application requests codes and links, and logs in with them."""
+"""Unmodified auth0-js in a browser. A page of an application requests codes and links, and logs in with them."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class Door:
         self.page.evaluate(f"window.told = null; auth.{method}({json.dumps(wanted)}, tell); undefined")
 
     def ask(self, **wanted: Any) -> Any:
-        """Request a message; return the result of the library."""
+        """Request a message, and return the result of the library."""
         self.call("passwordlessStart", **wanted)
         told = self.application.told(self.page)
         self.page.evaluate("window.told = null")
         return told
 
     def logged_in(self) -> dict[str, Any]:
-        """Wait for the page to which the browser returns; return the claims of the id token."""
+        """Wait for the page to which the browser returns. Return the claims of the id token."""
         self.page.until("location.pathname === '/callback'", seconds=25)
         told = self.application.told(self.page)
         assert told["error"] is None, told
         return dict(told["data"]["idTokenPayload"])
 
     def agree(self) -> None:
-        """Press the button of the page that asks before it logs this browser in."""
+        """Press the button of the page that asks for confirmation before it logs this browser in."""
         self.page.until("location.pathname === '/u/passwordless/confirm' && document.readyState === 'complete'", seconds=20)
         self.page.click("form button[type=submit]")
 
@@ -61,7 +61,7 @@ class Door:
 @pytest.fixture
 def outbox(tenant: Tenant, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outbox:
     outbox = Outbox(tmp_path / "outbox", settings, tenant_id=tenant.pk)
-    # Before the web process of the application starts.
+    # This must happen before the web process of the application starts.
     for name, url in outbox.urls.items():
         monkeypatch.setenv(name, url)
     return outbox
@@ -100,7 +100,7 @@ def test_a_page_requests_a_code_and_logs_a_user_in_with_it(door: Door) -> None:
     user = User.objects.of(door.application.client.tenant_id).get(email=ADA)
     assert (claims["sub"], claims["email"], claims["email_verified"]) == (user.user_id, ADA, True)
 
-    # The ticket started a session, and used up the code.
+    # The ticket has started a session, and has used up the code.
     door.call("checkSession")
     assert door.application.told(door.page)["data"]["idTokenPayload"]["sub"] == user.user_id
     door.call("passwordlessLogin", connection="email", email=ADA, verificationCode=code)
@@ -115,7 +115,7 @@ def test_a_page_requests_a_text_message_and_logs_a_user_in_with_it(door: Door) -
     assert door.logged_in()["sub"].startswith("sms|")
 
 
-def test_a_code_is_verified_and_the_browser_must_confirm_before_the_login(door: Door) -> None:
+def test_the_browser_must_confirm_a_verified_code_before_the_login(door: Door) -> None:
     door.ask(connection="email", send="code", email=ADA)
     code = door.outbox.mailed_code(ADA)
     door.call("passwordlessVerify", connection="email", email=ADA, verificationCode=wrong(code))
@@ -127,11 +127,11 @@ def test_a_code_is_verified_and_the_browser_must_confirm_before_the_login(door: 
     assert door.logged_in()["email"] == ADA
 
 
-def test_a_link_leads_back_to_the_page_that_requested_it(door: Door) -> None:
+def test_a_link_redirects_to_the_page_that_requested_it(door: Door) -> None:
     door.ask(connection="email", send="link", email=ADA)
     door.page.open(door.outbox.mailed_link(ADA))
     door.agree()
-    # The library keeps the state of its request in this browser and checks it.
+    # The library stores the state of its request in this browser and checks it.
     assert door.logged_in()["email"] == ADA
 
 

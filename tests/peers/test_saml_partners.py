@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (PLACE / "node_modules" / "@node-saml").exists():
         pytest.skip("@node-saml/node-saml is not installed: make test-peers")
-    # Node searches for packages beside the program that it runs.
+    # Node searches for packages next to the program that it runs.
     driver = shutil.copy(DRIVERS / "node_saml.mjs", PLACE)
     with partner([program, str(driver)]) as running:
         yield running
@@ -53,7 +53,7 @@ def application(tenant: Tenant) -> Application:
 
 
 def options(application: Application, **changes: Any) -> dict[str, Any]:
-    """Return options of node-saml: its defaults, and the names of the two sides."""
+    """Return options of node-saml: its defaults, and the names of both parties."""
     base = f"http://{application.browser.host}"
     return {
         "entryPoint": f"{base}{application.path}",
@@ -127,14 +127,14 @@ def test_node_saml_accepts_a_login_that_the_provider_starts(node: Partner, appli
     assert node("readResponse", name="a", fields=page.fields())["profile"]["nameID"] == application.user.user_id
 
 
-def test_node_saml_gets_the_reason_for_a_failed_login(node: Partner, application: Application) -> None:
+def test_node_saml_gets_the_reason_of_a_failed_login(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application, passive=True))
     page = go(application, node("askByRedirect", name="a", relayState=""))
     # The library reads NoPassive as "not logged in", which is not an error.
     assert node("readResponse", name="a", fields=page.fields()) == {"profile": None, "loggedOut": False}
 
 
-def test_node_saml_logs_out_by_redirect_and_reads_our_response(node: Partner, application: Application) -> None:
+def test_node_saml_logs_out_by_redirect_and_accepts_our_response(node: Partner, application: Application) -> None:
     application.set(**BOTH, **REDIRECT_LOGOUT, signingCert=pem_of(trusted()))
     node("make", name="a", options=options(application))
     profile = node("readResponse", name="a", fields=go(application, node("askByRedirect", name="a", relayState="")).fields())["profile"]
@@ -144,7 +144,7 @@ def test_node_saml_logs_out_by_redirect_and_reads_our_response(node: Partner, ap
     assert not Session.objects.of(application.tenant.pk).exists()
 
 
-def test_two_applications_of_node_saml_log_out_together(node: Partner, application: Application) -> None:
+def test_a_logout_at_one_node_saml_application_ends_the_login_at_another(node: Partner, application: Application) -> None:
     application.set(**BOTH, logout={"callback": "https://sp.example.test/slo"}, signingCert=pem_of(trusted()))
     members = {**BOTH, "logout": {"callback": "https://b.example.test/slo"}, "signingCert": pem_of(trusted())}
     client = saml_client(application.tenant, callbacks="https://b.example.test/acs", addons=members)
@@ -167,7 +167,7 @@ def test_two_applications_of_node_saml_log_out_together(node: Partner, applicati
     assert node("readResponse", name="a", fields=page.fields())["loggedOut"] is True
 
 
-def test_a_certificate_rollover_breaks_no_login_of_a_live_application(node: Partner, application: Application) -> None:
+def test_logins_of_a_running_application_succeed_during_a_certificate_rollover(node: Partner, application: Application) -> None:
     def logs_in() -> str:
         page = go(application, node("askByRedirect", name="a", relayState=""))
         return str(node("readResponse", name="a", fields=page.fields())["profile"]["nameID"])
@@ -175,14 +175,14 @@ def test_a_certificate_rollover_breaks_no_login_of_a_live_application(node: Part
     node("make", name="a", options=options(application))
     assert logs_in() == "ada@example.test"
     prepare_key(application.tenant.pk)
-    # The application loads the metadata again: the metadata has two certificates.
+    # The application loads the metadata again, which then contains two certificates.
     node("make", name="a", options=options(application))
     assert logs_in() == "ada@example.test"
     rotate_key(application.tenant.pk)
     assert logs_in() == "ada@example.test"
 
 
-def test_an_application_without_the_new_certificate_refuses_it(node: Partner, application: Application) -> None:
+def test_an_application_that_has_not_loaded_the_new_certificate_refuses_it(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application))
     prepare_key(application.tenant.pk)
     rotate_key(application.tenant.pk)
@@ -224,7 +224,7 @@ def pysaml2() -> Iterator[Partner]:
 
 
 def configured(application: Application, directory: Path, **service: Any) -> dict[str, Any]:
-    """Return a configuration of pysaml2 that knows us by our metadata alone."""
+    """Return a configuration of pysaml2 that contains only our metadata about us."""
     (directory / "sp.key").write_text(PRIVATE)
     (directory / "sp.pem").write_text(pem_of(trusted()))
     described = application.browser.get(f"/samlp/metadata/{application.client.client_id}").body
@@ -256,7 +256,7 @@ def configured(application: Application, directory: Path, **service: Any) -> dic
 
 
 def asked_by(pysaml2: Partner, application: Application, binding: str) -> tuple[str, Page]:
-    """Let pysaml2 send a request in a binding; return its id and the page with our response."""
+    """Let pysaml2 send a request in a binding. Return its id and the page with our response."""
     asked = pysaml2("ask", name="a", binding=binding, provider=f"urn:{application.browser.host}", relay_state="/x")
     if binding == "redirect":
         return asked["id"], go(application, dict(asked["headers"])["Location"])
@@ -267,7 +267,7 @@ def asked_by(pysaml2: Partner, application: Application, binding: str) -> tuple[
 
 @pytest.mark.parametrize("binding", ["redirect", "post"])
 @pytest.mark.parametrize("members", [{}, BOTH, {"encryptionCert": pem_of(trusted())}], ids=["assertion", "both", "encrypted"])
-def test_pysaml2_logs_a_user_in_from_our_metadata(
+def test_pysaml2_logs_a_user_in_with_our_metadata(
     pysaml2: Partner, application: Application, tmp_path: Path, binding: str, members: dict[str, Any]
 ) -> None:
     application.set(**members, signingCert=pem_of(trusted()))
@@ -280,7 +280,7 @@ def test_pysaml2_logs_a_user_in_from_our_metadata(
     assert ["Ada"] in read["attributes"].values()
 
 
-def test_pysaml2_logs_out(pysaml2: Partner, application: Application, tmp_path: Path) -> None:
+def test_pysaml2_logs_a_user_out(pysaml2: Partner, application: Application, tmp_path: Path) -> None:
     application.set(logout={"callback": "https://sp.example.test/slo"}, signingCert=pem_of(trusted()))
     pysaml2("make", name="a", config=configured(application, tmp_path))
     request_id, page = asked_by(pysaml2, application, "redirect")

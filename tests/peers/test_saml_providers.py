@@ -1,4 +1,4 @@
-"""Unmodified third-party identity providers log users in here, and a third-party WS-Federation client uses our logins."""
+"""Unmodified third-party identity providers log users in to this service, and a third-party WS-Federation client uses our logins."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def sent_by(elsewhere: Any) -> dict[str, str]:
 
 
 def asked_by(sent: dict[str, str], binding: str) -> dict[str, Any]:
-    """Return our request as pysaml2 expects it, with the detached signature of a redirect."""
+    """Return our request as pysaml2 expects it, with the separate signature of a redirect."""
     signature = {"sigalg": sent["SigAlg"], "signature": sent["Signature"]} if "SigAlg" in sent else {}
     return {"request": sent["SAMLRequest"], "relay_state": sent["RelayState"], "binding": binding, "signature": signature}
 
 
 def come_back(login: SamlLogin, form: str) -> Any:
-    """Submit the form of a partner as a browser does."""
+    """Submit the form of a partner like a browser."""
     fields = {name.replace("\n", ""): value for name, value in fields_of(_Page(form)).items()}
     assert fields.pop("action") == login.acs
     return login.browser.post("/login/callback?connection=corp", fields)
@@ -110,7 +110,7 @@ def configured(directory: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def known(pysaml2: Partner, tenant: Tenant, tmp_path: Path) -> SamlLogin:
-    """Create a connection from the metadata of both sides and nothing else."""
+    """Create a connection only from the metadata of both parties."""
     login = connected(tenant, metadataXml=pysaml2("metadata", config=configured(tmp_path)))
     (tmp_path / "sp.xml").write_bytes(login.browser.get("/samlp/metadata", {"connection": "corp"}).content)
     pysaml2("make", name="a", config=configured(tmp_path, metadata={"local": [str(tmp_path / "sp.xml")]}))
@@ -130,7 +130,7 @@ IDENTITY = {"mail": ["ada@corp.example.test"], "givenName": ["Ada"], "sn": ["Lov
     ],
     ids=["assertion", "response", "both"],
 )
-def test_pysaml2_logs_a_user_in_from_the_metadata_of_both_sides(
+def test_pysaml2_logs_a_user_in_with_the_metadata_of_both_parties(
     pysaml2: Partner, known: SamlLogin, binding: str, signed: dict[str, Any]
 ) -> None:
     if binding == "post":
@@ -145,14 +145,14 @@ def test_pysaml2_logs_a_user_in_from_the_metadata_of_both_sides(
     assert (user.user_id, user.email, user.given_name) == ("samlp|corp|248289", "ada@corp.example.test", "Ada")
 
 
-def test_pysaml2_encrypts_with_triple_des_which_is_refused_with_an_explanation(pysaml2: Partner, known: SamlLogin) -> None:
+def test_a_response_that_pysaml2_encrypts_with_triple_des_is_refused_with_an_explanation(pysaml2: Partner, known: SamlLogin) -> None:
     asked = asked_by(sent_by(known.go()), "redirect")
     answer = pysaml2("answer", name="a", user="248289", identity=IDENTITY, sign_response=True, encrypt_assertion=True, **asked)
     assert "code" not in known.told(come_back(known, answer["form"]))
     assert "encrypted with an algorithm that is not allowed" in failure(known.tenant)
 
 
-def test_pysaml2_starts_a_login_itself_if_that_is_enabled(pysaml2: Partner, known: SamlLogin) -> None:
+def test_pysaml2_can_start_a_login_if_that_is_enabled(pysaml2: Partner, known: SamlLogin) -> None:
     unasked = {"service": known.entity_id, "destination": known.acs, "user": "248289", "identity": IDENTITY}
     form = pysaml2("unasked", name="a", sign_assertion=True, sign_response=True, **unasked)["form"]
     assert come_back(known, form).status_code == 403
@@ -163,7 +163,7 @@ def test_pysaml2_starts_a_login_itself_if_that_is_enabled(pysaml2: Partner, know
     assert "code" in known.told(come_back(known, form)), failure(known.tenant)
 
 
-def test_pysaml2_ends_its_login_and_we_read_its_response(pysaml2: Partner, known: SamlLogin) -> None:
+def test_a_logout_ends_the_login_at_pysaml2_and_we_accept_its_response(pysaml2: Partner, known: SamlLogin) -> None:
     update_client(tenant_id=known.tenant.pk, client_id=known.client.client_id, changes={"post_logout_redirect_uris": RETURN_TO})
     sent = sent_by(known.go())
     answer = pysaml2("answer", name="a", user="248289", identity=IDENTITY, sign_response=True, **asked_by(sent, "redirect"))
@@ -189,7 +189,7 @@ def federation() -> Iterator[Partner]:
     program, place = shutil.which("node"), place_of("federation")
     if program is None or not (place / "node_modules" / "samlp").exists():
         pytest.skip("samlp and passport-wsfed-saml2 are not installed: make test-peers")
-    # Node searches for packages beside the program that it runs.
+    # Node searches for packages next to the program that it runs.
     driver = shutil.copy(DRIVERS / "federation.cjs", place)
     with partner([program, str(driver)]) as running:
         yield running
@@ -213,7 +213,7 @@ PERSON = {
     ],
     ids=["assertion", "both", "response", "encrypted"],
 )
-def test_samlp_of_npm_logs_a_user_in(federation: Partner, tenant: Tenant, signed: dict[str, Any]) -> None:
+def test_the_npm_package_samlp_logs_a_user_in(federation: Partner, tenant: Tenant, signed: dict[str, Any]) -> None:
     login = connected(tenant, signInEndpoint=f"{IDP}/samlp", signingCert=CERTIFICATE)
     if "encryptionCert" in signed:
         certificate = published_certificates(tenant.pk)[0]
@@ -226,7 +226,7 @@ def test_samlp_of_npm_logs_a_user_in(federation: Partner, tenant: Tenant, signed
     assert (user.user_id, user.email, user.family_name) == ("samlp|corp|248289", "ada@corp.example.test", "Lovelace")
 
 
-def test_samlp_of_npm_with_sha1_is_refused_with_an_explanation(federation: Partner, tenant: Tenant) -> None:
+def test_a_response_of_samlp_with_sha1_is_refused_with_an_explanation(federation: Partner, tenant: Tenant) -> None:
     login = connected(tenant, signInEndpoint=f"{IDP}/samlp", signingCert=CERTIFICATE)
     old = {"signatureAlgorithm": "rsa-sha1", "digestAlgorithm": "sha1"}
     options = {"issuer": f"{IDP}/metadata", "cert": CERTIFICATE, "key": PRIVATE, "recipient": login.acs, "destination": login.acs, **old}
@@ -235,7 +235,7 @@ def test_samlp_of_npm_with_sha1_is_refused_with_an_explanation(federation: Partn
     assert "SHA-1" in failure(tenant)
 
 
-def test_metadata_of_samlp_of_npm_is_read(federation: Partner) -> None:
+def test_the_metadata_of_samlp_is_accepted(federation: Partner) -> None:
     options = {
         "issuer": f"{IDP}/metadata",
         "cert": CERTIFICATE,
@@ -275,7 +275,7 @@ def test_passport_wsfed_saml2_logs_a_user_in(federation: Partner, tenant: Tenant
         federation("read", name="a", fields=changed, address=REPLY)
 
 
-def test_passport_wsfed_saml2_reads_why_it_gets_no_token(federation: Partner, tenant: Tenant) -> None:
+def test_passport_wsfed_saml2_gets_the_reason_of_a_refused_token(federation: Partner, tenant: Tenant) -> None:
     client, _ = web_client(tenant, redirect_uris=REPLY, settings={"addons": {"wsfed": {}}})
     people(tenant, client)
     login = SamlLogin(tenant, client, create_connection(tenant_id=tenant.pk, name="unused", strategy="samlp"))
@@ -289,7 +289,7 @@ def test_passport_wsfed_saml2_reads_why_it_gets_no_token(federation: Partner, te
     assert "invalid_request" in str(refused.value)
 
 
-def test_passport_wsfed_saml2_reads_a_jwt_of_ours(federation: Partner, tenant: Tenant) -> None:
+def test_passport_wsfed_saml2_accepts_our_jwt(federation: Partner, tenant: Tenant) -> None:
     client, _ = web_client(tenant, redirect_uris=REPLY, settings={"addons": {"wsfed": {"tokenType": "plain_jwt"}}})
     person(people(tenant, client))
     login = SamlLogin(tenant, client, create_connection(tenant_id=tenant.pk, name="unused", strategy="samlp"))

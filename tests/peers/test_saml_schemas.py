@@ -1,4 +1,4 @@
-"""Our metadata and messages, checked against the schemas of OASIS and W3C, as Debian packages them."""
+"""Our metadata and messages, checked against the schemas of OASIS and W3C from Debian packages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pytestmark = [
 
 @cache
 def schema() -> etree.XMLSchema:
-    """Load all schemas at once. The first import of a namespace counts, so none is loaded from the network."""
+    """Load all schemas together. Only the first import of a namespace is used, so no schema is loaded from the network."""
     imports = "".join(f'<xs:import namespace="{name}" schemaLocation="file://{file}"/>' for name, file in IMPORTS.items())
     whole = f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{imports}</xs:schema>'
     return etree.XMLSchema(etree.fromstring(whole, etree.XMLParser(no_network=True, load_dtd=False)))
@@ -82,7 +82,7 @@ def message(made: Element) -> bytes:
     return serialized(SIGNER.signed(made))
 
 
-def test_a_failure_response_and_the_logout_messages_are_valid() -> None:
+def test_an_error_response_and_the_logout_messages_are_valid() -> None:
     judge(serialized(failure(ANSWERING, (REQUESTER, INVALID_NAME_ID_POLICY), "No such format.", SIGNER)))
     known = Participation(NameId("ada@example.test", PERSISTENT_NAME), "_index")
     judge(message(logout_request(issuer="urn:acme", address="https://sp.test/slo", request_id="_r", participation=known, now=NOW)))

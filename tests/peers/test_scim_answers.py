@@ -1,6 +1,6 @@
-"""Responses that are lost, late or wrong, in front of third-party servers that performed the request: the final state is right.
+"""Responses of third-party servers that are lost, late or wrong although the server performed the request. The final state is right.
 
-The numbers are those of the table in docs/reference/scim.md.
+The numbers in the names are those of the table in docs/reference/scim.md.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def endless(answer: bytes) -> Wire:
 
 
 def bomb(answer: bytes) -> Wire:
-    """Send a few kilobytes that unpack to hundreds of megabytes."""
+    """Send a few kilobytes that decompress to hundreds of megabytes."""
     return reply(201, raw=gzip.compress(b" " * 200_000_000, 9), headers={"Content-Encoding": "gzip"})
 
 
@@ -77,7 +77,7 @@ def empty(answer: bytes) -> Wire:
 
 
 def attempts_until_done(base_url: str, *, attempts: int = 3) -> list[Any]:
-    """Run the creation like the delivery engine: again after each failure, until it succeeds."""
+    """Run the creation like the delivery engine, and repeat it after each failure until it succeeds."""
     ran: list[Any] = []
     for attempt in range(1, attempts + 1):
         ran.append(run_event(base_url, attempt=attempt, secrets={"SCIM_TIMEOUT_MS": "400"}))
@@ -115,7 +115,7 @@ def test_4_a_change_with_a_lost_response_is_repeated_and_applied(
     assert (found is None) if event_type == "user.deleted" else (found is not None and found["displayName"] == "New")
 
 
-# An intermediary, such as a proxy or a gateway, answers instead of the server, which never gets the request.
+# An intermediary, such as a proxy or a gateway, answers instead of the server, which does not get the request.
 IN_ITS_PLACE = {
     "a page with 404": (reply(404, raw=b"<html>Not Found</html>"), "configuration"),
     "an empty 404": (reply(404), "configuration"),
@@ -129,7 +129,7 @@ IN_ITS_PLACE = {
 
 @pytest.mark.parametrize("upsert", [False, True])
 @pytest.mark.parametrize("said", IN_ITS_PLACE)
-def test_7_a_put_answered_by_an_intermediary_counts_neither_as_missing_nor_as_done(
+def test_7_an_update_answered_by_an_intermediary_is_neither_missing_nor_done(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str, upsert: bool
 ) -> None:
     run_event(server.base_url)
@@ -142,7 +142,7 @@ def test_7_a_put_answered_by_an_intermediary_counts_neither_as_missing_nor_as_do
 
 
 @pytest.mark.parametrize("said", [name for name in IN_ITS_PLACE if name != "a SCIM 404"])
-def test_7_a_delete_answered_by_an_intermediary_does_not_count_as_done(
+def test_7_a_deletion_answered_by_an_intermediary_is_not_done(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str
 ) -> None:
     run_event(server.base_url)
@@ -214,7 +214,7 @@ def test_10_a_lookup_with_an_invalid_response_causes_no_write(
 
 
 @pytest.mark.parametrize("mangle", [dripped, endless, bomb, cut])
-def test_11_an_endless_response_ends_at_the_deadline_and_the_user_exists_once(
+def test_11_an_endless_response_is_cut_at_the_deadline_and_the_user_exists_once(
     server: RealServer, relay: Relay, front: MisbehavingServer, mangle: Mangler
 ) -> None:
     relay.after["POST"] = [mangle, mangle]

@@ -1,6 +1,6 @@
-"""Deliveries to third-party servers, starting with the service call: requested delays, outages, floods, redelivery, secrecy.
+"""Deliveries to third-party servers, from the call of the service on: requested delays, outages, floods, redelivery, secrecy.
 
-The numbers are those of the table in docs/reference/scim.md.
+The numbers in the names are those of the table in docs/reference/scim.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MakeStream = Callable[..., EventStream]
 
 @pytest.fixture
 def make_stream(tenant: Tenant) -> MakeStream:
-    """Bind a deployed action for `base_url` to the tenant's log."""
+    """Create a stream to a deployed action for `base_url`, at the end of the tenant's log."""
 
     def make(base_url: str, **options: Any) -> EventStream:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
@@ -58,7 +58,7 @@ def make_stream(tenant: Tenant) -> MakeStream:
 
 
 def deliver(stream: EventStream) -> dict[str, int]:
-    """Number, dispatch, and deliver all due events; return the number of deliveries in each state."""
+    """Number, dispatch, and deliver all due events. Return the number of deliveries in each state."""
     number_tenant(stream.tenant_id)
     dispatch.dispatch_tenant(stream.tenant_id)
     claim = lanes.claim_oldest(stream.pk)
@@ -95,7 +95,7 @@ def test_9_the_lane_pauses_for_the_requested_time_and_at_most_an_hour(
     assert least < pause < most
 
 
-def test_12_an_outage_holds_the_stream_causes_no_dead_letter_and_keeps_the_order(
+def test_12_an_outage_holds_the_stream_without_dead_letters_and_keeps_the_order(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -104,7 +104,7 @@ def test_12_an_outage_holds_the_stream_causes_no_dead_letter_and_keeps_the_order
     front: MisbehavingServer,
     settings: Settings,
 ) -> None:
-    """tests/faults/test_provisioning_outage.py runs the same with 1,000 users, real workers and real time."""
+    """tests/faults/test_provisioning_outage.py runs this test with 1,000 users, real workers and real time."""
     settings.DELIVERY_RETRY_DELAYS = [0.0] * 5
     settings.BREAKER_FAILURES, settings.BREAKER_USERS = 5, 3
     stream = make_stream(front.base_url)
@@ -131,7 +131,7 @@ def test_12_an_outage_holds_the_stream_causes_no_dead_letter_and_keeps_the_order
         assert re.fullmatch("(POST)+PUT", "".join(verbs)), verbs
 
 
-def test_13_five_hundred_letters_are_redelivered_by_a_canceled_job_and_a_second_one(
+def test_13_five_hundred_dead_letters_are_redelivered_by_a_canceled_job_and_a_second_job(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -172,14 +172,14 @@ def test_13_five_hundred_letters_are_redelivered_by_a_canceled_job_and_a_second_
     end = progress_of(Job.objects.of(tenant.pk).get(pk=rest.pk))
     assert (end.total, end.left, end.failed) == (260, 0, 0)
     assert half.superseded + end.superseded == 50
-    # Each letter has the author and the reason of its redelivery, and no newer value was overwritten.
+    # Each dead letter has the author and the reason of its redelivery, and no newer value was overwritten.
     told = DeadLetter.objects.filter(stream_id=stream.pk, state="resolved").values_list("redelivery_actor", "redelivery_reason")
     assert sorted(told) == [("ada@example.test", "fixed")] * 240 + [("bob@example.test", "")] * 260
     found = {user["externalId"]: user["displayName"] for user in server.users()}
     assert found == {user.user_id: "Newer" if at < 50 else "Old" for at, user in enumerate(users)}
 
 
-def test_14_the_token_is_in_no_row_no_log_no_page_and_no_file(
+def test_14_the_token_is_not_in_rows_logs_pages_or_files(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -210,7 +210,7 @@ def test_14_the_token_is_in_no_row_no_log_no_page_and_no_file(
 
 
 def rows_with(secret: str) -> list[str]:
-    """Return the tables that contain the secret, as text or as the text of bytes."""
+    """Return the tables that contain the secret, as text or as bytes of text."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]
@@ -274,7 +274,7 @@ def test_15_fifty_deletions_wait_for_approval_and_are_then_delivered_in_order(
 
 
 @pytest.mark.parametrize("mode", ["put", "patch", "patch_per_attribute"])
-def test_16_the_preview_equals_the_sent_request_byte_for_byte(
+def test_16_the_previewed_request_equals_the_sent_request_byte_for_byte(
     tenant: Tenant, database_connection: Connection, make_stream: MakeStream, relay: Relay, front: MisbehavingServer, mode: str
 ) -> None:
     stream = make_stream(front.base_url, update_mode=mode, enterprise=True)

@@ -1,6 +1,6 @@
-"""Finding the right user on third-party servers, and writing in the mode that each of them understands.
+"""Finding the right user on third-party servers, and writing in the mode that each server supports.
 
-The numbers are those of the table in docs/reference/scim.md.
+The numbers in the names are those of the table in docs/reference/scim.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ODD_IDS = [
     "a#b",
     "a b",
 ]
-# SCIMMY 1.3.5 compares the escaped text of a filter, so it never finds a value that must be escaped.
+# SCIMMY 1.3.5 compares the escaped text of a filter, so it does not find a value that must be escaped.
 NEVER_FOUND = {"scimmy": {"database|a\\b", "database|a\tb"}}
 
 
@@ -43,12 +43,12 @@ def changed(**changes: Any) -> dict[str, Any]:
 
 
 def everybody(server: RealServer) -> Callable[[Received], Wire | None]:
-    """Answer every lookup with all real users, like a server that ignores filters or treats them as patterns."""
+    """Answer every lookup with all users of the real server, like a server that ignores filters or treats them as patterns."""
     return lambda request: listing(*server.users()) if request.filter else None
 
 
 @pytest.mark.parametrize("mode", ["put", "patch_per_attribute"])
-def test_1_changing_and_deleting_one_user_does_not_change_another_of_the_same_connection(server: RealServer, mode: str) -> None:
+def test_1_changing_and_deleting_one_user_does_not_change_another_user_of_the_connection(server: RealServer, mode: str) -> None:
     first = server.add(externalId="auth0|a", userName="a@example.test")
     second = changed(user_id="auth0|b", email="b@example.test")
     assert run_event(server.base_url, "user.created", second).reason == "created"
@@ -64,7 +64,7 @@ def test_1_changing_and_deleting_one_user_does_not_change_another_of_the_same_co
 def test_1_a_filter_treated_as_a_pattern_never_selects_a_foreign_account(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
-    """Answer lookups with all users whose key has the same beginning, as scimgateway does."""
+    """Answer lookups with all users whose key has the same beginning, like scimgateway."""
     for name in "ac":
         server.add(externalId=f"auth0|{name}", userName=name)
     strangers = server.users()
@@ -75,7 +75,7 @@ def test_1_a_filter_treated_as_a_pattern_never_selects_a_foreign_account(
 
 
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_2_a_foreign_account_on_a_server_that_ignores_filters_is_unverifiable_and_untouched(
+def test_2_a_foreign_account_on_a_server_that_ignores_filters_is_unverifiable_and_unchanged(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
     stranger = server.add(userName="stranger@example.test")
@@ -87,14 +87,14 @@ def test_2_a_foreign_account_on_a_server_that_ignores_filters_is_unverifiable_an
 
 
 @pytest.mark.parametrize("user_id", ODD_IDS)
-def test_3_a_user_with_an_unusual_key_is_created_changed_and_deleted_alone(server: RealServer, user_id: str) -> None:
+def test_3_changes_of_a_user_with_an_unusual_key_affect_only_its_account(server: RealServer, user_id: str) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")
     document = changed(user_id=user_id)
     assert run_event(server.base_url, "user.created", document).reason == "created"
     updated = run_event(server.base_url, "user.updated", changed(user_id=user_id, name="New"))
     deleted = run_event(server.base_url, "user.deleted", document)
     if user_id in NEVER_FOUND.get(server.name, set()):
-        # A limit of the server, reported with a warning: no other account is mistaken for the user.
+        # This is a limit of the server, reported with a warning. No other account is mistaken for the user.
         assert (updated.reason, deleted.reason) == ("no user to update", "no user to delete")
         assert sorted(found["externalId"] for found in server.users()) == sorted([user_id, "database|bystander"])
         return
@@ -103,7 +103,7 @@ def test_3_a_user_with_an_unusual_key_is_created_changed_and_deleted_alone(serve
 
 
 @pytest.mark.parametrize("mode", ["put", "patch_per_attribute"])
-def test_5_a_change_of_the_email_is_applied_through_the_correlation_key(server: RealServer, mode: str) -> None:
+def test_5_a_change_of_the_email_address_is_applied_through_the_correlation_key(server: RealServer, mode: str) -> None:
     run_event(server.base_url)
     moved = changed(email="new@example.test")
     assert run_event(server.base_url, "user.updated", moved, options={"update_mode": mode}).reason == "updated"
@@ -118,7 +118,7 @@ def without_external_id(request: Received) -> Wire | None:
     return scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
 
 
-def test_5_without_a_filter_on_the_key_a_changed_email_is_not_applied_and_other_changes_are(
+def test_5_only_a_changed_email_address_is_not_applied_if_the_key_cannot_be_filtered(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
     """The documented limit: only the name can be searched, and the name has changed."""
@@ -133,12 +133,12 @@ def test_5_without_a_filter_on_the_key_a_changed_email_is_not_applied_and_other_
     assert server.users() == []
 
 
-# Effects of a PATCH without a path on each server: SCIMMY adds the elements to the existing ones.
+# Effects of a PATCH without a path on each server. SCIMMY adds the elements to the existing elements.
 RIGHT_MODES = {"scim2-server": ["put", "patch", "patch_per_attribute"], "scimmy": ["put", "patch_per_attribute"]}
 
 
 @pytest.mark.parametrize("mode", ["put", "patch", "patch_per_attribute"])
-def test_6_in_supported_modes_no_value_is_duplicated_or_corrupted(server: RealServer, mode: str) -> None:
+def test_6_supported_modes_do_not_duplicate_or_corrupt_values(server: RealServer, mode: str) -> None:
     options = {"update_mode": mode, "enterprise": True}
     document = changed(app_metadata={"department": "Tours"}, user_metadata={"phone": "+4712345678"})
     run_event(server.base_url, "user.created", document, options=options)
@@ -148,7 +148,7 @@ def test_6_in_supported_modes_no_value_is_duplicated_or_corrupted(server: RealSe
     assert found is not None
     addresses = [entry["value"] for entry in found["emails"]]
     if mode not in RIGHT_MODES[server.name]:
-        # The server accepts the write and stores a wrong value, so the write check must read the user back.
+        # The server accepts the write and stores a wrong value, so the write check must read the user again.
         assert len(addresses) > 1
         return
     assert (addresses, len(found["phoneNumbers"])) == (["new@example.test"], 1)
@@ -156,7 +156,7 @@ def test_6_in_supported_modes_no_value_is_duplicated_or_corrupted(server: RealSe
     assert not [name for name in found if name.startswith("urn:") and not name.endswith(":User")]
 
 
-def test_6_the_write_check_finds_the_working_modes_and_leaves_nothing(tenant: Tenant, server: RealServer) -> None:
+def test_6_the_write_check_finds_the_working_modes_and_leaves_no_user(tenant: Tenant, server: RealServer) -> None:
     secrets = {"SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN}
     action = ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
     report = run_connection_test(draft_setup(action), actor="somebody", with_write_check=True)
@@ -168,7 +168,7 @@ def test_6_the_write_check_finds_the_working_modes_and_leaves_nothing(tenant: Te
 
 @pytest.mark.parametrize("identifier", ["..", ".", "a\x00b", "x" * 10_240])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_8_an_id_that_cannot_be_in_a_path_affects_no_account(
+def test_8_an_id_that_cannot_be_part_of_a_path_affects_no_account(
     server: RealServer, relay: Relay, front: MisbehavingServer, identifier: str, event_type: str
 ) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")

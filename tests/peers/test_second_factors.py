@@ -1,4 +1,4 @@
-"""Second factors at a login in a real browser with its own authenticator, on a phone and on a desktop."""
+"""Second factors at a login in a real browser with a virtual authenticator, on a phone and on a desktop."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_user_enrolls_a_key_and_logs_in_with_it(place: Place, browser: Chromiu
     assert factor.sign_count > before
 
 
-def test_a_user_whose_key_is_missing_is_told_so_and_uses_another_method(place: Place, browser: Chromium) -> None:
+def test_a_user_whose_key_is_missing_gets_an_error_and_can_use_another_method(place: Place, browser: Chromium) -> None:
     user = person(place.connection, email="elsewhere@example.test")
     EnrolledFactor(
         tenant_id=user.tenant_id, user=user, kind="webauthn-roaming", credential_id="a2V5", relying_party="localhost", public_key=b"key"

@@ -1,4 +1,4 @@
-"""Second factors of a tenant and of a user, driven by the unmodified Python client over real HTTP."""
+"""Second factors of a tenant and of a user, managed by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unmodified OpenID Connect clients log users in, over TLS with a private authority, through every flow."""
+"""Unmodified OpenID Connect clients log users in with every flow, over TLS with a private authority."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 DRIVERS = Path(__file__).parent / "drivers"
 
 
-def test_openid_client_goes_through_every_flow(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+def test_openid_client_completes_every_flow(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
-    # Node searches for packages beside the program that it runs.
+    # Node searches for packages next to the program that it runs.
     driver = [shutil.copy(DRIVERS / name, PLACE) for name in ("browser.mjs", "openid_client.mjs")][-1]
     with serving(tenant, tmp_path) as (web, certificate):
         given = described(tenant, database_connection, web)
@@ -45,7 +45,7 @@ def test_openid_client_goes_through_every_flow(tenant: Tenant, database_connecti
     assert seen["wrong password"] == "invalid_grant"
 
 
-def test_authlib_goes_through_every_flow(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+def test_authlib_completes_every_flow(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")
@@ -71,7 +71,7 @@ def test_passport_auth0_logs_a_user_in(tenant: Tenant, database_connection: Conn
     with serving(tenant, tmp_path) as (web, certificate):
         given = described(tenant, database_connection, web)
         seen = drive([node, str(driver)], given, tmp_path, os.environ | {"NODE_EXTRA_CA_CERTS": str(certificate.authority)})
-        # The library sends its token in the address of /userinfo.
+        # The library sends its token in the URL of /userinfo.
         written = web.log.read_text()
     user = User.objects.of(tenant.pk).get(email=EMAIL)
     told = {"provider": user.provider, "id": user.user_id, "email": EMAIL, "name": user.name, "updated": "number", "hasIdToken": True}
@@ -79,9 +79,7 @@ def test_passport_auth0_logs_a_user_in(tenant: Tenant, database_connection: Conn
     assert "access_token" not in written
 
 
-def test_strict_clients_that_check_the_types_of_claims_log_a_user_in(
-    tenant: Tenant, database_connection: Connection, tmp_path: Path
-) -> None:
+def test_clients_that_check_the_types_of_claims_log_a_user_in(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not list(PLACE.glob("python/lib/*/site-packages/idpyoidc")):
         pytest.skip("pyoidc and idpyoidc are not installed: make test-peers")

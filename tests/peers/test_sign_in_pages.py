@@ -33,7 +33,7 @@ EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
 AUDIENCE = "https://things.example.test/"
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
-# Two pages of one application: the redirect target of logins, and one that logs in silently in a frame.
+# Two pages of one application: the target of redirects after logins, and a page that logs in silently in a frame.
 LANDING = "<!doctype html><title>Application</title><p>You are back.</p>"
 SILENT = """<!doctype html><title>Waiting</title><script>
 addEventListener('message', (event) => { window.told = {origin: event.origin, ...event.data}; document.title = 'Told'; });
@@ -68,7 +68,7 @@ class Application:
         return page
 
     def landed(self, page: Page) -> dict[str, str]:
-        """Wait until the application has the response, and return its parameters."""
+        """Wait until the application has received the response, and return its parameters."""
         page.until(f"location.origin === {json.dumps(self.origin)}")
         query = parse_qs(urlsplit(str(page.evaluate("location.href"))).query)
         return {name: values[0] for name, values in query.items()}
@@ -90,7 +90,7 @@ class _Pages(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Log no requests."""
+        """Write no log."""
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def make(tenant: Tenant, database_connection: Connection, origin: str, browser: Chromium) -> Iterator[Callable[..., Application]]:
-    """Return a function that creates the application; by default a first-party one."""
+    """Return a function that creates the application, which is first-party by default."""
     ApiResourceFactory.create(
         tenant_id=tenant.pk, identifier=AUDIENCE, name="Things", scopes=[{"value": "read:things", "description": "See your things"}]
     )
@@ -133,7 +133,7 @@ def make(tenant: Tenant, database_connection: Connection, origin: str, browser: 
         yield made
 
 
-def test_a_user_logs_in_with_the_keyboard_alone(make: Callable[..., Application]) -> None:
+def test_a_user_can_log_in_with_the_keyboard_alone(make: Callable[..., Application]) -> None:
     application = make()
     page = application.page()
     assert page.evaluate("document.activeElement.autocomplete") == "username"
@@ -150,7 +150,7 @@ def test_a_user_logs_in_with_the_keyboard_alone(make: Callable[..., Application]
     assert page.complaints == []
 
 
-def test_a_wrong_password_is_reported_at_the_form_and_without_script_too(make: Callable[..., Application]) -> None:
+def test_a_wrong_password_is_reported_on_the_form_with_and_without_script(make: Callable[..., Application]) -> None:
     application = make()
     page = application.browser.page()
     page.open(application.address(login_hint=EMAIL))
@@ -165,7 +165,7 @@ def test_a_wrong_password_is_reported_at_the_form_and_without_script_too(make: C
     assert "code" in application.log_in(page)
 
 
-def test_a_password_is_shown_with_the_keyboard_and_submitted_as_a_password_field(make: Callable[..., Application]) -> None:
+def test_a_password_can_be_shown_with_the_keyboard_and_is_hidden_again_on_submission(make: Callable[..., Application]) -> None:
     page = make().page()
     page.fill("input[autocomplete=username]", EMAIL)
     page.fill("input[type=password]", "not it")
@@ -209,7 +209,7 @@ def test_a_new_user_signs_up_and_is_logged_in(make: Callable[..., Application], 
     assert Session.objects.of(tenant.pk).get().user_id == bob.pk
 
 
-def test_a_third_party_application_needs_consent(make: Callable[..., Application], tenant: Tenant) -> None:
+def test_a_third_party_application_requires_consent(make: Callable[..., Application], tenant: Tenant) -> None:
     application = make(is_first_party=False)
     asked = {"scope": "openid email read:things", "audience": AUDIENCE}
     page = application.page(**asked)
@@ -258,7 +258,7 @@ def test_a_page_of_another_site_cannot_frame_the_form(make: Callable[..., Applic
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_no_page_has_an_accessibility_fault_in_any_color_scheme_and_width(make: Callable[..., Application]) -> None:
+def test_every_page_is_accessible_in_every_color_scheme_and_width(make: Callable[..., Application]) -> None:
     application = make(is_first_party=False)
     page = application.page()
     pages = {

@@ -1,8 +1,8 @@
 """The time of a response does not reveal whether an account exists. Measured with the hashes of production.
 
-Requests for existing and for missing accounts alternate, so that the load of the machine affects both alike. The share of pairs
-in which the first kind took longer is one half if the time reveals nothing, with a spread of 0.075 for 30 pairs. If a hash is
-missing, the share is one. The margin is four spreads wide.
+Requests for existing and for missing accounts alternate, so that the load of the machine affects both kinds alike. The test computes the
+share of pairs in which the first kind took longer. The expected share is 0.5, with a standard deviation of 0.075 for 30 pairs. If a hash is
+missing, the share is one. The margin is four standard deviations wide.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def client(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def connection(tenant: Tenant, client: Client) -> Connection:
-    """Create a connection with many users; every other one has an imported hash, whose check takes longer."""
+    """Create a connection with many users. Every second user has an imported hash, whose check takes longer."""
     connection = people(tenant, client, requires_username=True)
     kinds = (hashing.hashed("whatever"), bcrypt_form(bcrypt.hashpw(b"whatever", bcrypt.gensalt(10)).decode()))
     for number in range(PEOPLE):
@@ -64,7 +64,7 @@ def connection(tenant: Tenant, client: Client) -> Connection:
 
 
 def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Received]:
-    """Return the duration of a request. Each request has a new address without failures."""
+    """Return the duration of a request. Each request is sent from a new address without failures."""
     number = next(_addresses)
     sent = {"client_id": client.client_id, **body}
     started = time.perf_counter()
@@ -80,7 +80,7 @@ def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Receive
 
 
 def share_of_slower(first: Callable[[int], float], second: Callable[[int], float]) -> float:
-    """Time both kinds in turn, in random order; return the share of pairs in which the first kind took longer."""
+    """Time both kinds alternately, in random order. Return the share of pairs in which the first kind took longer."""
     drawn = random.Random(7)
     for number in range(3):
         first(number), second(number)
@@ -99,7 +99,7 @@ def log_in(client: Client, name: str) -> float:
     return took
 
 
-def test_a_failed_login_takes_equally_long_for_existing_and_missing_accounts(client: Client, connection: Connection) -> None:
+def test_a_failed_login_takes_the_same_time_for_existing_and_missing_accounts(client: Client, connection: Connection) -> None:
     share = share_of_slower(lambda n: log_in(client, f"here-{n}"), lambda n: log_in(client, f"gone-{n}"))
     assert LOW < share < HIGH
 
@@ -114,7 +114,7 @@ def test_the_measurement_detects_a_missing_hash(client: Client, connection: Conn
     assert share_of_slower(lambda n: log_in(client, f"here-{n}"), careless) > HIGH
 
 
-def test_a_refused_sign_up_takes_equally_long_for_a_used_address_and_a_used_name(client: Client, connection: Connection) -> None:
+def test_a_refused_sign_up_takes_the_same_time_for_a_used_address_and_a_used_name(client: Client, connection: Connection) -> None:
     def sign_up(email: str, username: str) -> float:
         body = {"connection": "people", "email": f"{email}@example.test", "username": username, "password": "Correct-Horse-9-Battery"}
         took, answer = ask(client, "/dbconnections/signup", body)
@@ -125,7 +125,7 @@ def test_a_refused_sign_up_takes_equally_long_for_a_used_address_and_a_used_name
     assert LOW < share < HIGH
 
 
-def test_a_password_reset_request_takes_equally_long_for_existing_and_missing_accounts(client: Client, connection: Connection) -> None:
+def test_a_password_reset_request_takes_the_same_time_for_existing_and_missing_accounts(client: Client, connection: Connection) -> None:
     def ask_for_reset(name: str) -> float:
         took, answer = ask(client, "/dbconnections/change_password", {"connection": "people", "email": f"{name}@example.test"})
         assert answer.status == 200

@@ -1,4 +1,4 @@
-"""Second factors of staff in a real browser with its own authenticator: passkeys, codes, the keyboard."""
+"""Second factors of staff in a real browser with a virtual authenticator: passkeys, codes, and the keyboard."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Person:
         self.page.until("location.pathname !== '/admin/account/' && document.readyState === 'complete'")
 
     def grow_old(self) -> None:
-        """Move the last proof of the session into the past."""
+        """Make the last proof of the session older."""
         cookies = self.page.send("Network.getCookies", urls=[self.base])["cookies"]
         session = SessionStore(next(cookie["value"] for cookie in cookies if cookie["name"] == "staff"))
         session["proof"] = {**session["proof"], "at": 0}
@@ -107,7 +107,7 @@ def person(browser: Chromium, web: WebProcess) -> Person:
 
 
 def is_clean(page: Page, name: str) -> None:
-    """Check a page in both color schemes, wide and narrow: it has no overflow, and axe finds nothing."""
+    """Check a page in both color schemes, wide and narrow. It must not overflow, and axe must find no defect."""
     for scheme, width in SCREENS:
         page.show_as(scheme=scheme, width=width)
         wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -120,7 +120,7 @@ def is_clean(page: Page, name: str) -> None:
     page.show_as()
 
 
-def test_an_account_that_must_have_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:
+def test_an_account_that_requires_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     assert "needs a second factor" in person.page.text()
     person.add_passkey()
@@ -154,10 +154,10 @@ def test_a_passkey_without_user_verification_is_refused(person: Person, staff: S
     assert person.open("/admin/").evaluate("location.pathname") == "/admin/login/"
 
 
-def test_an_app_and_the_keyboard_are_enough(person: Person, staff: Staff) -> None:
+def test_an_app_can_be_added_and_used_with_the_keyboard_alone(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     page = person.open("/admin/account/app/")
-    # The whole picture is visible: a camera needs its three corners and the margin.
+    # The whole QR code is visible, because a camera needs its three corners and the margin.
     width = page.evaluate("document.querySelector('.qr').getBoundingClientRect().width")
     drawn = page.evaluate("document.querySelector('.qr svg path').getBoundingClientRect().width")
     assert 150 < drawn <= width
@@ -189,7 +189,7 @@ def test_an_app_and_the_keyboard_are_enough(person: Person, staff: Staff) -> Non
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_none_of_these_pages_has_an_accessibility_fault_in_any_color_scheme_and_width(person: Person, staff: Staff) -> None:
+def test_every_page_of_staff_factors_is_accessible_in_every_color_scheme_and_width(person: Person, staff: Staff) -> None:
     page = person.open("/admin/login/")
     is_clean(page, "sign in")
     person.give_password(staff)

@@ -1,4 +1,4 @@
-"""`events doctor` with nginx: it names the faulty configurations, and reports nothing about a correct one."""
+"""`events doctor` with nginx. It reports faulty configurations by name, and reports nothing about a correct configuration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.peers.nginx import PROGRAM, nginx
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed: make test-peers")]
 
 RIGHT = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering off; gzip off; proxy_read_timeout 1h;"
-# A configuration that compresses. It must hide the header: nginx does not compress a response that names an encoding, and the service names
-# one.
+# A configuration that compresses. It must hide the header Content-Encoding of the service, because nginx does not compress a response with
+# this header.
 COMPRESSING = (
     "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;"
     " proxy_hide_header Content-Encoding; gzip on; gzip_proxied any; gzip_types text/event-stream;"
@@ -43,13 +43,13 @@ def test_the_doctor_reports_nothing_about_a_correct_configuration(tenant: Tenant
     assert (status, {finding["verdict"] for finding in findings.values()}) == (0, {"ok", "skip"}), findings
 
 
-def test_the_doctor_finds_compression_and_names_the_fix(tenant: Tenant, tmp_path: Path) -> None:
+def test_the_doctor_detects_compression_and_names_the_fix(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, COMPRESSING, tmp_path)
     assert (status, findings["compression"]["verdict"]) == (2, "FAIL"), findings
     assert findings["compression"]["advice"].startswith("nginx: gzip off;")
 
 
-def test_the_doctor_finds_an_idle_timeout_because_the_proxy_ends_the_stream(tenant: Tenant, tmp_path: Path) -> None:
+def test_the_doctor_detects_the_idle_timeout_of_a_proxy_when_the_stream_ends(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, CUTTING, tmp_path, heartbeat_seconds=30)
     assert (status, findings["heartbeat"]["verdict"]) == (2, "FAIL"), findings
     assert "without an error message from the service" in findings["heartbeat"]["finding"]

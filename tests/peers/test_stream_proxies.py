@@ -1,4 +1,4 @@
-"""The stream behind third-party proxies: the default configurations must not delay, compress or keep open the stream."""
+"""The stream behind third-party proxies. Their default configurations must not delay or compress the stream, or keep it open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.peers.proxies import PROXIES, Running, proxy
 pytestmark = pytest.mark.peer
 
 HEARTBEAT_SECONDS = 0.5
-# A buffered frame waits for the next one or forever; a busy machine adds much less delay than this.
+# A buffered frame waits for the next frame or forever. A busy machine adds a much shorter delay than this.
 PROMPT_SECONDS = 2.0
 
 
@@ -40,7 +40,7 @@ def front(request: pytest.FixtureRequest, web: WebProcess) -> Iterator[Running]:
 
 @pytest.fixture
 def target(front: Running, tenant: Tenant) -> Target:
-    """A new tenant behind the proxy; it may have one open stream."""
+    """A new tenant behind the proxy, which may have one open stream."""
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=1)
     return make_target(tenant, front.address)
 
@@ -58,7 +58,7 @@ def _subscribed_when_free(target: Target, token: str, *, within: float = 5.0, **
         time.sleep(0.1)
 
 
-def test_a_stream_opens_sends_heartbeats_delivers_resumes_and_frees_its_slot(target: Target) -> None:
+def test_a_stream_behind_a_proxy_delivers_heartbeats_and_events_resumes_and_frees_its_slot(target: Target) -> None:
     token = target.token()
     packed = {"Accept-Encoding": "gzip, zstd, br"}
     started = time.monotonic()
@@ -80,7 +80,7 @@ def test_a_stream_opens_sends_heartbeats_delivers_resumes_and_frees_its_slot(tar
         assert [block.message["event"]["id"] for block in stream.events(3, within=PROMPT_SECONDS * 2)] == ids
 
 
-def test_a_stream_over_http2_is_as_prompt_and_frees_its_slot(front: Running, target: Target) -> None:
+def test_a_stream_over_http2_has_no_delay_and_frees_its_slot(front: Running, target: Target) -> None:
     curl = shutil.which("curl")
     if curl is None:
         pytest.skip("curl is not installed: make test-peers")

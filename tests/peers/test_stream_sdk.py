@@ -1,4 +1,4 @@
-"""Unmodified client libraries read the stream: comments between the messages are ignored, and canaries are events."""
+"""Unmodified client libraries read the stream. They ignore comments between the messages, and read canaries as events."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _until(lines: Iterator[str], event_id: str) -> list[dict[str, Any]]:
 
 
 def _kind(message: dict[str, Any]) -> str:
-    """Return the type of a message. One client gives it the name on the wire, the other uses a class."""
+    """Return the type of a message. One client names it as on the wire, and the other client uses a class."""
     return re.sub(r"[^a-z]", "", message["kind"].lower())
 
 
@@ -66,7 +66,7 @@ def client(request: pytest.FixtureRequest) -> list[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node searches for packages beside the program that it runs.
+    # Node searches for packages next to the program that it runs.
     return [node, str(shutil.copy(DRIVERS / "stream.js", PLACE / "stream.js"))]
 
 
@@ -83,7 +83,7 @@ def test_a_client_reads_events_heartbeats_and_canaries(
             try:
                 opening = json.loads(running.stdout.readline())
                 assert "offsetonly" in _kind(opening)
-                # Only now is the client certainly listening: a heartbeat with its comments arrived in between.
+                # The client is certainly connected now, because it has received a heartbeat with its comments.
                 beat = json.loads(running.stdout.readline())
                 assert (beat["kind"], beat["offset"]) == (opening["kind"], opening["offset"])
                 canary = _until(running.stdout, _canary(web, token))[-1]

@@ -1,4 +1,4 @@
-"""Applications with three protocols share one login in a real browser, and a logout at any of them ends all."""
+"""Applications with three protocols share one login in a real browser. A logout at any application ends all logins."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class World:
             pytest.fail(str(seen))
 
     def log_in(self) -> None:
-        """Log in at the shop with the password, then at the others without further input."""
+        """Log in at the shop with the password, and then at the other applications without further input."""
         self.page.open(f"{self.shop.origin}/login")
         self.page.fill("input[autocomplete=username]", EMAIL)
         self.page.fill("input[type=password]", PASSWORD)
@@ -104,7 +104,7 @@ def _driven(driver: str, place: Path, package: str) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (place / "node_modules" / package).exists():
         pytest.skip(f"{package} is not installed: make test-peers")
-    # Node searches for packages beside the program that it runs.
+    # Node searches for packages next to the program that it runs.
     with partner([program, str(shutil.copy(DRIVERS / driver, place))]) as running:
         yield running
 
@@ -168,7 +168,7 @@ def tell_by_the_back_channel() -> None:
 
 
 @pytest.mark.parametrize("start", ["Shop", "Payroll", "Archive"])
-def test_one_password_logs_in_at_all_applications_and_a_logout_at_any_of_them_ends_all(world: World, start: str) -> None:
+def test_one_password_logs_in_at_all_applications_and_one_logout_ends_all_logins(world: World, start: str) -> None:
     world.log_in()
     assert world.shown() == {"Shop": EMAIL, "Payroll": EMAIL, "Archive": EMAIL}
     session = Session.objects.of(world.tenant.pk).get()

@@ -1,4 +1,4 @@
-"""Tickets and invitations, driven by the unmodified Python client over real HTTP."""
+"""Tickets and invitations, created by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of operations has exactly the operations of the installed client libraries."""
+"""The table of operations contains exactly the operations of the installed client libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.upstream.table import Kind, table
 pytestmark = pytest.mark.peer
 
 KNOWN = {(entry.method, entry.path): entry.name for entry in table() if entry.kind is not Kind.ADDITION}
-# Operations in which the Node library is newer.
+# Operations that exist only in the newer Node library.
 ONLY_NODE = {place for place, name in KNOWN.items() if name.startswith("organizations.organization_template.")}
 _NODE_CALL = re.compile(r"(?:`([^`\n]*)`|\"([^\"\n]*)\")\),?\s*method: \"(\w+)\"")
 

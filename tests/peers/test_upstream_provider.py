@@ -1,4 +1,4 @@
-"""Login through a third-party provider: npm oidc-provider with its own pages, required PKCE and `iss` in its responses."""
+"""Logins through a third-party provider: npm oidc-provider with its own pages, required PKCE and `iss` in its responses."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _DRIVER = Path(__file__).parent / "drivers" / "oidc_provider.mjs"
 
 @contextmanager
 def provider(callback: str, algorithm: str) -> Iterator[str]:
-    """Run the provider; yield its issuer."""
+    """Run the provider, and yield its issuer."""
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
         pytest.skip("oidc-provider is not installed: make test-peers")
-    # Node searches for packages beside the file that imports them.
+    # Node searches for packages next to the file that imports them.
     driver = Path(shutil.copy(_DRIVER, PLACE))
     port = free_port()
     with listening([node, str(driver), str(port), callback, algorithm], port):
@@ -40,7 +40,7 @@ def provider(callback: str, algorithm: str) -> Iterator[str]:
 
 
 def log_in(address: str, name: str) -> str:
-    """Go through the provider's pages with a browser; return the address of the final redirect."""
+    """Use the provider's pages with a browser. Return the URL of the final redirect."""
     browser = requests.Session()
     page = browser.get(address, timeout=30)
     for prompt in ("login", "consent"):

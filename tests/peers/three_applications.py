@@ -1,4 +1,4 @@
-"""Applications with three protocols and their own web servers: each shows the logged-in user at `/`."""
+"""Applications with three protocols and their own web servers. Each shows the logged-in user at `/`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLEAN_UP = "wsignoutcleanup1.0"
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its parameters from the query or the form, and the exact query."""
+    """A request: its parameters from the query or the form, and the exact query text."""
 
     fields: Mapping[str, str]
     query: str
@@ -33,7 +33,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Said:
-    """A response: a page, or a redirect; `logs_in` names the user who is logged in in this browser from now on."""
+    """A response: a page, or a redirect. `logs_in` names the user who is logged in in this browser afterwards."""
 
     page: str = ""
     location: str = ""
@@ -42,7 +42,7 @@ class Said:
 
 @dataclass
 class Listener:
-    """The web server of an application. It forgets users by the names of their logins, as back-channel logouts do."""
+    """The web server of an application. It ends sessions by the names of their logins, as back-channel logouts do."""
 
     title: str
     port: int = 0
@@ -65,7 +65,7 @@ class Listener:
         try:
             return route(Asked(fields, parts.query, cookie))
         except Exception as error:
-            # A test reads the reason here; the page shows only a summary.
+            # A test reads the reason from this list. The page shows only a summary.
             self.failures.append(f"{target}: {error!r}")
             return Said(page="This went wrong.")
 
@@ -100,7 +100,7 @@ def listening(title: str) -> Iterator[Listener]:
             self.wfile.write(page)
 
         def log_message(self, *args: Any) -> None:
-            """Log no requests."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
     listener.port = server.server_port
@@ -150,7 +150,7 @@ def speak_oidc(listener: Listener, *, service: str, client_id: str, secret: str,
 
 
 def speak_saml(listener: Listener, node: Partner, *, options: Mapping[str, Any]) -> None:
-    """SAML by node-saml: requests by redirect, single logout from both sides."""
+    """SAML with node-saml: requests by redirect, and single logout started by either party."""
     node("make", name="sp", options=options)
     profiles: dict[str, Any] = {}
 
@@ -179,7 +179,7 @@ def speak_saml(listener: Listener, node: Partner, *, options: Mapping[str, Any])
 
 
 def speak_wsfed(listener: Listener, federation: Partner, *, service: str, options: Mapping[str, Any]) -> None:
-    """WS-Federation with passport-wsfed-saml2; the library leaves sign-out and clean-up to the application."""
+    """WS-Federation with passport-wsfed-saml2. The library leaves sign-out and cleanup to the application."""
     federation("make", name="rp", options=options)
 
     def log_in(asked: Asked) -> Said:
@@ -187,7 +187,7 @@ def speak_wsfed(listener: Listener, federation: Partner, *, service: str, option
 
     def consume(asked: Asked) -> Said:
         if asked.fields.get("wa") == _CLEAN_UP:
-            # The request names no user: it applies to the browser that sends it.
+            # The request names no user. It applies to the browser that sends it.
             listener.people.pop(asked.cookie)
             return Said()
         read = federation("read", name="rp", fields=dict(asked.fields), address=f"{listener.origin}/wsfed")

@@ -1,4 +1,4 @@
-"""Removing secrets of connections that an earlier version published: from log, dead letters, attempts, audit log, marks and rows."""
+"""Removing secrets of connections that an earlier version published from the log, dead letters, attempts, audit log, marks and rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def published(tenant: Tenant) -> Published:
     _note(left)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(left.options), row.pk])
-        # Delete the mark of that write, and change the row again: the new mark then contains the secrets.
+        # Delete the mark of this write, and change the row again, so that the new mark contains the secrets.
         cursor.execute("DELETE FROM events_mark WHERE row_key = %s", [row.pk])
         cursor.execute("UPDATE identity_connection SET is_domain_connection = true WHERE id = %s", [row.pk])
     return left
@@ -123,7 +123,7 @@ def holding(left: Published) -> set[str]:
                 if "tenant_id" in {field.attname for field in model._meta.fields}
                 else ""
             )
-            # The name comes from the model.
+            # The name is read from the model.
             statement = f"SELECT EXISTS (SELECT 1 FROM {table} t WHERE {own} to_jsonb(t)::text LIKE ANY(%(patterns)s))"  # noqa: S608
             cursor.execute(statement, {"patterns": patterns, "tenant": left.tenant.pk})
             found |= {table} if cursor.fetchone()[0] else set()
@@ -171,7 +171,7 @@ def test_a_dry_run_lists_the_secrets_and_changes_nothing(here: Published) -> Non
     assert numbered(here.tenant.pk) == before
 
 
-def test_after_the_run_no_table_contains_a_secret_and_events_keep_everything_else(here: Published, there: Published) -> None:
+def test_no_table_contains_a_secret_after_the_run_and_events_keep_everything_else(here: Published, there: Published) -> None:
     before = {event["id"]: event for event in numbered(here.tenant.pk)}
     places = list(LogEntry.objects.filter(tenant_id=here.tenant.pk).order_by("position").values())
     theirs = numbered(there.tenant.pk)
@@ -195,7 +195,7 @@ def test_after_the_run_no_table_contains_a_secret_and_events_keep_everything_els
     assert Connection.objects.of(here.tenant.pk).get().open_options() == here.options
 
 
-def test_secrets_to_rotate_are_listed_with_their_use_and_recorded_in_the_audit_log(here: Published) -> None:
+def test_secrets_to_replace_are_listed_with_their_use_and_recorded_in_the_audit_log(here: Published) -> None:
     with connection.cursor() as cursor:
         newer = {**here.options, "twilio_token": "another"}
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(newer), here.connection.pk])
@@ -210,7 +210,7 @@ def test_secrets_to_rotate_are_listed_with_their_use_and_recorded_in_the_audit_l
     assert "No secret was readable." in command("--tenant", here.tenant.pk)
 
 
-def test_the_next_run_finishes_a_run_that_was_stopped(here: Published) -> None:
+def test_the_next_run_completes_a_run_that_was_stopped(here: Published) -> None:
     mask = Mask(here.hidden.values())
     redact_attempts(here.tenant.pk, mask, is_applied=True)
     redact_letters(here.tenant.pk, mask)
@@ -233,7 +233,7 @@ def test_a_second_run_changes_nothing(here: Published) -> None:
     assert Attempt.objects.filter(tenant_id=here.tenant.pk).values().get() == attempt
 
 
-def test_a_truncated_request_body_is_removed_and_a_complete_one_keeps_other_members(here: Published) -> None:
+def test_a_truncated_request_body_is_removed_and_a_complete_body_keeps_other_members(here: Published) -> None:
     command("--apply", "--tenant", here.tenant.pk)
 
     whole, cut = Attempt.objects.get(tenant_id=here.tenant.pk).exchanges
@@ -269,13 +269,13 @@ def test_audit_entries_show_that_a_value_is_hidden(here: Published) -> None:
         "before = '{\"options\": {}}'",
     ],
 )
-def test_redaction_changes_only_options_in_the_audit_log(here: Published, change: str) -> None:
+def test_the_redaction_changes_only_options_in_the_audit_log(here: Published, change: str) -> None:
     entry = AuditEntry.objects.filter(object_id=here.connection.pk, kind="add", actor_name="ada").get()
     with pytest.raises(DatabaseError, match="append-only"):
         changed_as_a_redaction(entry, change)
 
 
-def test_redaction_does_not_make_other_audit_entries_writable(tenant: Tenant) -> None:
+def test_the_redaction_does_not_make_other_audit_entries_writable(tenant: Tenant) -> None:
     entry = AuditEntryFactory.create(tenant_id=tenant.pk, object_type="identity.user", kind="change", after={"options": {"a": 1}})
     with pytest.raises(DatabaseError, match="append-only"):
         changed_as_a_redaction(entry, "after = '{\"options\": {}}'")

@@ -28,7 +28,7 @@ __all__ = ["recorder", "stream"]
 
 @pytest.fixture(autouse=True)
 def nothing_noted(settings: Settings) -> Iterator[None]:
-    """Forget attempts of other tests, and show streams of other tests as well."""
+    """Drop the counts of attempts of other tests, and include streams of other tests."""
     stream_tallies._noted.clear()
     settings.METRICS_STREAMS = 1000
     settings.DELIVERY_RETRY_DELAYS = [3600.0]
@@ -37,7 +37,7 @@ def nothing_noted(settings: Settings) -> Iterator[None]:
 
 
 def values_of(stream: EventStream) -> dict[str, float]:
-    """Return the samples of one stream by name and further labels."""
+    """Return the samples of one stream by name and by their other labels."""
     return {
         " ".join([sample.name, *(value for label, value in sample.labels.items() if label != "stream")]): sample.value
         for metric in STREAMS.collect()
@@ -46,7 +46,7 @@ def values_of(stream: EventStream) -> dict[str, float]:
     }
 
 
-def test_attempts_are_counted_by_result_once_the_process_has_stored_them(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_attempts_are_counted_by_result_after_the_process_has_stored_them(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     recorder.answers = {
         "user:b": [Answer(status="skipped", reason="filtered")],
         "user:c": [TransientFailure("busy")],
@@ -67,7 +67,7 @@ def test_attempts_are_counted_by_result_once_the_process_has_stored_them(tenant:
     assert values["provisioning_stream_attempt_seconds_count"] == 4
 
 
-def test_durations_fall_into_cumulative_buckets(tenant: Tenant) -> None:
+def test_durations_are_counted_in_cumulative_buckets(tenant: Tenant) -> None:
     stream = make_stream(tenant)
     for name, count in (("le 0.05", 3), ("le 1", 2), ("le +Inf", 1), ("milliseconds", 13_500)):
         StreamTallyFactory.create(tenant_id=tenant.pk, stream_id=stream.pk, name=name, count=count)
@@ -79,7 +79,7 @@ def test_durations_fall_into_cumulative_buckets(tenant: Tenant) -> None:
     assert values["provisioning_stream_attempt_seconds_sum"] == 13.5
 
 
-def test_a_stream_shows_its_lag_and_whether_it_is_held(tenant: Tenant, stream: EventStream) -> None:
+def test_the_metrics_of_a_stream_show_its_lag_and_whether_it_is_held(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a", "user:b"])
     assert (values_of(stream)["provisioning_stream_positions_behind"], values_of(stream)["provisioning_stream_held"]) == (2, 0)
     dispatch.dispatch_tenant(tenant.pk)
@@ -104,7 +104,7 @@ def test_only_the_oldest_enabled_streams_are_shown_with_one_query(tenant: Tenant
     assert shown(0) == (set(), 1)
 
 
-def test_counts_survive_a_failing_statement(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_counts_are_kept_after_a_statement_failed(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")
@@ -135,7 +135,7 @@ def test_a_worker_stores_its_counts_while_another_process_leads(tenant: Tenant, 
         execute("DELETE FROM provisioning_sweeper")
 
 
-def test_a_deleted_stream_keeps_no_tallies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_counts_of_a_deleted_stream_are_deleted(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")

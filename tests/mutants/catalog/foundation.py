@@ -138,7 +138,7 @@ MUTANTS = (
         old="self._sock.settimeout(self.current_call.remaining())",
         new="pass",
         rule="A server cannot extend the deadline of a request byte by byte.",
-        tests=("tests/provisioning/scim/test_retries_and_budget.py::test_the_timeout_covers_head_and_body_of_the_response",),
+        tests=("tests/provisioning/scim/test_retries_and_budget.py::test_the_timeout_applies_to_the_head_and_the_body_of_the_response",),
     ),
     Mutant(
         name="foundation-retry-after-bound",

@@ -19,7 +19,7 @@ def opened(clock: Clock) -> ActionCache:
     return ProcessCaches().of("action", clock)
 
 
-def test_a_text_is_kept_for_fifteen_minutes_by_default() -> None:
+def test_a_cached_text_is_kept_for_fifteen_minutes_by_default() -> None:
     clock = Clock()
     cache = opened(clock)
     cache.set("key", "value")
@@ -33,7 +33,7 @@ def test_a_text_is_kept_for_fifteen_minutes_by_default() -> None:
     ("ttl", "expires_at", "life"),
     [(60, None, 60), (None, 1030.0, 30), (60, 1030.0, 30), (10, 1030.0, 10), (10**9, None, 86_400), (None, 10.0**9, 86_400)],
 )
-def test_the_earlier_of_two_expiries_counts_and_a_day_is_the_maximum(ttl: float | None, expires_at: float | None, life: float) -> None:
+def test_the_earlier_of_two_expiry_times_applies_and_a_day_is_the_maximum(ttl: float | None, expires_at: float | None, life: float) -> None:
     clock = Clock()
     cache = opened(clock)
     cache.set("key", "value", ttl=ttl, expires_at=expires_at)
@@ -43,7 +43,7 @@ def test_the_earlier_of_two_expiries_counts_and_a_day_is_the_maximum(ttl: float 
     assert cache.get("key") is None
 
 
-def test_a_key_can_be_deleted_and_actions_share_no_entries() -> None:
+def test_a_key_can_be_deleted_and_actions_do_not_share_entries() -> None:
     caches, clock = ProcessCaches(), Clock()
     caches.of("a", clock).set("key", "value")
     assert caches.of("a", clock).get("key") == "value"

@@ -35,7 +35,7 @@ def test_a_new_action_has_the_default_mapping_and_is_not_deployed(tenant: Tenant
 
 
 @pytest.mark.parametrize("name", ["SCIM_BASE_URL", "SCIM_BEARER_TOKEN"])
-def test_an_action_without_a_required_secret_is_not_deployed(tenant: Tenant, name: str) -> None:
+def test_an_action_without_a_required_secret_cannot_be_deployed(tenant: Tenant, name: str) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "token"}
     action = make(tenant, secrets={key: value for key, value in secrets.items() if key != name})
     with pytest.raises(Invalid) as refused:
@@ -51,7 +51,7 @@ def test_an_action_without_a_required_secret_is_not_deployed(tenant: Tenant, nam
     assert deploy_action(tenant_id=tenant.pk, action_id=action.pk).is_deployed
 
 
-def test_a_version_that_lacks_a_required_secret_is_not_deployed_again(tenant: Tenant) -> None:
+def test_a_version_that_lacks_a_required_secret_cannot_be_deployed_again(tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "token"}
     action = make(tenant, secrets=secrets, deploy=True)
     version = ActionVersion.objects.get(action=action)
@@ -62,7 +62,7 @@ def test_a_version_that_lacks_a_required_secret_is_not_deployed_again(tenant: Te
     assert ActionVersion.objects.filter(action=action).count() == 1
 
 
-def test_names_are_unique_per_tenant_only(tenant: Tenant) -> None:
+def test_names_of_actions_are_unique_only_within_a_tenant(tenant: Tenant) -> None:
     make(tenant)
     with pytest.raises(AlreadyExists):
         make(tenant)
@@ -121,14 +121,14 @@ def test_an_invalid_secret_is_refused_on_saving_and_nothing_is_stored(tenant: Te
     assert not Action.objects.of(tenant.pk).exists()
 
 
-def test_at_most_thirty_secrets_are_kept(tenant: Tenant) -> None:
+def test_an_action_can_have_at_most_thirty_secrets(tenant: Tenant) -> None:
     action = make(tenant, secrets={f"S{number}": "x" for number in range(30)})
     with pytest.raises(Invalid, match="at most 30"):
         set_secret(tenant_id=tenant.pk, action_id=action.pk, name="ONE_MORE", value="x")
     assert action.secrets.count() == 30
 
 
-def test_a_secret_is_sealed_replaced_and_removed(tenant: Tenant) -> None:
+def test_a_secret_is_stored_sealed_and_can_be_replaced_and_removed(tenant: Tenant) -> None:
     action = make(tenant, secrets={"SCIM_BEARER_TOKEN": "first"})
     assert "first" not in ActionSecret.objects.get(action=action).sealed
     set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BEARER_TOKEN", value="second")
@@ -155,7 +155,7 @@ def test_a_stored_token_is_not_sent_to_another_server(tenant: Tenant, address: s
     assert open_secrets(action) == ADDRESS
 
 
-def test_removing_the_address_first_does_not_bypass_the_token_check(tenant: Tenant) -> None:
+def test_removing_the_url_first_does_not_bypass_the_token_check(tenant: Tenant) -> None:
     action = make(tenant, secrets=ADDRESS)
     set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BASE_URL", value=None)
     with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
@@ -163,7 +163,7 @@ def test_removing_the_address_first_does_not_bypass_the_token_check(tenant: Tena
     assert open_secrets(action) == {"SCIM_BEARER_TOKEN": "first"}
 
 
-def test_replacing_an_undecryptable_address_needs_the_token(tenant: Tenant) -> None:
+def test_replacing_an_undecryptable_url_requires_the_token(tenant: Tenant) -> None:
     action = make(tenant, secrets=ADDRESS)
     ActionSecret.objects.filter(action=action, name="SCIM_BASE_URL").update(sealed="garbage")
     with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
@@ -179,7 +179,7 @@ def test_replacing_an_undecryptable_address_needs_the_token(tenant: Tenant) -> N
     ],
     ids=["with the token", "without any token", "on the same server"],
 )
-def test_an_address_changes_with_its_token_or_on_the_same_server(tenant: Tenant, secrets: dict[str, str | None]) -> None:
+def test_a_url_can_be_changed_with_its_token_or_within_the_same_server(tenant: Tenant, secrets: dict[str, str | None]) -> None:
     action = make(tenant, secrets=ADDRESS)
     update_action(tenant_id=tenant.pk, action_id=action.pk, secrets=secrets)
     assert open_secrets(action) == {name: value for name, value in {**ADDRESS, **secrets}.items() if value}
@@ -195,7 +195,7 @@ def test_an_update_changes_only_the_given_fields_and_secrets(tenant: Tenant) -> 
     assert open_secrets(action) == {"B": "2", "C": "3"}
 
 
-def test_an_update_refuses_unknown_fields_and_bad_tables(tenant: Tenant) -> None:
+def test_an_update_refuses_unknown_fields_and_invalid_tables(tenant: Tenant) -> None:
     action = make(tenant)
     refused: list[dict[str, Any]] = [{"template": "other"}, {"mapping": []}, {"options": {"upsert": 1}}]
     for changes in refused:
@@ -203,20 +203,20 @@ def test_an_update_refuses_unknown_fields_and_bad_tables(tenant: Tenant) -> None
             update_action(tenant_id=tenant.pk, action_id=action.pk, changes=changes)
 
 
-def test_a_run_that_can_exceed_the_budget_is_saved_with_a_warning_that_shows_the_sum(tenant: Tenant) -> None:
+def test_an_action_that_can_exceed_the_time_budget_is_saved_with_a_warning(tenant: Tenant) -> None:
     action = make(tenant, secrets={"SCIM_MAX_RETRIES": "2"})
     assert "15750 ms" in warnings_of(action)[0]
     assert warnings_of(make(tenant, name="default")) == []
 
 
-def test_an_action_of_another_tenant_does_not_exist(tenant: Tenant) -> None:
+def test_an_action_of_another_tenant_is_not_found(tenant: Tenant) -> None:
     action = make(tenant)
     for tenant_id, action_id in (("another", action.pk), (tenant.pk, uuid.uuid4()), (tenant.pk, "no-uuid")):
         with pytest.raises(NotFound):
             update_action(tenant_id=tenant_id, action_id=action_id, changes={"name": "x"})
 
 
-def test_an_action_with_a_bound_stream_is_deleted_only_by_force(tenant: Tenant) -> None:
+def test_an_action_that_a_stream_uses_can_be_deleted_only_by_force(tenant: Tenant) -> None:
     action = make(tenant, secrets={"A": "1"})
     destination = {"action_id": str(action.pk)}
     EventStream(tenant=tenant, name="stream", subscriptions=["user.created"], destination=destination).save()

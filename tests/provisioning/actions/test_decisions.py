@@ -39,7 +39,7 @@ def test_a_missing_secret_holds_the_stream_before_any_other_check(name: str) -> 
         {"odd": True},
     ],
 )
-def test_a_malformed_event_is_skipped_with_its_top_level_names(message: dict[str, Any]) -> None:
+def test_the_skip_reason_of_a_malformed_event_lists_its_top_level_names(message: dict[str, Any]) -> None:
     ran = run_without_requests(message=message)
     assert ran.reason == "malformed event"
     assert [(line["level"], line["fields"]["keys"]) for line in ran.lines] == [("warning", ", ".join(sorted(message)))]
@@ -59,7 +59,7 @@ def test_an_event_of_another_connection_is_skipped(connection: str) -> None:
     assert ran.reason == "connection not allowed"
 
 
-def test_with_an_allow_list_an_event_without_a_connection_is_skipped() -> None:
+def test_an_event_without_a_connection_is_skipped_if_there_is_an_allow_list() -> None:
     message = {**envelope("user.created"), "data": {"object": ANNA}}
     assert run_without_requests(message=message, secrets={"SCIM_CONNECTION_ALLOWLIST": "people"}).reason == "connection not allowed"
 
@@ -101,11 +101,11 @@ def test_success_writes_one_log_line_with_the_result() -> None:
 
 
 @pytest.mark.parametrize(("options", "mapping"), [({"update_mode": "odd"}, None), ({}, [{"path": "userName"}])])
-def test_an_action_damaged_after_saving_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
+def test_an_action_that_became_invalid_after_saving_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
     assert run_without_requests(options=options, mapping=mapping).failed.kind == "misconfigured"
 
 
-def test_a_mapping_of_the_tenant_decides_the_sent_members() -> None:
+def test_the_mapping_of_the_tenant_determines_the_sent_members() -> None:
     rows = [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "nickname"}, {"path": "title", "source": "'Guest'"}]
     with misbehaving_server(sequence(listing(user("1", externalId="database|anna")), reply(204))) as server:
         run_event(server.base_url, "user.updated", mapping=rows)
@@ -117,7 +117,7 @@ def test_a_mapping_of_the_tenant_decides_the_sent_members() -> None:
         }
 
 
-def test_an_empty_row_that_must_not_be_empty_fails_the_delivery_with_a_data_failure() -> None:
+def test_a_required_row_without_a_value_fails_the_delivery_with_a_data_failure() -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},

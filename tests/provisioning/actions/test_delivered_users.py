@@ -1,4 +1,4 @@
-"""From a service call to the SCIM server: real documents, the real log, the delivery engine, a real server."""
+"""Users from the call of a service to the SCIM server, with real documents, the real log, the delivery engine, and a real server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stream(tenant: Tenant, server: RealServer) -> Iterator[EventStream]:
 
 
 def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
-    """Number, dispatch and deliver everything once; return type and state of every delivery so far, in order."""
+    """Number, dispatch and deliver everything once. Return the type and the state of every delivery so far, in order."""
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for key in Delivery.objects.filter(stream_id=stream.pk).values_list("key", flat=True).distinct():
@@ -87,7 +87,7 @@ def test_a_stream_without_its_token_is_held_and_loses_no_event(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     action_id = stream.destination["action_id"]
-    # A version without its token cannot be deployed now, but an older version may lack it.
+    # A version without its token cannot be deployed, but an older version may lack the token.
     version = ActionVersion.objects.get(action_id=action_id, is_deployed=True)
     version.secrets = [secret for secret in version.secrets if secret["name"] != "SCIM_BEARER_TOKEN"]
     version.save(update_fields=["secrets"])

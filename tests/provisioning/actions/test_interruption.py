@@ -23,7 +23,7 @@ from tests.factories.scim_runs import envelope
 
 
 class Endless:
-    """An installed action that does not end; its secret selects how."""
+    """An installed action that does not end. Its secret selects how it continues."""
 
     def on_execute_event_stream(self, event: Event, api: Api) -> None:
         way = event.secrets["WAY"]
@@ -48,7 +48,7 @@ def test_an_installed_action_that_does_not_end_is_interrupted(tenant: Tenant, mo
         run_action(setup, envelope("user.created"), attempt=1, deadline_seconds=0.3, correlation_id="x", links=RunLinks(setup, 1))
     assert time.monotonic() - started < 5
     assert signal.getsignal(signal.SIGALRM) is before
-    # The interrupted database connection was closed; a new one works.
+    # The interrupted database connection was closed. A new connection works.
     assert Action.objects.of(tenant.pk).filter(pk=action.pk).exists()
 
 
@@ -60,7 +60,7 @@ def test_an_action_that_ends_in_time_is_not_interrupted_and_the_timer_is_removed
     assert signal.getitimer(signal.ITIMER_REAL)[0] <= before[1][0]
 
 
-def test_a_timer_set_by_other_code_continues() -> None:
+def test_a_timer_that_other_code_has_set_continues() -> None:
     heard: list[Any] = []
     handler = signal.signal(signal.SIGALRM, lambda *said: heard.append(said))
     left, interval = signal.setitimer(signal.ITIMER_REAL, 20)
@@ -91,7 +91,7 @@ def test_an_interruption_that_the_action_catches_is_raised_again() -> None:
     assert len(caught) == 3
 
 
-def test_no_interruption_escapes_from_a_block_that_ends_at_the_deadline() -> None:
+def test_a_block_that_ends_at_the_deadline_is_not_interrupted_later() -> None:
     before = signal.getsignal(signal.SIGALRM)
     for _ in range(300):
         limit = TimeLimit(0.001)

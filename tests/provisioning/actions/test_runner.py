@@ -34,7 +34,7 @@ def run(action: Action, event_type: str = "user.created", **more: Any) -> Action
     return run_action(setup, envelope(event_type), **arguments)
 
 
-def test_an_outcome_has_ids_lines_and_masked_exchanges(tenant: Tenant) -> None:
+def test_an_outcome_contains_ids_log_lines_and_masked_exchanges(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(201, user("77")))) as server:
         outcome = run(scim_action(tenant, server.base_url))
         assert server.received[0].headers["authorization"] == f"Bearer {TOKEN}"
@@ -57,7 +57,7 @@ def test_the_base_url_is_masked_but_numbers_and_names_are_not(tenant: Tenant) ->
     assert "***/Users/1" in outcome.exchanges[0]["response_body"]
 
 
-def test_a_failure_carries_class_status_detail_lines_and_exchanges(tenant: Tenant) -> None:
+def test_a_failure_contains_class_status_detail_log_lines_and_exchanges(tenant: Tenant) -> None:
     with misbehaving_server(by_verb(POST=scim_error(409, "uniqueness", "taken"), GET=listing())) as server:
         with pytest.raises(ActionError) as raised:
             run(scim_action(tenant, server.base_url))
@@ -160,7 +160,7 @@ def test_a_passed_probe_is_stored_with_the_action_and_used_by_the_next_run(tenan
         assert server.lines == ["GET /Users"] * 6 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
-def test_plain_http_is_refused_at_run_time_after_the_setting_was_disabled(tenant: Tenant, settings: Settings) -> None:
+def test_plain_http_is_refused_in_a_run_after_the_setting_was_disabled(tenant: Tenant, settings: Settings) -> None:
     action = scim_action(tenant, "http://127.0.0.1:1")
     settings.OUTBOUND_ALLOW_HTTP = False
     with pytest.raises(Misconfigured, match="https://"):
@@ -176,7 +176,7 @@ def test_a_private_address_that_is_not_allowed_is_a_configuration_failure(tenant
     assert raised.value.kind == "configuration"
 
 
-def test_the_given_deadline_is_the_whole_budget(tenant: Tenant) -> None:
+def test_a_run_ends_at_the_given_deadline(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(201, user("1")))) as server:
         with pytest.raises(ActionError) as raised:
             run(scim_action(tenant, server.base_url), deadline_seconds=0.0)
@@ -207,7 +207,7 @@ def installed(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Action:
     return deploy_action(tenant_id=tenant.pk, action_id=action.pk)
 
 
-def test_an_installed_entry_point_receives_event_and_api(installed: Action) -> None:
+def test_an_installed_entry_point_gets_the_event_and_the_api(installed: Action) -> None:
     outcome = run(installed)
     assert (outcome.status, outcome.reason) == ("delivered", "completed")
     assert outcome.log_lines == [
@@ -222,7 +222,7 @@ def test_an_installed_entry_point_receives_event_and_api(installed: Action) -> N
 @pytest.mark.parametrize(
     ("event_type", "text"), [("user.deleted", "not today, ***"), ("user.updated", "the action raised ValueError: cannot use ***")]
 )
-def test_an_installed_action_fails_by_calling_fail_or_by_raising(installed: Action, event_type: str, text: str) -> None:
+def test_an_installed_action_can_fail_by_calling_fail_or_by_raising_an_error(installed: Action, event_type: str, text: str) -> None:
     with pytest.raises(ActionCrashed, match=text.replace("*", r"\*")) as raised:
         run(installed, event_type)
     assert raised.value.kind == "action"

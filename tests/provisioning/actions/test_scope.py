@@ -1,4 +1,4 @@
-"""The scope of an action: users outside are skipped with a visible reason and without a request."""
+"""The scope of an action. Users outside the scope are skipped with a visible reason and without a request."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def run(action: Action, event_type: str, document: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("value", ["false", "", 0, 1, [], ["x"], {}, {"a": 1}])
-def test_a_result_that_is_not_a_boolean_fails(value: Any) -> None:
+def test_a_scope_whose_result_is_not_a_boolean_fails(value: Any) -> None:
     with pytest.raises(DataFailure, match="neither true nor false"):
         is_in_scope({"app_metadata": {"vip": value}}, "app_metadata.vip")
 
 
-def test_an_expression_without_a_value_for_this_user_fails_and_quotes_nothing() -> None:
+def test_a_scope_without_a_result_for_the_user_fails_and_the_error_quotes_no_value() -> None:
     with pytest.raises(DataFailure, match="cannot be evaluated for this user") as raised:
         is_in_scope({"email": 17, "name": "Anna Berg"}, "contains(email, 'x')")
     assert "17" not in str(raised.value)
@@ -86,7 +86,7 @@ def test_an_expression_without_a_value_for_this_user_fails_and_quotes_nothing() 
         ("identities[0].connection == 'people'", True),
     ],
 )
-def test_a_user_with_true_is_in_the_scope_and_one_with_false_or_no_value_is_outside(scope: str, expected: bool) -> None:
+def test_only_a_user_for_whom_the_scope_is_true_is_in_the_scope(scope: str, expected: bool) -> None:
     document = {
         "email": "anna@example.test",
         "email_verified": True,
@@ -98,7 +98,7 @@ def test_a_user_with_true_is_in_the_scope_and_one_with_false_or_no_value_is_outs
 
 
 @pytest.mark.parametrize(("event_type", "level"), [("user.created", "info"), ("user.updated", "warning"), ("user.deleted", "warning")])
-def test_an_event_of_a_user_outside_is_skipped_without_a_request(scoped: ScopedAction, event_type: str, level: str) -> None:
+def test_an_event_of_a_user_outside_the_scope_is_skipped_without_a_request(scoped: ScopedAction, event_type: str, level: str) -> None:
     with misbehaving_server(by_verb()) as server:
         outcome = run(scoped(server), event_type, {"app_metadata": {"department": "Support"}})
         assert server.received == []
@@ -133,7 +133,7 @@ def previewed(action: Action, anna: User) -> Preview:
     return mapping_preview(draft_setup(action), user_id=anna.user_id, operation="create")
 
 
-def test_the_preview_and_the_run_on_demand_show_that_a_user_is_outside(
+def test_the_preview_and_the_run_on_demand_show_that_a_user_is_outside_the_scope(
     tenant: Tenant, database_connection: Connection, scoped: ScopedAction
 ) -> None:
     anna = person(database_connection, "Support")

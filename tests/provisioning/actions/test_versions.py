@@ -1,4 +1,4 @@
-"""Versions of an action: deliveries run the deployed version, independent of the draft."""
+"""Versions of an action. Deliveries run the deployed version and not the draft."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_deployed_version_keeps_its_options_mapping_and_secrets(action: Action
     assert open_sealed(running(action))["SCIM_BEARER_TOKEN"] == "second"
 
 
-def test_an_action_that_was_never_deployed_runs_nothing(action: Action) -> None:
+def test_an_action_that_was_never_deployed_does_not_run(action: Action) -> None:
     assert deployed_setup(tenant_id=action.tenant_id, action_id=action.pk) is None
     assert deployed_setup(tenant_id="another", action_id=deploy(action).pk) is None
 
@@ -70,7 +70,7 @@ def test_deploying_an_unchanged_draft_creates_no_version(action: Action) -> None
     assert action_versions.is_draft_deployed(action, deployed_version(action))
 
 
-def test_rolling_back_deploys_the_earlier_version_as_a_new_one(action: Action) -> None:
+def test_rolling_back_deploys_the_earlier_version_as_a_new_version(action: Action) -> None:
     deploy(action)
     first = ActionVersion.objects.get(action=action)
     change(action, options={"upsert": True})
@@ -89,14 +89,16 @@ def test_rolling_back_deploys_the_earlier_version_as_a_new_one(action: Action) -
     assert (action.options, open_secrets(action)["SCIM_BEARER_TOKEN"]) == ({}, "first")
 
 
-def test_a_version_of_another_action_is_not_deployed(tenant: Tenant, action: Action) -> None:
+def test_a_version_of_another_action_cannot_be_deployed(tenant: Tenant, action: Action) -> None:
     other = deploy(ActionFactory.create(tenant_id=tenant.pk, name="other", template="scim-user-provisioning", secrets=NEEDED))
     for version_id in (ActionVersion.objects.get(action=other).pk, uuid.uuid4(), "no uuid"):
         with pytest.raises(NotFound):
             deploy_version(tenant_id=tenant.pk, action_id=action.pk, version_id=version_id)
 
 
-def test_the_oldest_versions_beyond_the_limit_are_deleted_except_the_deployed_one(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_versions_above_the_limit_are_deleted_except_the_deployed_version(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(action_versions, "MAX_VERSIONS", 3)
     for number in range(5):
         change(action, options={"upsert": number % 2 == 0})
@@ -113,7 +115,7 @@ def test_a_tenant_has_at_most_a_hundred_actions(tenant: Tenant) -> None:
         create_action(tenant_id=tenant.pk, name="one more", template="scim-user-provisioning")
 
 
-def test_a_turn_reads_the_deployed_version_in_one_query(action: Action) -> None:
+def test_a_turn_reads_the_deployed_version_with_one_query(action: Action) -> None:
     deploy(action)
     with CaptureQueriesContext(connection) as queries:
         assert open_sealed(running(action))["SCIM_BEARER_TOKEN"] == "first"

@@ -1,4 +1,4 @@
-"""The recording destination of the engine's tests."""
+"""Reuses the recording destination of the engine's tests."""
 
 from tests.provisioning.engine.conftest import recorder, stream
 

@@ -62,7 +62,7 @@ def test_a_suspect_is_confirmed_on_its_page_with_an_entry_in_the_audit_log(brows
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Confirm").exists()
 
 
-def test_a_recorded_create_without_a_name_can_be_confirmed_and_one_with_a_name_cannot(browser: Client, tenant: Tenant) -> None:
+def test_a_suspect_is_confirmed_if_its_create_is_recorded_without_a_name(browser: Client, tenant: Tenant) -> None:
     row = make_link(tenant, "database|anna", origin="created")
     named = make_link(tenant, "database|bob", origin="created", user_names=("bob@example.test",))
     browser.post(reverse("admin:provisioning_accountlink_action", args=(row.pk, "confirm")))
@@ -81,12 +81,12 @@ def test_selected_suspects_are_confirmed_together_and_other_links_do_not_change(
     assert not AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).exists()
 
 
-def test_a_link_is_deleted_except_one_of_another_tenant(browser: Client, tenant: Tenant) -> None:
+def test_a_link_can_be_deleted_and_a_link_of_another_tenant_cannot(browser: Client, tenant: Tenant) -> None:
     mine, theirs = make_link(tenant, "database|mine"), make_link(new_tenant(), "database|theirs")
     for row in (mine, theirs):
         browser.post(reverse("admin:provisioning_accountlink_action", args=(row.pk, "forget")))
     assert list(AccountLink.objects.filter(pk__in=[mine.pk, theirs.pk])) == [theirs]
 
 
-def test_an_empty_list_explains_when_a_link_appears(browser: Client) -> None:
+def test_an_empty_list_explains_when_a_link_is_created(browser: Client) -> None:
     assert "No links yet" in browser.get(LIST).content.decode()

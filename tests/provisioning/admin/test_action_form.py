@@ -105,7 +105,7 @@ def test_options_are_fields_and_only_values_other_than_the_default_are_stored(br
     assert action.options == {"update_mode": "put"}
 
 
-def test_a_known_server_gives_defaults_and_notes(browser: Client, tenant: Tenant) -> None:
+def test_selecting_a_known_server_sets_defaults_and_shows_notes(browser: Client, tenant: Tenant) -> None:
     assert "Select a valid choice" in shown(browser.post(reverse(ADD), {**NEW, "server_profile": "nobody"}))
     assert browser.post(reverse(ADD), {**NEW, "server_profile": "slack"}).status_code == 302
     action = Action.objects.of(tenant.pk).get()
@@ -114,7 +114,7 @@ def test_a_known_server_gives_defaults_and_notes(browser: Client, tenant: Tenant
     assert "The SCIM applications of an organization share one limit." in shown(browser.get(page(action)))
 
 
-def test_an_unchanged_form_changes_neither_options_nor_secrets(browser: Client, action: Action) -> None:
+def test_saving_an_unchanged_form_does_not_change_options_or_secrets(browser: Client, action: Action) -> None:
     before = open_secrets(action)
     assert browser.post(page(action), {"name": "to scim"}).status_code == 302
 
@@ -122,7 +122,7 @@ def test_an_unchanged_form_changes_neither_options_nor_secrets(browser: Client, 
     assert (action.options, open_secrets(action)) == ({}, before)
 
 
-def test_a_secret_is_removed_by_name_and_falls_back_to_its_default(browser: Client, action: Action) -> None:
+def test_a_secret_is_removed_by_its_name_and_its_default_applies_again(browser: Client, action: Action) -> None:
     sent = {"name": "to scim", "update_mode": "put", "removed_secrets": ["SCIM_TIMEOUT_MS"]}
     both = shown(browser.post(page(action), {**sent, "SCIM_TIMEOUT_MS": "800"}))
     assert "cannot be entered and removed at the same time" in both
@@ -131,7 +131,7 @@ def test_a_secret_is_removed_by_name_and_falls_back_to_its_default(browser: Clie
     assert "SCIM_TIMEOUT_MS" not in open_secrets(Action.objects.of(action.tenant_id).get(pk=action.pk))
 
 
-def test_another_server_needs_its_token(browser: Client, action: Action) -> None:
+def test_changing_the_server_requires_its_token(browser: Client, action: Action) -> None:
     before = open_secrets(action)
     sent = {"name": "to scim", "SCIM_BASE_URL": "https://other.example.test/v2"}
     text = shown(browser.post(page(action), sent))
@@ -147,7 +147,7 @@ def test_another_server_needs_its_token(browser: Client, action: Action) -> None
     }
 
 
-def test_missing_secrets_and_a_run_over_the_budget_are_shown_on_the_page(browser: Client, tenant: Tenant) -> None:
+def test_the_page_shows_missing_secrets_and_a_run_that_can_exceed_the_time_budget(browser: Client, tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
     action = ActionFactory.create(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))
@@ -164,7 +164,7 @@ def test_an_action_within_its_budget_has_no_warning(browser: Client, action: Act
     assert TOKEN not in text
 
 
-def test_an_entry_point_has_its_own_options_and_none_of_the_template(browser: Client, tenant: Tenant) -> None:
+def test_an_entry_point_has_its_own_options_instead_of_those_of_the_template(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     sent = {"name": "own", "template": "", "entry_point": path, "options": '{"depth": 3}', "other_secrets": '{"KEY": "abc-def"}'}
     assert browser.post(reverse(ADD), sent).status_code == 302

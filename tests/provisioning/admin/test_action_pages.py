@@ -74,14 +74,14 @@ def table_of(rows: list[dict[str, Any]], **buttons: Any) -> dict[str, Any]:
 ROWS: list[dict[str, Any]] = [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "email"}]
 
 
-def test_the_table_shows_the_default_rows_and_every_function(browser: Client, action: Action) -> None:
+def test_the_mapping_table_shows_the_default_rows_and_every_function(browser: Client, action: Action) -> None:
     shown = html.unescape(browser.get(page(action, "mapping")).content.decode())
     assert all(f'value="{row.path}"' in shown for row in DEFAULT_TABLE)
     assert "This is the default mapping." in shown
     assert all(example in shown for example, _ in FUNCTIONS)
 
 
-def test_the_help_lists_every_function_and_every_example_is_valid() -> None:
+def test_the_help_lists_every_function_with_a_valid_example() -> None:
     examples = " ".join(example for example, _ in FUNCTIONS)
     assert {name for name in NAMES if f"{name}(" not in examples} == set()
     for example, _ in FUNCTIONS:
@@ -107,7 +107,7 @@ def test_rows_are_reordered_removed_and_added_with_numbers_and_checkboxes(browse
     assert shown.index('value="nickName"') < shown.index('value="externalId"')
 
 
-def test_problems_are_shown_at_their_row_and_nothing_is_saved(browser: Client, action: Action) -> None:
+def test_errors_are_shown_at_their_row_and_nothing_is_saved(browser: Client, action: Action) -> None:
     rows = [ROWS[0], {"path": "na me", "source": "email"}, {"path": "title", "source": "nope(name)"}]
     answer = browser.post(page(action, "mapping"), table_of(rows, save="1"))
     shown = html.unescape(answer.content.decode())
@@ -170,7 +170,9 @@ def test_the_preview_shows_the_request_and_saves_nothing(browser: Client, action
     assert "The user does not exist." in nobody.content.decode()
 
 
-def test_the_switch_turns_the_enterprise_rows_on(browser: Client, action: Action, tenant: Tenant, database_connection: Connection) -> None:
+def test_the_enterprise_option_adds_the_rows_of_the_extension(
+    browser: Client, action: Action, tenant: Tenant, database_connection: Connection
+) -> None:
     user = UserFactory.create(
         tenant_id=tenant.pk, connection=database_connection, email="e@example.test", app_metadata={"department": "Tools"}
     )
@@ -209,7 +211,9 @@ def test_a_saved_draft_must_be_deployed_and_an_earlier_version_can_be_restored(b
     assert (ActionVersion.objects.get(action=action, is_deployed=True).number, action.mapping) == (3, None)
 
 
-def test_a_connection_test_shows_steps_and_the_source_addresses(browser: Client, tenant: Tenant, staff: Staff, settings: Settings) -> None:
+def test_a_connection_test_shows_its_steps_and_the_source_addresses(
+    browser: Client, tenant: Tenant, staff: Staff, settings: Settings
+) -> None:
     settings.OUTBOUND_ADDRESSES = ["eu=203.0.113.7"]
     with running_scim_server() as server:
         action = action_at(tenant, server.base_url)
@@ -273,7 +277,7 @@ def test_no_page_finds_a_user_of_another_tenant(browser: Client, action: Action)
         assert "The user does not exist." in browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=user)).content.decode()
 
 
-def test_an_entry_point_has_none_of_these_pages(browser: Client, tenant: Tenant) -> None:
+def test_an_entry_point_has_no_mapping_test_and_version_pages(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     own = create_action(tenant_id=tenant.pk, name="own", entry_point_path=path)
     assert browser.get(page(own, "mapping")).status_code == 404

@@ -126,7 +126,7 @@ def last_note(staff: Staff) -> AuditEntry:
         (Right.TRIAGE, ("acknowledge", "ignore", "resolve")),
     ],
 )
-def test_an_act_without_its_permission_is_403_and_has_no_button(
+def test_an_action_without_its_permission_gets_403_and_has_no_button(
     right: Right, names: tuple[str, ...], browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -142,7 +142,7 @@ def test_an_act_without_its_permission_is_403_and_has_no_button(
     assert letter.state == "open"
 
 
-def test_pages_and_columns_without_their_permission_are_403_or_missing(
+def test_pages_without_permission_get_403_and_columns_without_permission_are_missing(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -170,7 +170,7 @@ def test_pages_and_columns_without_their_permission_are_403_or_missing(
         assert browser.get(address).status_code == 403, address
 
 
-def test_force_is_refused_without_its_permission(
+def test_a_forced_redelivery_is_refused_without_its_permission(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b")
@@ -206,7 +206,7 @@ def test_kinds_exports_and_jobs_of_another_tenant_are_not_found(browser: Client,
 # Filters
 
 
-def test_an_export_contains_exactly_the_letters_of_the_list(
+def test_an_export_contains_exactly_the_dead_letters_of_the_list(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = [
@@ -239,7 +239,7 @@ def test_an_export_contains_exactly_the_letters_of_the_list(
 
 
 @pytest.mark.parametrize("query", [{"tenant_id": "x"}, {"error_status": "many"}, {"state__exact": "gone"}, {"created_at__gte": "soon"}])
-def test_an_unknown_filter_redirects_back_and_changes_nothing(
+def test_an_unknown_filter_redirects_to_the_list_and_changes_nothing(
     query: dict[str, str], browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
@@ -264,7 +264,7 @@ def test_a_csv_export_contains_no_formulas_and_no_profiles(
 def test_an_export_is_streamed_under_asgi(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
-    # Django's async test client always sends this host.
+    # Django's async test client always sends this host name.
     settings.PLATFORM_HOST = "testserver"
     letters = bury(tenant, stream, recorder, "user:a", "user:b")
 
@@ -296,7 +296,7 @@ def test_a_decision_requires_a_reason_and_is_recorded_with_it(
     assert browser.post(do(letter, "acknowledge"), {"reason": "again"}).status_code == 403
 
 
-def test_a_bulk_decision_needs_a_confirmation(
+def test_a_bulk_decision_requires_a_confirmation(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
@@ -312,7 +312,7 @@ def test_a_bulk_decision_needs_a_confirmation(
     assert last_note(staff).reason == "by hand"
 
 
-def test_kinds_are_counted_over_users_and_lead_to_their_letters(
+def test_kinds_of_failure_count_dead_letters_of_all_users_and_link_to_them(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:a", text="value 17 is too long")
@@ -328,7 +328,7 @@ def test_kinds_are_counted_over_users_and_lead_to_their_letters(
     assert (cut.is_cut, len(cut.kinds)) == (True, 1)
 
 
-def test_a_kind_is_ignored_until_a_date_and_can_be_reopened(
+def test_a_kind_of_failure_can_be_ignored_until_a_date_and_reopened(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -343,10 +343,10 @@ def test_a_kind_is_ignored_until_a_date_and_can_be_reopened(
     assert bury(tenant, stream, recorder, "user:c")[0].state == "open"
 
 
-# Redelivering all shown letters
+# Redelivering all listed dead letters
 
 
-def test_all_shown_letters_are_redelivered_by_a_job_with_progress_and_cancellation(
+def test_a_job_redelivers_all_listed_dead_letters_with_progress_and_cancellation(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
@@ -378,7 +378,9 @@ def test_all_shown_letters_are_redelivered_by_a_job_with_progress_and_cancellati
     assert list(states) == ["resolved", "resolved", "open", "open"]
 
 
-def test_one_letter_can_be_redelivered_first(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_single_dead_letter_can_be_redelivered_before_the_others(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letters = bury(tenant, stream, recorder, "user:b", "user:a")
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="20 deliveries failed")
     address = f"{place('redelivery')}?stream_id={stream.pk}"
@@ -400,7 +402,7 @@ def test_consecutive_failures_are_shown_before_a_bulk_redelivery(
     assert "The last 7 deliveries of this stream failed." in browser.get(place("redelivery"), {"stream_id": stream.pk}).content.decode()
 
 
-def test_without_a_stream_the_streams_of_the_shown_letters_are_offered(
+def test_the_page_offers_the_streams_of_the_listed_dead_letters_if_none_is_selected(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
@@ -411,7 +413,7 @@ def test_without_a_stream_the_streams_of_the_shown_letters_are_offered(
         assert f"?error_status=400&amp;stream_id={offered.pk}" in page
 
 
-def test_a_single_stream_of_the_shown_letters_is_selected_automatically(
+def test_the_only_stream_of_the_listed_dead_letters_is_selected_automatically(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
@@ -422,7 +424,7 @@ def test_a_single_stream_of_the_shown_letters_is_selected_automatically(
 # The page of an attempt and of a delivery
 
 
-def test_an_attempt_shows_requests_answers_and_both_resources_escaped(
+def test_the_page_of_an_attempt_shows_requests_responses_and_both_resources_escaped(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -441,7 +443,7 @@ def test_an_attempt_shows_requests_answers_and_both_resources_escaped(
     assert "<b>no</b>" not in page
 
 
-def test_a_delivery_shows_its_next_attempt(
+def test_the_page_of_a_delivery_shows_its_next_attempt(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [600]
@@ -460,9 +462,7 @@ def test_a_delivery_shows_its_next_attempt(
     )
 
 
-def test_a_letter_that_is_being_redelivered_has_no_buttons(
-    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
-) -> None:
+def test_a_dead_letter_in_redelivery_has_no_buttons(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
     redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order("x"))
     page = browser.get(place("change", letter.pk)).content.decode()

@@ -1,4 +1,4 @@
-"""Guided setup of a SCIM server: nothing is delivered before the last step; a setup can be continued or discarded."""
+"""Guided setup of a SCIM server. Nothing is delivered before the last step, and a setup can be continued or discarded."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_an_unknown_user_is_reported_at_the_field(browser: Client, tenant: Tenan
     assert answer.context["form"].errors == {"user": ["The user does not exist."]}
 
 
-def test_a_stored_token_is_not_sent_to_another_server_by_the_setup(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_the_setup_does_not_send_a_stored_token_to_another_server(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     answer = browser.post(place("server", action), {"name": "Wiki", "SCIM_BASE_URL": "https://elsewhere.example.test/v2"})
 
@@ -166,7 +166,7 @@ def test_the_setup_of_another_tenant_is_not_found(browser: Client, tenant: Tenan
         assert stranger.post(place(step, action)).status_code == 404
 
 
-def test_a_token_is_neither_shown_nor_accepted_without_a_recent_proof(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_a_token_is_not_shown_or_accepted_without_a_recent_proof(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     before = action.secrets.get(name="SCIM_BEARER_TOKEN").sealed
     grow_old(browser)
@@ -175,11 +175,11 @@ def test_a_token_is_neither_shown_nor_accepted_without_a_recent_proof(browser: C
             assert answer.headers["Location"].startswith("/admin/account/prove/?next="), address
     assert Action.objects.of(tenant.pk).get().name == "Wiki"
     assert action.secrets.get(name="SCIM_BEARER_TOKEN").sealed == before
-    # The other steps neither show nor accept secrets.
+    # The other steps do not show or accept secrets.
     assert browser.get(place("test", action)).status_code == 200
 
 
-def test_nothing_untested_goes_live_without_a_warning_and_an_acceptance(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_an_untested_setup_can_be_enabled_only_after_accepting_a_warning(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
 
     shown = text_of(browser.get(place("enable", action)))
@@ -206,11 +206,11 @@ def test_each_step_shows_whether_it_is_done(browser: Client, tenant: Tenant, ser
     ]
 
 
-def test_the_kind_of_server_is_asked_first(browser: Client) -> None:
+def test_the_first_step_asks_for_the_kind_of_server(browser: Client) -> None:
     assert next(iter(browser.get(f"{BEGIN}new/").context["form"].fields)) == "server_profile"
 
 
-def test_the_token_is_kept_unseen_while_another_field_has_an_error(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_the_token_is_kept_and_hidden_while_another_field_has_an_error(browser: Client, tenant: Tenant, server: RealServer) -> None:
     refused = browser.post(f"{BEGIN}new/", {"name": "Wiki", "SCIM_BASE_URL": "nowhere", "SCIM_BEARER_TOKEN": TOKEN})
     assert TOKEN not in text_of(refused)
     assert TOKEN not in str(dict(browser.session))
@@ -223,7 +223,7 @@ def test_the_token_is_kept_unseen_while_another_field_has_an_error(browser: Clie
     assert "kept_token" not in browser.session
 
 
-def test_a_kept_token_is_of_no_use_to_another_account_or_after_a_while(
+def test_a_kept_token_is_not_available_to_another_account_or_after_some_time(
     browser: Client, tenant: Tenant, server: RealServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = {"name": "Wiki", "SCIM_BASE_URL": "nowhere", "SCIM_BEARER_TOKEN": TOKEN}

@@ -1,4 +1,4 @@
-"""A dead letter, a delivery, an event and a user lead to each other in one click, and each says what happened in words."""
+"""A dead letter, a delivery, an event and a user link to each other, and each page says in words what happened."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def pages_of(user: User) -> dict[str, str]:
         ("entry", ("letter", "delivery", "user")),
     ],
 )
-def test_each_page_leads_to_the_others(browser: Client, user: User, start: str, others: tuple[str, ...]) -> None:
+def test_each_page_links_to_the_other_pages(browser: Client, user: User, start: str, others: tuple[str, ...]) -> None:
     places = pages_of(user)
 
     shown = browser.get(places[start]).content.decode()
@@ -85,7 +85,7 @@ def test_the_headings_name_the_event_and_its_user(browser: Client, user: User) -
         assert "<h1>user.created for ada@example.test</h1>" in browser.get(places[name]).content.decode(), name
 
 
-def test_a_dead_letter_says_what_failed_why_and_what_to_do(browser: Client, user: User) -> None:
+def test_the_page_of_a_dead_letter_says_what_failed_the_reason_and_what_to_do(browser: Client, user: User) -> None:
     verdict = browser.get(pages_of(user)["letter"]).context["verdict"]
 
     assert verdict.what == "userName is taken"
@@ -93,7 +93,7 @@ def test_a_dead_letter_says_what_failed_why_and_what_to_do(browser: Client, user
     assert verdict.advice.startswith("Compare the sent resource with the response")
 
 
-def test_a_dead_letter_of_a_held_stream_says_that_a_redelivery_waits(browser: Client, user: User, stream: EventStream) -> None:
+def test_the_page_of_a_dead_letter_of_a_held_stream_says_that_a_redelivery_waits(browser: Client, user: User, stream: EventStream) -> None:
     held = {"held_since": timezone.now(), "held_reason": "Token refused."}
     EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(**held)
 
@@ -102,7 +102,7 @@ def test_a_dead_letter_of_a_held_stream_says_that_a_redelivery_waits(browser: Cl
     assert verdict.advice.endswith("A redelivery waits, because the stream is held: Token refused.")
 
 
-def test_a_waiting_delivery_of_a_held_stream_says_what_it_waits_for(browser: Client, user: User, stream: EventStream) -> None:
+def test_the_page_of_a_waiting_delivery_of_a_held_stream_says_what_it_waits_for(browser: Client, user: User, stream: EventStream) -> None:
     delivery = Delivery.objects.get(key=f"user:{user.user_id}")
     browser.post(reverse("admin:provisioning_deadletter_action", args=(delivery.dead_letter.pk, "redeliver")), {"reason": ""})
     held = {"held_since": timezone.now(), "held_reason": "Token refused."}
@@ -114,7 +114,7 @@ def test_a_waiting_delivery_of_a_held_stream_says_what_it_waits_for(browser: Cli
     assert verdict.advice.startswith("Fix the cause of the hold, then resume")
 
 
-def test_staff_without_the_permission_see_the_id_of_the_user_and_no_link(
+def test_staff_without_the_permission_see_the_id_of_the_user_without_a_link(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.view_user", "provisioning.view_deadletter_bodies")

@@ -48,7 +48,7 @@ def leave_traces(user: User) -> DeadLetter:
 
 
 @pytest.mark.parametrize("place", LISTS.values(), ids=LISTS)
-def test_a_list_names_users_and_makes_no_query_for_each_row(
+def test_a_list_shows_names_of_users_without_a_query_for_each_row(
     browser: Client, ada: User, django_assert_num_queries: DjangoAssertNumQueries, place: str
 ) -> None:
     leave_traces(ada)
@@ -63,7 +63,7 @@ def test_a_list_names_users_and_makes_no_query_for_each_row(
         browser.get(reverse(place))
 
 
-def test_a_page_of_one_row_leads_to_the_user_and_shows_the_id(browser: Client, ada: User) -> None:
+def test_the_page_of_a_row_links_to_the_user_and_shows_the_id(browser: Client, ada: User) -> None:
     letter = leave_traces(ada)
     link = f'href="{reverse("admin:identity_user_change", args=(quote(ada.pk),))}"'
 
@@ -73,7 +73,7 @@ def test_a_page_of_one_row_leads_to_the_user_and_shows_the_id(browser: Client, a
         assert ada.user_id in page
 
 
-def test_a_deleted_user_and_one_of_another_tenant_are_shown_by_id(browser: Client, ada: User) -> None:
+def test_a_deleted_user_and_a_user_of_another_tenant_are_shown_by_id(browser: Client, ada: User) -> None:
     stranger = make_user(connection=make_connection(tenant_id=new_tenant().pk), email="stranger@example.test", name="Stranger")
     DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{stranger.user_id}")
     leave_traces(ada)
@@ -97,9 +97,7 @@ def test_the_page_of_a_user_shows_its_dead_letters_and_deliveries(browser: Clien
     assert reverse("admin:provisioning_deadletter_change", args=(other.pk,)) not in answer.content.decode()
 
 
-def test_the_dead_letters_of_a_user_are_for_accounts_that_may_see_dead_letters(
-    browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_accounts_that_may_view_dead_letters_see_those_of_a_user(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_traces(ada)
     take_from_administrators(monkeypatch, "provisioning.view_deadletter")
 

@@ -73,7 +73,7 @@ def test_a_dead_letter_is_listed_with_its_reason_and_a_button(browser: Client, l
     assert reverse("admin:provisioning_deadletter_action", args=(quote(letter.pk), "redeliver")) in page
 
 
-def test_the_button_in_the_list_redelivers_on_post_only(browser: Client, letter: DeadLetter) -> None:
+def test_the_button_in_the_list_redelivers_only_with_post(browser: Client, letter: DeadLetter) -> None:
     place = reverse("admin:provisioning_deadletter_action", args=(quote(letter.pk), "redeliver")) + "?list"
 
     assert "with a new series of attempts" in browser.get(place).content.decode()
@@ -86,7 +86,7 @@ def test_the_button_in_the_list_redelivers_on_post_only(browser: Client, letter:
     assert Lane.objects.filter(stream_id=letter.stream_id).exists()
 
 
-def test_many_letters_are_redelivered_after_a_confirmation_that_names_them(
+def test_selected_dead_letters_are_redelivered_after_a_confirmation_that_names_them(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = [_dead_letter(tenant, stream, recorder, f"user:{number}") for number in range(3)]
@@ -137,7 +137,7 @@ def test_rows_written_by_workers_are_read_only(browser: Client, letter: DeadLett
         assert browser.post(reverse(f"admin:provisioning_{name}_delete", args=(key,)), {"post": "yes"}).status_code == 403
 
 
-def test_secrets_of_an_action_are_write_only(browser: Client, tenant: Tenant) -> None:
+def test_secrets_of_an_action_can_be_written_and_not_read(browser: Client, tenant: Tenant) -> None:
     values = {"name": "to scim", "template": "scim-user-provisioning", "SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": TOKEN}
     answer = browser.post(reverse("admin:provisioning_action_add"), values)
     assert answer.status_code == 302, answer.content.decode()
@@ -154,7 +154,7 @@ def test_secrets_of_an_action_are_write_only(browser: Client, tenant: Tenant) ->
     assert (secrets["SCIM_BEARER_TOKEN"], secrets["SCIM_TIMEOUT_MS"]) == (TOKEN, "700")
 
 
-def test_an_invalid_secret_is_refused_with_a_sentence(browser: Client) -> None:
+def test_an_invalid_secret_is_refused_with_an_explanation(browser: Client) -> None:
     values = {"name": "odd", "template": "scim-user-provisioning", "SCIM_TIMEOUT_MS": "soon"}
 
     answer = browser.post(reverse("admin:provisioning_action_add"), values)
@@ -163,7 +163,7 @@ def test_an_invalid_secret_is_refused_with_a_sentence(browser: Client) -> None:
     assert "SCIM_TIMEOUT_MS" in answer.content.decode()
 
 
-def test_a_stream_is_bound_to_a_deployed_action_and_disabled_and_enabled(browser: Client, tenant: Tenant) -> None:
+def test_a_stream_can_be_created_for_a_deployed_action_disabled_and_enabled(browser: Client, tenant: Tenant) -> None:
     action = make_deployed_action(tenant)
 
     values = {"name": "users", "subscriptions": ["user.created", "user.deleted"], "destination_type": "action", "action": str(action.pk)}
@@ -186,7 +186,7 @@ def test_a_stream_is_bound_to_a_deployed_action_and_disabled_and_enabled(browser
     assert stream.held_since is None
 
 
-def test_an_operator_sees_every_tenant_and_the_sweeper(tenant: Tenant, letter: DeadLetter) -> None:
+def test_an_operator_sees_the_streams_of_every_tenant_and_the_sweeper(tenant: Tenant, letter: DeadLetter) -> None:
     operator = Staff.objects.create_superuser(f"root@{tenant.pk}.test", "long-enough-password")
     browser = _signed_in(operator)
 

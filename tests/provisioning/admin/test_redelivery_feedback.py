@@ -1,4 +1,4 @@
-"""Redelivery in the admin: what it would do, shown before it runs, and a message afterwards that is true for a held stream."""
+"""Redelivery in the admin: its expected effect before it runs, and a message afterwards that is also true for a held stream."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def select(browser: Client, letters: list[DeadLetter], **answers: str) -> Any:
     return browser.post(reverse("admin:provisioning_deadletter_changelist"), chosen)
 
 
-def test_a_redelivery_on_a_held_stream_says_that_it_waits(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_message_of_a_redelivery_on_a_held_stream_says_that_it_waits(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     [letter] = bury(tenant, stream, recorder, "user:a")
     hold(stream)
 
@@ -57,7 +59,7 @@ def test_a_redelivery_on_a_held_stream_says_that_it_waits(browser: Client, tenan
     assert said(answer) == [("warning", "Redelivery queued. It waits, because the stream is held: Token refused.")]
 
 
-def test_a_redelivery_on_a_stream_that_delivers_is_a_success(
+def test_the_message_of_a_redelivery_on_a_delivering_stream_reports_success(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     [letter] = bury(tenant, stream, recorder, "user:a")
@@ -67,7 +69,7 @@ def test_a_redelivery_on_a_stream_that_delivers_is_a_success(
     assert said(answer) == [("success", "Redelivery queued. The next attempt starts within seconds.")]
 
 
-def test_a_redelivery_of_selected_letters_says_how_many_wait(
+def test_the_message_of_a_redelivery_of_selected_dead_letters_says_how_many_wait(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b")
@@ -78,14 +80,16 @@ def test_a_redelivery_of_selected_letters_says_how_many_wait(
     assert said(answer) == [("warning", "2 redeliveries queued. They wait, because the stream is held: Token refused.")]
 
 
-def test_a_disabled_stream_is_named_as_the_reason(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_message_names_a_disabled_stream_as_the_reason(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     [letter] = bury(tenant, stream, recorder, "user:a")
     EventStream.objects.of(tenant.pk).filter(pk=stream.pk).update(status="disabled")
 
     assert "because the stream is disabled" in said(browser.post(do(letter, "redeliver"), {"reason": ""}))[0][1]
 
 
-def test_the_confirmation_shows_kinds_and_what_would_be_skipped_and_why(
+def test_the_confirmation_shows_the_kinds_of_failure_and_which_events_would_be_skipped(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = make_user(connection=database_connection)
@@ -108,7 +112,7 @@ def test_the_confirmation_shows_kinds_and_what_would_be_skipped_and_why(
     assert "400: refused" in page
 
 
-def test_the_page_of_all_shown_letters_shows_the_same(
+def test_the_page_for_all_listed_dead_letters_shows_the_same(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = make_user(connection=database_connection)
@@ -122,7 +126,9 @@ def test_the_page_of_all_shown_letters_shows_the_same(
     assert "400: refused" in page
 
 
-def test_the_outlook_asks_equally_often_for_any_number_of_letters(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_number_of_queries_of_the_confirmation_does_not_grow_with_the_dead_letters(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     bury(tenant, stream, recorder, *(f"user:{number}" for number in range(6)))
     DeadLetter.objects.filter(stream_id=stream.pk).update(event_type="user.deleted")
     asked = []

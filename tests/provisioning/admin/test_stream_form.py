@@ -85,7 +85,9 @@ def secrets_of(stream: EventStream) -> dict[str, str]:
         ({"destination_type": "eventbridge"}, "Select a valid choice"),
     ],
 )
-def test_an_invalid_destination_is_refused_with_a_sentence(sent: dict[str, str], sentence: str, browser: Client, tenant: Tenant) -> None:
+def test_an_invalid_destination_is_refused_with_an_explanation(
+    sent: dict[str, str], sentence: str, browser: Client, tenant: Tenant
+) -> None:
     answer = browser.post(reverse(ADD), {**NEW, **sent})
 
     assert answer.status_code == 200
@@ -130,7 +132,7 @@ def test_empty_secret_fields_keep_the_secrets(browser: Client, stream: EventStre
     assert (stream.name, secrets_of(stream)) == ("other", {"token": TOKEN, "signing_secret": KEY})
 
 
-def test_a_new_secret_replaces_the_old_one_and_the_signature_stays(browser: Client, stream: EventStream) -> None:
+def test_a_new_secret_replaces_the_old_secret_and_the_signing_secret_is_kept(browser: Client, stream: EventStream) -> None:
     assert browser.post(page(stream), {**SAME, "token": "another-4712"}).status_code == 302
     assert secrets_of(stream) == {"token": "another-4712", "signing_secret": KEY}
 
@@ -140,7 +142,7 @@ def test_a_new_secret_replaces_the_old_one_and_the_signature_stays(browser: Clie
     assert "webhook_signature" not in stream.destination
 
 
-def test_a_stored_secret_is_never_sent_to_another_address(browser: Client, stream: EventStream) -> None:
+def test_a_stored_secret_is_never_sent_to_another_url(browser: Client, stream: EventStream) -> None:
     moved = {**SAME, "webhook_endpoint": "https://thief.example.test/in"}
     answer = browser.post(page(stream), moved)
     assert "Enter it again" in shown(answer)
@@ -153,7 +155,7 @@ def test_a_stored_secret_is_never_sent_to_another_address(browser: Client, strea
     assert secrets_of(stream)["token"] == "for-there-4713"
 
 
-def test_the_kind_of_a_destination_cannot_change(browser: Client, stream: EventStream, tenant: Tenant) -> None:
+def test_the_kind_of_a_destination_cannot_be_changed(browser: Client, stream: EventStream, tenant: Tenant) -> None:
     action = make_deployed_action(tenant)
     browser.post(page(stream), {**SAME, "destination_type": "action", "action": str(action.pk)})
 
@@ -161,7 +163,7 @@ def test_the_kind_of_a_destination_cannot_change(browser: Client, stream: EventS
     assert (stream.destination_type, stream.destination["webhook_endpoint"]) == ("webhook", ENDPOINT)
 
 
-def test_the_page_names_the_source_addresses_of_requests(browser: Client, stream: EventStream, settings: Settings) -> None:
+def test_the_page_shows_the_source_addresses_of_requests(browser: Client, stream: EventStream, settings: Settings) -> None:
     assert "OUTBOUND_ADDRESSES" in shown(browser.get(page(stream)))
     settings.OUTBOUND_ADDRESSES = ["eu=203.0.113.7", "us=203.0.113.8"]
 

@@ -1,4 +1,4 @@
-"""Lists of deliveries show the names of streams; the rows contain ids."""
+"""Lists of deliveries show the names of streams, although the rows contain ids."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def stream(tenant: Tenant) -> EventStream:
 
 
 def text_of(browser: Client, address: str) -> str:
-    """Return the text below the head of a page: filters and cells, without tags."""
+    """Return the text of a page below its heading: filters and cells, without tags."""
     page = browser.get(address).content.decode()
     return " ".join(re.sub(r"<[^>]*>", " ", page.partition('id="content"')[2]).split())
 
 
-def test_a_list_shows_the_name_of_the_stream_and_the_page_of_a_row_also_its_id(browser: Client, stream: EventStream) -> None:
+def test_a_list_shows_the_name_of_the_stream_and_the_page_of_a_row_also_shows_its_id(browser: Client, stream: EventStream) -> None:
     alert = AlertFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, kind=Alert.Kind.HELD)
 
     listed = text_of(browser, reverse("admin:provisioning_alert_changelist"))
@@ -55,7 +55,7 @@ def test_a_deleted_or_unnamed_stream_is_shown_by_its_id(browser: Client, stream:
     assert stream.pk in text_of(browser, reverse("admin:provisioning_breaker_changelist"))
 
 
-def test_dead_letters_are_filtered_by_the_name_of_their_stream(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+def test_dead_letters_can_be_filtered_by_the_name_of_their_stream(browser: Client, tenant: Tenant, stream: EventStream) -> None:
     letter = Rows(tenant).of(DeadLetter)
     letter.stream_id = stream.pk
     letter.save()

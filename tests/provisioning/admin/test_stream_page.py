@@ -1,4 +1,4 @@
-"""The page of an event stream: its state first, charts of the last 24 hours, and the act that its state asks for."""
+"""The page of an event stream: its state first, charts of the last 24 hours, and the button that its state requires."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def page(browser: Client, stream: EventStream, **query: str) -> Any:
     return browser.get(reverse("admin:events_eventstream_change", args=(quote(stream.pk),)), query)
 
 
-def test_the_charts_show_success_and_time_with_their_units(browser: Client, stream: EventStream) -> None:
+def test_the_charts_show_success_rates_and_times_with_their_units(browser: Client, stream: EventStream) -> None:
     deliver(stream, 3, "delivered")
     deliver(stream, 1, "dead", first=10)
 
@@ -56,7 +56,7 @@ def test_the_charts_show_success_and_time_with_their_units(browser: Client, stre
     assert shown.index("Success rate of deliveries") < shown.index('id="id_name"')
 
 
-def test_a_held_stream_says_why_first_and_offers_to_resume(browser: Client, stream: EventStream) -> None:
+def test_the_page_of_a_held_stream_begins_with_the_reason_and_a_button_to_resume(browser: Client, stream: EventStream) -> None:
     held = {"held_since": datetime.now(UTC), "held_reason": "Token refused."}
     EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(**held)
 
@@ -66,13 +66,13 @@ def test_a_held_stream_says_why_first_and_offers_to_resume(browser: Client, stre
     assert answer.context["primary_action"] == "resume"
 
 
-def test_a_disabled_stream_offers_to_enable_it(browser: Client, stream: EventStream) -> None:
+def test_the_page_of_a_disabled_stream_has_a_button_to_enable_it(browser: Client, stream: EventStream) -> None:
     EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(status="disabled")
 
     assert page(browser, stream).context["primary_action"] == "enable"
 
 
-def test_the_state_counts_dispatched_events_that_wait(browser: Client, stream: EventStream) -> None:
+def test_the_state_contains_the_number_of_waiting_deliveries(browser: Client, stream: EventStream) -> None:
     deliver(stream, 7, "todo")
 
     rows = {row[0].text: row[1].text for row in page(browser, stream).context["panels"][0].rows}
@@ -94,7 +94,7 @@ def test_the_tab_of_deliveries_lists_the_newest_with_a_constant_number_of_querie
     assert len(many) == len(few)
 
 
-def test_staff_without_the_permission_for_deliveries_see_neither_charts_nor_rows(
+def test_staff_without_the_permission_for_deliveries_see_no_charts_and_no_rows(
     browser: Client, stream: EventStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(stream, 1, "delivered")

@@ -68,7 +68,7 @@ def _newest(tenant: Tenant) -> Job:
     return job
 
 
-def test_the_button_starts_a_dry_run_and_its_report_has_the_button_that_writes(
+def test_a_button_starts_a_dry_run_and_its_report_has_a_button_that_writes(
     browser: Client, tenant: Tenant, database_connection: Connection, scim: EventStream, server: RealServer
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
@@ -105,7 +105,7 @@ def test_the_button_starts_a_dry_run_and_its_report_has_the_button_that_writes(
     assert [account["externalId"] for account in server.users()] == [user.user_id]
 
 
-def test_staff_resume_a_stopped_synchronization_and_decline_its_deletions(
+def test_staff_can_resume_a_stopped_synchronization_and_decline_its_deletions(
     browser: Client, tenant: Tenant, scim: EventStream, server: RealServer
 ) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
@@ -120,7 +120,7 @@ def test_staff_resume_a_stopped_synchronization_and_decline_its_deletions(
     assert len(server.users()) == 1
 
 
-def test_only_staff_of_the_tenant_download_the_report_as_json_lines(
+def test_only_staff_of_the_tenant_can_download_the_report_as_json_lines(
     browser: Client, tenant: Tenant, database_connection: Connection, scim: EventStream
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
@@ -134,7 +134,7 @@ def test_only_staff_of_the_tenant_download_the_report_as_json_lines(
     assert _signed_in(make_other_tenant()).get(place).status_code == 404
 
 
-def test_staff_allow_a_flood_of_deletions_on_the_page_of_the_stream(browser: Client, tenant: Tenant, scim: EventStream) -> None:
+def test_staff_can_approve_many_deletions_on_the_page_of_the_stream(browser: Client, tenant: Tenant, scim: EventStream) -> None:
     browser.post(_stream_page(scim, "deletion-threshold"), {"threshold": "1", "window_minutes": "10"})
     guard = guard_of(scim)
     assert guard is not None

@@ -36,7 +36,7 @@ def body_of(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_a_created_action_is_returned_in_the_form_of_the_contract(api: Management) -> None:
+def test_a_created_action_is_returned_in_the_format_of_the_contract(api: Management) -> None:
     answer = api.post("actions/actions", body_of(options={"upsert": True}))
     assert answer.status == 201, answer.body
     action = answer.json
@@ -151,7 +151,7 @@ def test_changing_the_draft_does_not_change_the_deployed_version(api: Management
     assert api.get(path).json["all_changes_deployed"] is True
 
 
-def test_the_list_of_secrets_replaces_the_stored_one_and_keeps_values_that_are_not_sent(api: Management, tenant: Tenant) -> None:
+def test_a_list_of_secrets_replaces_the_stored_list_and_keeps_values_that_are_not_sent(api: Management, tenant: Tenant) -> None:
     action = api.post("actions/actions", body_of()).json
     path = f"actions/actions/{action['id']}"
     changed = api.patch(path, {"secrets": [{"name": "SCIM_BEARER_TOKEN"}, {"name": "SCIM_TIMEOUT_MS", "value": "700"}]})
@@ -162,7 +162,7 @@ def test_the_list_of_secrets_replaces_the_stored_one_and_keeps_values_that_are_n
     assert open_secrets(Action.objects.of(tenant.pk).get()) == {"SCIM_BEARER_TOKEN": SECRET, "SCIM_TIMEOUT_MS": "700"}
 
 
-def test_another_server_needs_its_token(api: Management, tenant: Tenant) -> None:
+def test_changing_the_server_requires_its_token(api: Management, tenant: Tenant) -> None:
     path = f"actions/actions/{api.post('actions/actions', body_of()).json['id']}"
     before = open_secrets(Action.objects.of(tenant.pk).get())
     moved = {"name": "SCIM_BASE_URL", "value": "https://other.example.test/v2"}
@@ -194,7 +194,7 @@ def test_versions_are_listed_newest_first_and_can_be_deployed_again(api: Managem
     assert api.post(f"{path}/versions/no-uuid/deploy").status == 404
 
 
-def test_a_bound_action_is_deleted_by_force_only(api: Management, tenant: Tenant) -> None:
+def test_an_action_that_a_stream_uses_can_be_deleted_only_by_force(api: Management, tenant: Tenant) -> None:
     action = make_deployed_action(tenant)
     create_stream(tenant_id=tenant.pk, subscriptions=["user.created"], destination_type="action", destination={"action_id": str(action.pk)})
     path = f"actions/actions/{action.pk}"
@@ -226,7 +226,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant, method: str, path: st
     assert (refused.status, refused.json["message"]) == (403, f"Insufficient scope, expected any of: {scope}")
 
 
-def test_the_only_trigger_is_bound_to_entities(api: Management) -> None:
+def test_the_only_trigger_is_entity_bound_and_accepts_no_bindings(api: Management) -> None:
     [trigger] = api.get("actions/triggers").json["triggers"]
     assert (trigger["id"], trigger["version"], trigger["binding_policy"]) == ("event-stream", "v1", "entity-bound")
     path = "actions/triggers/event-stream/bindings"
@@ -239,7 +239,7 @@ def test_the_only_trigger_is_bound_to_entities(api: Management) -> None:
 
 @pytest.fixture
 def failed(tenant: Tenant, database_connection: Connection) -> Attempt:
-    """Create one failed run of an action: its server does not listen."""
+    """Create one failed run of an action whose server is not running."""
     secrets = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": SECRET, "SCIM_MAX_RETRIES": "0"}
     body = body_of(deploy=True, secrets=[{"name": name, "value": value} for name, value in secrets.items()])
     action = Management(tenant).post("actions/actions", body).json
@@ -251,7 +251,7 @@ def failed(tenant: Tenant, database_connection: Connection) -> Attempt:
     return Attempt.objects.get(tenant_id=tenant.pk)
 
 
-def test_every_run_is_an_execution_that_can_be_found_by_its_id(api: Management, failed: Attempt) -> None:
+def test_every_run_can_be_read_as_an_execution_by_its_id(api: Management, failed: Attempt) -> None:
     identifier = execution_id(failed.delivery_id, failed.number)
     delivery = Delivery.objects.get(pk=failed.delivery_id)
     history = api.get(f"event-streams/{delivery.stream_id}/deliveries/{delivery.event_id}").json
@@ -269,7 +269,7 @@ def test_every_run_is_an_execution_that_can_be_found_by_its_id(api: Management, 
     assert SECRET not in answer.body.decode()
 
 
-def test_foreign_old_and_malformed_executions_are_not_found(api: Management, failed: Attempt, tenant: Tenant) -> None:
+def test_executions_that_are_foreign_old_or_malformed_are_not_found(api: Management, failed: Attempt, tenant: Tenant) -> None:
     identifier = execution_id(failed.delivery_id, failed.number)
     odd = [uuid.uuid4(), uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), execution_id(failed.delivery_id, 2**62 - 1), "no-uuid"]
     assert {api.get(f"actions/executions/{wanted}").status for wanted in odd} == {404}

@@ -24,7 +24,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def failed(tenant: Tenant, stream: EventStream, recorder: Recorder, *keys: str) -> list[Event]:
-    """Append one event per key and let each become a dead letter."""
+    """Append one event per key. Each event becomes a dead letter."""
     events = append_events(tenant, list(keys))
     for key in keys:
         recorder.answers.setdefault(key, []).append(DataFailure("PUT /Users/{id} was refused", status=400))
@@ -61,7 +61,7 @@ def test_a_failed_event_is_listed_with_its_attempts_and_the_event_itself(
     assert delivery["event"]["data"] == {"object": {"key": "user:a", "number": 0}}
 
 
-def test_a_delivered_event_is_not_listed_but_has_a_history(
+def test_a_delivered_event_is_not_in_the_list_but_has_a_history(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (event,) = append_events(tenant, ["user:a"])
@@ -75,7 +75,9 @@ def test_a_delivered_event_is_not_listed_but_has_a_history(
     assert "event" not in history
 
 
-def test_pages_continue_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_list_can_be_read_from_checkpoint_to_checkpoint(
+    api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     events = failed(tenant, stream, recorder, "user:a", "user:b", "user:c")
     path = f"event-streams/{stream.pk}/deliveries"
     first = api.get(path, {"take": 2}).json
@@ -84,7 +86,7 @@ def test_pages_continue_from_checkpoint_to_checkpoint(api: Management, tenant: T
     assert "next" not in second
 
 
-def test_filters_can_be_combined_and_invalid_ones_are_refused(
+def test_filters_can_be_combined_and_invalid_filters_are_refused(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     failed(tenant, stream, recorder, "user:a")
@@ -119,7 +121,7 @@ def test_one_event_is_redelivered_and_its_history_shows_it(
     assert DeadLetter.objects.get(event_id=event.event_id).redelivery_actor == f"client {api.client.client_id}"
 
 
-def test_a_job_redelivers_many_letters_in_the_order_of_each_user(
+def test_a_job_redelivers_many_dead_letters_in_the_order_of_each_user(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = failed(tenant, stream, recorder, "user:b", "user:a", "user:b")
@@ -139,7 +141,9 @@ def test_a_job_redelivers_many_letters_in_the_order_of_each_user(
     assert Delivery.objects.get(event_id=late[0].event_id).state == "dead"
 
 
-def test_a_job_does_not_redeliver_a_letter_again_that_failed_again(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_job_does_not_redeliver_a_dead_letter_that_failed_again_during_the_job(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     failed(tenant, stream, recorder, "user:a", "user:b")
     job = redelivery_jobs.start_redelivery_job(
         tenant_id=tenant.pk, stream_id=stream.pk, selection=redelivery_jobs.Selection(), actor="an operator", rate_per_second=1
@@ -161,7 +165,9 @@ def test_an_invalid_selection_redelivers_nothing(api: Management, tenant: Tenant
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_test_event_reaches_its_stream_and_no_log(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_test_event_is_sent_to_its_stream_and_is_not_logged(
+    api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     answer = api.post(f"event-streams/{stream.pk}/test", {"event_type": "user.deleted", "data": {"object": {"user_id": "x"}}})
     assert answer.status == 202, answer.body
     assert (answer.json["status"], answer.json["attempts"]) == ("pending", [])
@@ -172,7 +178,7 @@ def test_a_test_event_reaches_its_stream_and_no_log(api: Management, tenant: Ten
     assert not LogEntry.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_every_type_has_a_sample(api: Management, stream: EventStream) -> None:
+def test_every_event_type_has_a_sample(api: Management, stream: EventStream) -> None:
     for event_type in EVENT_TYPES:
         sent = api.post(f"event-streams/{stream.pk}/test", {"event_type": event_type})
         assert (sent.status, sent.json["event"]["type"]) == (202, event_type)
@@ -190,7 +196,7 @@ def test_a_disabled_stream_refuses_a_test_event_and_its_delivery_is_deleted(
     assert not Event.objects.filter(event_id=sent["id"]).exists()
 
 
-def test_counts_are_aligned_with_their_days(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_each_count_is_returned_with_its_day(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a")
     append_events(tenant, ["user:b", "user:c"])
     dispatch_stream(stream.pk)
@@ -205,7 +211,7 @@ def test_counts_are_aligned_with_their_days(api: Management, tenant: Tenant, str
     assert odd.status == 400
 
 
-def test_malformed_ids_are_400_and_unknown_ids_are_404(api: Management, stream: EventStream) -> None:
+def test_malformed_ids_get_400_and_unknown_ids_get_404(api: Management, stream: EventStream) -> None:
     assert api.get("event-streams/est_short/deliveries").status == 400
     assert api.get(f"event-streams/est_{'x' * 22}/deliveries").status == 404
     assert api.get(f"event-streams/{stream.pk}/deliveries/evt_short").status == 400

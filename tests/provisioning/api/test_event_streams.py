@@ -42,7 +42,7 @@ def body_of(action: Action, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_a_created_stream_is_returned_in_the_order_of_the_contract(api: Management, action: Action) -> None:
+def test_the_members_of_a_created_stream_are_in_the_order_of_the_contract(api: Management, action: Action) -> None:
     answer = api.post("event-streams", body_of(action))
     assert answer.status == 201, answer.body
     stream = answer.json
@@ -55,7 +55,7 @@ def test_a_created_stream_is_returned_in_the_order_of_the_contract(api: Manageme
     assert api.get(f"event-streams/{stream['id']}").json == stream
 
 
-def test_a_stream_may_start_disabled_and_without_a_name(api: Management, action: Action) -> None:
+def test_a_stream_can_be_created_disabled_and_without_a_name(api: Management, action: Action) -> None:
     body = body_of(action, status="disabled")
     del body["name"]
     stream = api.post("event-streams", body).json
@@ -77,21 +77,21 @@ def test_an_invalid_body_creates_no_stream(api: Management, tenant: Tenant, acti
     assert api.get("event-streams").json == {"eventStreams": []}
 
 
-def test_a_refusal_names_the_member_by_its_path(api: Management, action: Action) -> None:
+def test_a_refusal_names_the_invalid_member_by_its_path(api: Management, action: Action) -> None:
     answer = api.post("event-streams", body_of(action, subscriptions=[{"event_type": "user.created"}, {"event_type": 1}]))
     assert answer.json["message"] == "Payload validation error: 'Expected type string' on property subscriptions[1].event_type"
     answer = api.post("event-streams", body_of(action, destination={"type": "action", "configuration": {}, "x": 1}))
     assert answer.json["message"] == "Payload validation error: 'Additional properties not allowed' on property destination.x"
 
 
-def test_other_destinations_are_refused_with_a_reason(api: Management, action: Action) -> None:
+def test_unsupported_destinations_are_refused_with_a_reason(api: Management, action: Action) -> None:
     destination = {"type": "eventbridge", "configuration": {"aws_account_id": "123456789012", "aws_region": "eu-west-1"}}
     answer = api.post("event-streams", body_of(action, destination=destination))
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
     assert "eventbridge" in answer.json["message"]
 
 
-def test_an_update_replaces_the_given_members(api: Management, action: Action) -> None:
+def test_an_update_replaces_only_the_sent_members(api: Management, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     path = f"event-streams/{stream['id']}"
     changed = api.patch(path, {"name": "Renamed", "subscriptions": [{"event_type": "user.updated"}]})
@@ -102,13 +102,13 @@ def test_an_update_replaces_the_given_members(api: Management, action: Action) -
     assert api.patch(path, {}).json == changed.json == api.get(path).json
 
 
-def test_the_type_of_a_destination_cannot_change(api: Management, action: Action) -> None:
+def test_the_type_of_a_destination_cannot_be_changed(api: Management, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     answer = api.patch(f"event-streams/{stream['id']}", {"destination": {"type": "webhook", "configuration": {}}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_enabling_starts_at_the_head_and_disabling_stops(
+def test_an_enabled_stream_starts_at_the_head_and_a_disabled_stream_stops(
     api: Management, tenant: Tenant, action: Action, database_connection: Connection
 ) -> None:
     stream = api.post("event-streams", body_of(action)).json
@@ -121,7 +121,7 @@ def test_enabling_starts_at_the_head_and_disabling_stops(
     assert EventStream.objects.of(tenant.pk).get(pk=stream["id"]).position == head
 
 
-def test_a_held_stream_shows_the_time_and_reason_of_its_hold_and_keeps_its_status(api: Management, tenant: Tenant, action: Action) -> None:
+def test_a_held_stream_contains_time_and_reason_of_its_hold_and_keeps_its_status(api: Management, tenant: Tenant, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     row = EventStream.objects.of(tenant.pk).get(pk=stream["id"])
     row.held_since, row.held_reason = timezone.now(), "The directory refuses every request."
@@ -144,7 +144,7 @@ def test_an_id_of_another_length_is_not_a_stream_id(api: Management) -> None:
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri")
 
 
-def test_the_list_supports_checkpoint_pagination_only(api: Management, tenant: Tenant, action: Action) -> None:
+def test_the_list_supports_only_checkpoint_pagination(api: Management, tenant: Tenant, action: Action) -> None:
     ids = [api.post("event-streams", body_of(action, name=str(number))).json["id"] for number in range(5)]
     built_in = Head.objects.get(pk=tenant.pk).stream_id
     first = api.get("event-streams", {"take": 2, "include_totals": "true", "page": 0}).json

@@ -30,7 +30,7 @@ def hold(stream: EventStream) -> None:
     breaker.hold_stream(stream_id=stream.pk, tenant_id=stream.tenant_id, reason="The token has expired.")
 
 
-def test_a_held_stream_is_resumed_and_resuming_another_has_no_effect(api: Management, stream: EventStream) -> None:
+def test_a_held_stream_can_be_resumed_and_resuming_an_active_stream_has_no_effect(api: Management, stream: EventStream) -> None:
     hold(stream)
     assert "held" in api.get(f"event-streams/{stream.pk}").json
     for _ in range(2):
@@ -38,7 +38,7 @@ def test_a_held_stream_is_resumed_and_resuming_another_has_no_effect(api: Manage
         assert (answer.status, answer.json["id"], "held" in answer.json) == (200, stream.pk, False)
 
 
-def test_a_stream_with_staged_deletions_is_resumed_only_by_allowing_them(api: Management, tenant: Tenant, stream: EventStream) -> None:
+def test_a_stream_with_staged_deletions_can_be_resumed_only_by_approving_them(api: Management, tenant: Tenant, stream: EventStream) -> None:
     stage(tenant, stream)
     path = f"event-streams/{stream.pk}"
     assert api.post(f"{path}/resume").status == 409
@@ -64,7 +64,7 @@ def test_enabling_a_held_stream_resumes_it(api: Management, stream: EventStream,
     assert (answer.status, answer.json["status"], "held" in answer.json) == (200, "enabled", False)
 
 
-def test_a_disabled_stream_with_staged_deletions_is_not_enabled(api: Management, tenant: Tenant, stream: EventStream) -> None:
+def test_a_disabled_stream_with_staged_deletions_cannot_be_enabled(api: Management, tenant: Tenant, stream: EventStream) -> None:
     stage(tenant, stream)
     path = f"event-streams/{stream.pk}"
     assert api.patch(path, {"status": "disabled"}).status == 200
@@ -72,7 +72,7 @@ def test_a_disabled_stream_with_staged_deletions_is_not_enabled(api: Management,
     assert api.get(path).json["status"] == "disabled"
 
 
-def test_a_threshold_is_set_read_and_removed(api: Management, stream: EventStream) -> None:
+def test_a_threshold_can_be_set_read_and_removed(api: Management, stream: EventStream) -> None:
     path = f"event-streams/{stream.pk}/deletion-threshold"
     assert api.get(path).json == {"threshold": None}
     assert api.call("PUT", path, body={"threshold": 5}).json == {"threshold": 5, "window_seconds": 3600, "counted": 0}
@@ -93,7 +93,7 @@ def test_an_invalid_threshold_is_refused_and_changes_nothing(api: Management, st
     assert api.get(path).json == {"threshold": None}
 
 
-def test_the_scope_for_reading_does_not_allow_a_resume(tenant: Tenant, stream: EventStream) -> None:
+def test_the_read_scope_does_not_allow_resuming_a_stream(tenant: Tenant, stream: EventStream) -> None:
     reader = Management(tenant, scope="read:event_streams")
     hold(stream)
     path = f"event-streams/{stream.pk}"
@@ -147,12 +147,12 @@ def test_a_warning_names_two_streams_that_write_to_one_server_for_the_same_conne
     assert api.get(f"event-streams/{first.pk}").json["warnings"] == shown[first.pk]
 
 
-def test_a_disabled_stream_and_one_of_another_tenant_cause_no_warning(api: Management, tenant: Tenant) -> None:
+def test_a_disabled_stream_or_a_stream_of_another_tenant_causes_no_warning(api: Management, tenant: Tenant) -> None:
     stream = bound(scim(tenant, "a"), "first")
     disabled = bound(scim(tenant, "b"), "second", is_enabled=False)
     bound(scim(other := new_tenant(), "c"), "third")
     assert "warnings" not in api.get(f"event-streams/{stream.pk}").json
-    # Once enabled, both streams would write to the same server.
+    # Both streams would write to the same server once they are enabled.
     assert len(api.get(f"event-streams/{disabled.pk}").json["warnings"]) == 1
     assert overlaps.overlap_warnings(other.pk) == {}
 
@@ -180,7 +180,7 @@ def test_an_action_is_returned_with_its_warnings(api: Management) -> None:
     assert "warnings" not in api.post("actions/actions", {**body, "name": "quick", "secrets": [], "mapping": None}).json
 
 
-def test_a_mapping_row_that_can_never_send_a_value_is_refused_on_saving(api: Management) -> None:
+def test_saving_a_mapping_row_that_can_never_send_a_value_is_refused(api: Management) -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},

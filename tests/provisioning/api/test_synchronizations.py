@@ -21,7 +21,7 @@ def scim(tenant: Tenant) -> EventStream:
     return stream_to(tenant, "http://127.0.0.1:1")
 
 
-def test_a_synchronization_is_a_job_that_is_read_like_any_other(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_synchronization_is_read_like_any_other_job(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     make_user(connection=database_connection, email="anna@example.test")
     make_user(connection=database_connection, email=None, phone_number="+4712345678")
     with misbehaving_server(by_verb(GET=listing())) as server:
@@ -31,13 +31,13 @@ def test_a_synchronization_is_a_job_that_is_read_like_any_other(api: Management,
         run_job(answer.json["id"])
     job = api.get(f"jobs/{answer.json['id']}").json
     assert (job["status"], job["percentage_done"]) == ("completed", 100)
-    # The scope of the stream is required; that of users is not enough.
+    # The scope of streams is required. The scope of users is not sufficient.
     assert Management(tenant, scope="read:event_streams").get(f"jobs/{job['id']}").status == 200
     assert Management(tenant, scope="read:users").get(f"jobs/{job['id']}").status == 403
     assert job["summary"] == {"total": 2, "created": 1, "skipped": 1, "extra": 0, "deleted": 0}
 
 
-def test_the_job_follows_the_requested_plan(api: Management, tenant: Tenant, scim: EventStream) -> None:
+def test_the_job_contains_the_requested_plan(api: Management, tenant: Tenant, scim: EventStream) -> None:
     body = {
         "mode": "write",
         "match": "employeeNumber=app_metadata.number",
@@ -78,7 +78,7 @@ def started(api: Management, stream: EventStream, **body: object) -> str:
 
 
 def said_by(place: str, name: str) -> str:
-    """Return the actor of a decision, as stored in the job."""
+    """Return the author of a decision, as stored in the job."""
     return str(Job.all_tenants.get(pk=place.rpartition("/")[2]).parameters.get(name, ""))
 
 
@@ -132,7 +132,7 @@ def test_a_stopped_synchronization_shows_its_reason_and_can_be_resumed(
 
 
 @pytest.mark.parametrize(("answer", "deleted"), [("confirm", 1), ("decline", 0)])
-def test_staged_deletions_wait_for_an_answer(
+def test_staged_deletions_wait_for_a_decision(
     answer: str, deleted: int, api: Management, tenant: Tenant, database_connection: Connection
 ) -> None:
     gone = user("id-9", externalId="database|aaaaaaaaaaaaaaaaaaaaaaaa", userName="gone@example.test")
@@ -177,13 +177,13 @@ def test_a_job_of_another_stream_or_type_is_not_found(api: Management, tenant: T
     assert api.get(place).json["status"] == "pending"
 
 
-def test_reading_and_deciding_need_different_scopes(tenant: Tenant, scim: EventStream) -> None:
+def test_reading_and_deciding_require_different_scopes(tenant: Tenant, scim: EventStream) -> None:
     reader, writer = Management(tenant, scope="read:event_streams"), Management(tenant, scope="update:event_streams")
     place = started(writer, scim)
     assert [reader.get(place).status, reader.get(f"{place}/report").status] == [200, 200]
     assert [writer.get(place).status, reader.post(f"{place}/cancel").status, writer.post(f"{place}/cancel").status] == [403, 403, 202]
 
 
-def test_a_synchronization_needs_the_permission_to_change_the_stream(tenant: Tenant, scim: EventStream) -> None:
+def test_a_synchronization_requires_the_permission_to_change_the_stream(tenant: Tenant, scim: EventStream) -> None:
     reader = Management(tenant, scope="read:event_streams")
     assert reader.post(f"event-streams/{scim.pk}/synchronizations", {}).status == 403

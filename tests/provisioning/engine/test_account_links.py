@@ -1,4 +1,4 @@
-"""Account links in the database: read before a write, written with the outcome, locked if two streams share a server."""
+"""Account links in the database: read before a write, written with the outcome, and locked if two streams share a server."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def stream_to(tenant: Tenant, base_url: str, name: str = "to scim", **options: A
 
 
 def deliver(tenant: Tenant, *streams: EventStream) -> list[str]:
-    """Deliver everything once; return the results of the first stream's deliveries in order."""
+    """Deliver everything once. Return the results of the first stream's deliveries in order."""
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for stream in streams:
@@ -88,8 +88,8 @@ def link(action_id: str, **more: Any) -> Link:
     return Link("acme", action_id, SERVER, "database|anna", **more)
 
 
-def test_the_tables_and_the_twin_in_memory_keep_the_same_rows(committed_db: None) -> None:
-    """Random writes and doubts, including late and old ones, result in the same link in both."""
+def test_the_tables_and_the_implementation_in_memory_store_the_same_links(committed_db: None) -> None:
+    """Random writes and doubts, including late and old ones, result in the same links in both implementations."""
     chance = random.Random(7)
     for _ in range(60):
         action_id, memory = str(uuid4()), MemoryLinks()
@@ -137,7 +137,9 @@ def test_a_created_account_is_linked_and_the_link_ends_with_the_deletion(
     assert row.ended == Delivery.objects.filter(stream_id=stream.pk).latest("position").position
 
 
-def test_an_account_is_recorded_even_if_the_lease_of_its_create_was_lost(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_account_is_recorded_even_if_the_worker_lost_its_lease_during_the_create(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     def slow(request: Any) -> bytes:
         with connection.cursor() as cursor:
             cursor.execute("UPDATE provisioning_lane SET token = gen_random_uuid() WHERE tenant_id = %s", [tenant.pk])
@@ -167,7 +169,7 @@ def test_a_doubt_is_stored_before_the_create_is_sent_and_removed_after_a_refusal
     assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is None
 
 
-def test_a_secret_that_the_server_echoes_as_an_id_is_not_stored(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_secret_that_the_server_returns_as_an_id_is_not_stored(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=reply(201, {"id": TOKEN}))) as server:
         stream = stream_to(tenant, server.base_url)
         UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
@@ -177,7 +179,7 @@ def test_a_secret_that_the_server_echoes_as_an_id_is_not_stored(tenant: Tenant, 
     assert TOKEN not in str(rows)
 
 
-def test_the_service_never_writes_to_an_account_that_another_tenant_is_linked_to(
+def test_the_service_never_writes_to_an_account_linked_by_another_tenant(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -196,7 +198,7 @@ def test_the_service_never_writes_to_an_account_that_another_tenant_is_linked_to
     assert accounts_of_other_tenants(held.server, [account["id"]], tenant_id=other.pk) == set()
 
 
-def test_streams_of_one_tenant_with_the_same_server_take_turns_on_a_user(
+def test_streams_of_one_tenant_to_the_same_server_write_a_user_one_after_another(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     first, second = stream_to(tenant, server.base_url), stream_to(tenant, server.base_url + "/", "the other")
@@ -223,14 +225,14 @@ def test_a_stream_with_its_own_server_takes_no_lock(tenant: Tenant, server: Real
         assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_lock_of_a_dead_worker_expires(tenant: Tenant, server: RealServer) -> None:
+def test_the_lock_of_a_killed_worker_expires(tenant: Tenant, server: RealServer) -> None:
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
     AccountLockFactory.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna")
     with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 
 
-def test_more_than_five_deletions_per_hour_proven_by_a_name_alone_hold_the_stream(tenant: Tenant, database_connection: Connection) -> None:
+def test_more_than_five_hourly_deletions_proven_only_by_a_name_hold_the_stream(tenant: Tenant, database_connection: Connection) -> None:
     def answer(request: Any) -> bytes:
         if request.filter.startswith("externalId"):
             return scim_error(400, "invalidFilter")
@@ -255,7 +257,9 @@ def test_more_than_five_deletions_per_hour_proven_by_a_name_alone_hold_the_strea
         assert sum(line.startswith("DELETE") for line in server.lines) == 6
 
 
-def test_the_limit_of_named_deletions_is_reset_after_an_hour(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_the_count_of_deletions_proven_only_by_a_name_is_reset_after_an_hour(
+    tenant: Tenant, stream: EventStream, settings: Settings
+) -> None:
     settings.DELETIONS_BY_NAME_PER_HOUR = 1
     known = {"stream_id": stream.pk, "tenant_id": tenant.pk}
     for _ in range(3):
@@ -267,7 +271,7 @@ def test_the_limit_of_named_deletions_is_reset_after_an_hour(tenant: Tenant, str
     allow_named_deletion("database|next", **known)
 
 
-def test_recorded_creates_become_links_and_other_writes_suspects(
+def test_recorded_creates_become_links_and_other_recorded_writes_become_suspects(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -291,7 +295,7 @@ def test_recorded_creates_become_links_and_other_writes_suspects(
     assert [after[user.user_id].birth for user in users] == [before[users[0].user_id].birth, 0, before[users[2].user_id].birth]
 
 
-def test_links_of_another_tenant_are_neither_confirmed_nor_forgotten(tenant: Tenant) -> None:
+def test_links_of_another_tenant_cannot_be_confirmed_or_deleted(tenant: Tenant) -> None:
     row = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([row.document()])
     stored = AccountLink.objects.get(tenant_id=tenant.pk)
@@ -302,7 +306,7 @@ def test_links_of_another_tenant_are_neither_confirmed_nor_forgotten(tenant: Ten
     assert forget_link(tenant_id=tenant.pk, link_id=stored.pk)
 
 
-def test_users_not_found_are_counted_and_raise_an_alert_above_a_percentage(
+def test_users_that_were_not_found_are_counted_and_raise_an_alert_above_a_percentage(
     tenant: Tenant, database_connection: Connection, settings: Settings
 ) -> None:
     settings.NOT_FOUND_ALERT_USERS = 3
@@ -340,7 +344,7 @@ def test_a_claim_contains_the_position_of_its_event(tenant: Tenant, database_con
     assert claim.position == Delivery.objects.get(stream_id=stream.pk).position > 0
 
 
-def test_ids_of_any_form_from_a_server_do_not_break_the_reading_of_links(tenant: Tenant, database_connection: Connection) -> None:
+def test_links_with_ids_of_any_format_can_be_read(tenant: Tenant, database_connection: Connection) -> None:
     odd = {"id": "a\0b", "externalId": "hr|1"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [odd], "totalResults": 1}))) as server:
         stream = stream_to(tenant, server.base_url)
@@ -352,7 +356,7 @@ def test_ids_of_any_form_from_a_server_do_not_break_the_reading_of_links(tenant:
         assert deliver(tenant, stream) == ["no user to update"]
 
 
-def test_a_change_of_the_name_does_not_store_a_secret_of_an_id(tenant: Tenant, database_connection: Connection) -> None:
+def test_recording_a_changed_name_does_not_store_a_secret_from_an_id(tenant: Tenant, database_connection: Connection) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:
@@ -362,7 +366,7 @@ def test_a_change_of_the_name_does_not_store_a_secret_of_an_id(tenant: Tenant, d
     assert TOKEN not in str(list(AccountLink.objects.filter(tenant_id=tenant.pk).values()))
 
 
-def test_the_accounts_of_a_deleted_action_stay_with_their_users(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_accounts_of_a_deleted_action_stay_linked_to_their_users(tenant: Tenant, database_connection: Connection) -> None:
     account: dict[str, Any] = {}
 
     def made(request: Any) -> bytes:
@@ -465,7 +469,7 @@ def test_an_old_link_without_a_name_can_be_confirmed_and_its_event_redelivered(
         assert (stored.user_names, stored.created_there) == (["a.berg", "anna@example.test"], "2020-01-01T00:00:00Z")
 
 
-def test_a_confirmed_link_takes_its_witnesses_from_the_first_account_that_it_reads() -> None:
+def test_a_confirmed_link_stores_the_witnesses_of_the_first_account_that_it_reads() -> None:
     answers = [{"id": "7", "userName": "a.berg"}]
 
     def read(request: Any) -> bytes:

@@ -61,7 +61,7 @@ def test_no_alert_is_raised_if_none_is_enabled(tenant: Tenant, stream: EventStre
     assert raised(stream) == []
 
 
-def test_the_first_letter_of_each_kind_raises_one_alert(
+def test_the_first_dead_letter_of_each_kind_of_failure_raises_one_alert(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DEAD_LETTER_ALERT_FIRST = True
@@ -81,7 +81,9 @@ def test_the_first_letter_of_each_kind_raises_one_alert(
     assert len(raised(stream)) == 2
 
 
-def test_an_old_or_ignored_kind_raises_no_alert(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_an_old_or_ignored_kind_of_failure_raises_no_alert(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
     settings.DEAD_LETTER_ALERT_FIRST = True
     letter = bury(tenant, stream, recorder, "user:a")
     age(stream, days=3)
@@ -94,7 +96,7 @@ def test_an_old_or_ignored_kind_raises_no_alert(tenant: Tenant, stream: EventStr
     assert raised(stream) == []
 
 
-def test_the_number_of_alerts_about_new_kinds_is_limited(
+def test_the_number_of_alerts_about_new_kinds_of_failure_is_limited(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DEAD_LETTER_ALERT_FIRST = True
@@ -103,7 +105,9 @@ def test_the_number_of_alerts_about_new_kinds_is_limited(
     assert (len(raised(stream)), len(raised(stream))) == (5, 5)
 
 
-def test_many_open_letters_and_an_old_one_raise_alerts(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_many_open_dead_letters_or_an_old_open_dead_letter_raise_alerts(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
     settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS = 2, 3600.0
     letters = [bury(tenant, stream, recorder, "user:a")]
     assert raised(stream) == []
@@ -113,7 +117,7 @@ def test_many_open_letters_and_an_old_one_raise_alerts(tenant: Tenant, stream: E
     assert [alert.kind for alert in raised(stream)] == ["many_open", "old_open"]
 
 
-def test_acknowledged_letters_raise_no_alert(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_acknowledged_dead_letters_raise_no_alert(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS = 1, 1.0
     letter = bury(tenant, stream, recorder, "user:a")
     triage.decide(tenant_id=tenant.pk, letter_ids=[letter.pk], state="acknowledged", reason="why", actor="x")
@@ -159,7 +163,7 @@ def held(tenant: Tenant, stream: EventStream, settings: Settings) -> Alert:
     return alert
 
 
-def test_active_admins_of_the_tenant_are_mailed_once(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_active_admins_of_the_tenant_get_one_mail_about_an_alert(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     admin, gone, stranger = new_staff(tenant), new_staff(tenant), new_staff(new_tenant("other"))
     Staff.objects.filter(pk=gone.pk).update(is_active=False)
     alert = held(tenant, stream, settings)
@@ -173,7 +177,7 @@ def test_active_admins_of_the_tenant_are_mailed_once(tenant: Tenant, stream: Eve
     assert (alert.mailed_to, alert.problem) == (1, "")
 
 
-def test_a_crash_while_sending_loses_the_message_but_never_repeats_it(
+def test_a_crash_while_sending_loses_the_message_and_never_repeats_it(
     tenant: Tenant, stream: EventStream, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_staff(tenant)
@@ -191,7 +195,7 @@ def test_a_crash_while_sending_loses_the_message_but_never_repeats_it(
     assert len(mail.outbox) == 1
 
 
-def test_the_webhook_gets_a_signed_post_without_secrets(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_the_webhook_gets_a_signed_post_request_without_secrets(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     with misbehaving_server(sequence(reply(204))) as server:
         settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = f"http://127.0.0.1:{server.port}/alerts?key=x", SECRET
         alert = held(tenant, stream, settings)
@@ -216,7 +220,7 @@ def test_a_failure_of_the_webhook_is_stored_with_the_alert(tenant: Tenant, strea
     assert (alert.posted_at, alert.problem) == (None, "the webhook on 127.0.0.1 answered 500")
 
 
-def test_old_alerts_and_those_of_deleted_streams_are_deleted(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_old_alerts_and_alerts_of_deleted_streams_are_deleted(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     alert = held(tenant, stream, settings)
     retention.prune()
     assert Alert.objects.filter(pk=alert.pk).exists()
@@ -235,7 +239,7 @@ def test_streams_of_an_inactive_tenant_raise_no_alert(stream: EventStream, setti
 
 
 def settle(stream: EventStream, number: int, reason: str) -> None:
-    """Add deliveries of today with this reason."""
+    """Add deliveries from today with this skip reason."""
     state = "skipped" if reason.startswith("no user") else "delivered"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -252,7 +256,7 @@ def settle(stream: EventStream, number: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("missed", "found", "is_raised"), [(50_100, 0, True), (12_000, 40_000, True), (10_000, 45_000, False)])
-def test_users_not_found_raise_an_alert_by_percentage_for_any_number_of_events(
+def test_the_percentage_of_users_that_were_not_found_raises_an_alert_for_any_number_of_events(
     tenant: Tenant, stream: EventStream, settings: Settings, missed: int, found: int, is_raised: bool
 ) -> None:
     settings.NOT_FOUND_ALERT_PERCENT, settings.NOT_FOUND_ALERT_USERS = 20, 10

@@ -70,7 +70,7 @@ def test_consecutive_failures_of_several_users_hold_the_stream(
     assert lanes.claim_oldest(stream.pk) is None
 
 
-def test_an_event_of_one_failing_user_uses_all_attempts_and_becomes_a_dead_letter(
+def test_an_event_becomes_a_dead_letter_after_all_attempts_if_only_its_user_fails(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [0.0] * 20
@@ -84,7 +84,7 @@ def test_an_event_of_one_failing_user_uses_all_attempts_and_becomes_a_dead_lette
     assert DeadLetter.objects.get(stream_id=stream.pk).attempts == 21
 
 
-def test_failures_of_documents_do_not_hold_the_stream(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_failures_of_single_documents_do_not_hold_the_stream(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _queue(tenant, KEYS)
     _fail_forever(recorder, DataFailure("too long"))
 
@@ -107,7 +107,7 @@ def test_a_success_resets_the_count_of_failures(tenant: Tenant, stream: EventStr
     assert Breaker.objects.get(stream_id=stream.pk).failures == 1
 
 
-def test_zero_disables_the_breaker(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_a_threshold_of_zero_disables_the_breaker(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
     settings.BREAKER_FAILURES = 0
     _queue(tenant, KEYS)
     _fail_forever(recorder, TransientFailure("away"))
@@ -118,7 +118,7 @@ def test_zero_disables_the_breaker(tenant: Tenant, stream: EventStream, recorder
     assert not _is_held(stream)
 
 
-def test_a_misconfigured_action_holds_its_stream_at_once_and_uses_no_attempt(
+def test_a_misconfigured_action_holds_its_stream_at_once_without_using_up_an_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     _queue(tenant, KEYS)
@@ -146,7 +146,7 @@ def test_a_held_stream_is_still_dispatched_and_resumes_in_order(tenant: Tenant, 
     assert not breaker.resume_stream(stream_id=stream.pk, tenant_id=tenant.pk)
 
 
-def test_a_failed_probe_keeps_the_hold_and_uses_no_attempt(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_failed_probe_keeps_the_hold_without_using_up_an_attempt(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _queue(tenant, KEYS)
     _fail_forever(recorder, TransientFailure("away"))
     for _ in range(2):

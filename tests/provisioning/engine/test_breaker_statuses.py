@@ -1,4 +1,4 @@
-"""Responses with 401 and 403: an expired token holds the stream before any event becomes a dead letter."""
+"""Responses with 401 and 403. An expired token holds the stream before any event becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def letters(stream: EventStream) -> int:
     return DeadLetter.objects.filter(stream_id=stream.pk).count()
 
 
-def test_an_expired_token_and_three_changed_users_hold_the_stream_with_one_alert_and_no_dead_letter(
+def test_an_expired_token_holds_the_stream_with_one_alert_and_no_dead_letter(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     queue(tenant, KEYS)
@@ -120,7 +120,9 @@ def test_a_request_without_a_response_does_not_reset_the_count_of_401(
     assert is_held(stream)
 
 
-def test_zero_lets_401_run_through_the_attempts(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_401_is_retried_until_the_last_attempt_if_the_threshold_is_zero(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
     settings.BREAKER_UNAUTHORIZED = 0
     queue(tenant, KEYS)
     recorder.answers = {key: [unauthorized() for _ in range(20)] for key in KEYS}
@@ -130,7 +132,7 @@ def test_zero_lets_401_run_through_the_attempts(tenant: Tenant, stream: EventStr
     assert letters(stream) == 3
 
 
-def test_403_for_one_user_leads_to_dead_letters_and_for_two_users_holds_the_stream(
+def test_403_for_one_user_causes_dead_letters_and_403_for_two_users_holds_the_stream(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     queue(tenant, KEYS)
@@ -146,7 +148,7 @@ def test_403_for_one_user_leads_to_dead_letters_and_for_two_users_holds_the_stre
     assert letters(stream) == 1
 
 
-def test_403_for_one_user_sends_a_nudge_for_the_read_probe(
+def test_403_for_one_user_sends_a_nudge_for_a_read_probe(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DELIVERY_NUDGES_ENABLED = True
@@ -172,14 +174,14 @@ def test_another_status_resets_the_count_of_403(tenant: Tenant, stream: EventStr
     assert not is_held(stream)
 
 
-def test_the_failure_that_opens_the_breaker_does_not_become_a_dead_letter_even_on_its_last_attempt(
+def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_the_last_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
     settings.BREAKER_UNAUTHORIZED = 1
     queue(tenant, KEYS)
     recorder.answers = {key: [unauthorized() for _ in range(20)] for key in KEYS}
-    # Two workers run while the breaker opens: the failure of the second one belongs to the hold.
+    # Two workers run while the breaker opens. The failure of the second worker is part of the hold.
     claims = [lanes.claim_named(stream.pk, key) for key in KEYS]
     for claim in claims:
         assert isinstance(claim, Claim)
@@ -202,11 +204,11 @@ def test_a_delivery_that_runs_while_staff_hold_the_stream_does_not_become_a_dead
         assert isinstance(claim, Claim)
         delivering.deliver_claim(claim, delivering.Turn(deliveries=1))
 
-    # A failure of one document does not belong to the hold.
+    # A failure of one document is not part of the hold.
     assert dict(Delivery.objects.filter(stream_id=stream.pk).values_list("key", "state")) == {"user:a": "todo", "user:b": "dead"}
 
 
-def test_a_stream_that_was_resumed_without_a_success_is_held_by_the_next_401(
+def test_a_stream_that_was_resumed_without_a_success_is_held_at_the_next_401(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
@@ -239,7 +241,7 @@ def scim_stream(tenant: Tenant) -> Callable[..., EventStream]:
 @pytest.mark.parametrize(
     ("answer", "is_refused"), [(scim_error(403), True), (scim_error(401), True), (scim_error(500), False), (None, False)]
 )
-def test_403_for_one_user_holds_the_stream_if_reading_is_refused_as_well(
+def test_403_for_one_user_holds_the_stream_if_the_server_also_refuses_reads(
     tenant: Tenant, scim_stream: Callable[..., EventStream], answer: Any, is_refused: bool
 ) -> None:
     reads: list[Received] = []

@@ -1,4 +1,4 @@
-"""Claims made ahead: settling and claiming during a run, and errors meanwhile."""
+"""Claims ahead: settling the previous delivery and claiming the next delivery during a run, and errors meanwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Watched(Recorder):
 def destination(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Watched:
     watched = destinations.DESTINATIONS[DESTINATION] = Watched()
     monkeypatch.setattr(nudges, "send", lambda *_, **__: True)
-    # Treat these runs as fast, independent of the load of the machine.
+    # Treat these runs as fast, regardless of the load of the machine.
     monkeypatch.setattr(claim_ahead, "FAST_MILLISECONDS", 10_000.0)
     return watched
 
@@ -72,7 +72,7 @@ def _assert_books_agree(stream: EventStream) -> None:
         assert list(numbers) == list(range(1, delivery.attempts + 1)), delivery.key
 
 
-def test_during_a_run_the_previous_delivery_is_settled_and_the_next_one_is_claimed(
+def test_the_previous_delivery_is_settled_and_the_next_is_claimed_during_a_run(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)
@@ -90,7 +90,7 @@ def test_during_a_run_the_previous_delivery_is_settled_and_the_next_one_is_claim
     _assert_books_agree(stream)
 
 
-def test_events_of_one_document_stay_in_order_while_others_are_claimed_ahead(
+def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_ahead(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *(KEYS * 4))
@@ -132,13 +132,13 @@ def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
     else:
-        # It used one attempt, and no further claim was made ahead.
+        # The delivery has used one attempt, and no further claim was made ahead.
         assert seen == [(False, 1)]
         assert {key for key, _, _ in destination.taken} == set(KEYS)
     _assert_books_agree(stream)
 
 
-def test_a_delivery_that_kills_its_worker_costs_one_other_delivery_one_attempt(
+def test_a_delivery_that_kills_its_worker_uses_one_attempt_of_one_other_delivery(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)
@@ -169,7 +169,7 @@ def test_a_delivery_that_kills_its_worker_costs_one_other_delivery_one_attempt(
     _assert_books_agree(stream)
 
 
-def test_an_outcome_after_the_lease_is_discarded_even_if_it_is_settled_during_the_next_run(
+def test_an_outcome_after_the_lease_is_discarded_even_if_it_is_settled_in_the_next_run(
     tenant: Tenant, stream: EventStream, destination: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     _queue(tenant, *KEYS)
@@ -187,7 +187,7 @@ def test_an_outcome_after_the_lease_is_discarded_even_if_it_is_settled_during_th
     assert "came after its lease and is discarded" in caplog.text
 
 
-def test_without_a_second_connection_deliveries_are_claimed_one_by_one(
+def test_deliveries_are_claimed_one_by_one_without_a_second_connection(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:
@@ -203,7 +203,7 @@ def test_without_a_second_connection_deliveries_are_claimed_one_by_one(
     assert caplog.text.count("nothing is claimed ahead") == 1
 
 
-def test_a_released_delivery_keeps_its_place_and_has_no_attempt(
+def test_a_released_delivery_keeps_its_position_and_uses_no_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -227,7 +227,7 @@ def test_a_released_delivery_keeps_its_place_and_has_no_attempt(
     assert [key for key, _, _ in destination.taken] == KEYS
 
 
-def test_nothing_is_claimed_ahead_if_deliveries_have_a_single_attempt(
+def test_no_delivery_is_claimed_ahead_if_deliveries_have_only_one_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, settings: Any
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
@@ -250,7 +250,7 @@ def test_nothing_is_claimed_ahead_if_deliveries_have_a_single_attempt(
 def test_a_second_connection_that_was_interrupted_is_not_used_again(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A time limit may raise anywhere: here while the connection waits for an answer, which is then still pending."""
+    """A time limit may interrupt any statement. In this test, the connection waits for an answer, which is still pending afterwards."""
 
     def interrupt(cursor: Any, _statements: object) -> None:
         cursor.connection.pgconn.send_query(b"SELECT 1")
@@ -292,7 +292,9 @@ def test_an_outcome_that_cannot_be_written_does_not_affect_the_next_outcome(
     _assert_books_agree(stream)
 
 
-def test_a_second_connection_that_breaks_ends_the_turn_and_loses_nothing(tenant: Tenant, stream: EventStream, destination: Watched) -> None:
+def test_a_second_connection_that_breaks_ends_the_turn_and_loses_no_delivery(
+    tenant: Tenant, stream: EventStream, destination: Watched
+) -> None:
     _queue(tenant, *KEYS)
 
     def cut() -> None:

@@ -1,4 +1,4 @@
-"""The number of blocks that a claim reads does not grow with other waiting deliveries, for any statistics of the planner."""
+"""The number of blocks that a claim reads does not grow with other waiting deliveries, for any statistics of the query planner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAITING = 800
 KEYS = 400
 OTHERS = 2000
 # Maximum number of blocks that a statement may touch. About ten rows of five tables and their indexes take 20 to 70 blocks. Each further
-# row costs one or two blocks: reading all lanes would take 400 to 800 blocks, all deliveries 800 to 1,600.
+# row takes one or two blocks. Reading all lanes would take 400 to 800 blocks, and reading all deliveries would take 800 to 1,600.
 MOST_BLOCKS = 200
 PLANS = ("force_generic_plan", "force_custom_plan")
 TABLES = (
@@ -47,7 +47,7 @@ SELECT 'other-' || n %% %(streams)s, 'other', 'user:' || n %% %(keys)s, n, least
     %(state)s = 'delivered', 1, 1, 0, false, '', '{}', '', '', '', ''
 FROM generate_series(1, %(rows)s) n, (SELECT least(min(event), 0) AS event FROM provisioning_delivery) least
 """
-# Sets the row and page counts of the tables and indexes, within the transaction of the test.
+# Sets the row and page counts of the tables and indexes within the transaction of the test.
 _STATISTICS_BY_HAND = """
 UPDATE pg_class SET reltuples = %(rows)s, relpages = %(pages)s WHERE oid IN (
     SELECT unnest(ARRAY[c.oid, i.indexrelid]) FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid WHERE c.relname = ANY(%(tables)s))
@@ -63,7 +63,7 @@ def other_deliveries(*, streams: int, keys: int, state: str = "todo") -> None:
 
 
 def drop_everything() -> None:
-    """Leave nothing but dead rows."""
+    """Leave only dead rows."""
     execute("DELETE FROM provisioning_lane")
     execute("DELETE FROM provisioning_delivery")
 
@@ -104,7 +104,7 @@ def settled_deliveries() -> None:
 
 @dataclass(frozen=True)
 class ByHand:
-    """Sets sizes in `pg_class` of every table and index; the planner scales rows per page by the real number of pages."""
+    """Set sizes in `pg_class` for every table and index. The planner scales rows per page by the real number of pages."""
 
     rows: int
     pages: int
@@ -141,11 +141,11 @@ def go_on(claim: Claim) -> None:
 
 @pytest.fixture
 def unkept(committed_db: None) -> Iterator[None]:
-    """Run the test in a transaction that is rolled back, with its rows, dead rows and column statistics."""
+    """Run the test in a transaction that is rolled back, with its rows, its dead rows and its column statistics."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    # Analyze again: the table sizes in `pg_class` are not rolled back.
+    # Analyze again, because the rollback does not restore the table sizes in `pg_class`.
     execute(f"ANALYZE {', '.join(TABLES)}")
 
 
@@ -161,12 +161,12 @@ def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
 
 
 def large_reads(claim: Claim) -> dict[str, int]:
-    """Return the number of blocks of each statement that touches too many, by the kind of plan and the name of the statement."""
+    """Return the number of blocks of each statement that reads too many, by the kind of plan and the name of the statement."""
     return {name: blocks for name, blocks in blocks_read(claim).items() if blocks >= MOST_BLOCKS}
 
 
 def blocks_read(claim: Claim) -> dict[str, int]:
-    """Run the statements of a claim, and return how many blocks each of them touches."""
+    """Run the statements of a claim, and return how many blocks each statement reads."""
     success = Success(is_skipped=False, is_written=True, duration_ms=1.0)
     values = {**delivery_rows.success_values(claim, success), "lease": 45.0, "most": 7, "probe": False}
     read = {}
@@ -188,7 +188,7 @@ def blocks_read(claim: Claim) -> dict[str, int]:
 
 
 def blocks_of(statement: str, values: dict[str, Any]) -> int:
-    """Run the statement like a worker; return the number of blocks that it touched."""
+    """Run the statement like a worker. Return the number of blocks that it reads."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", values)
         plan = cursor.fetchone()[0][0]["Plan"]
@@ -197,7 +197,7 @@ def blocks_of(statement: str, values: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("are_dead", [False, True], ids=["beside", "dead"])
 @pytest.mark.parametrize("others", ANALYZED, ids=lambda others: others.__name__)
-def test_claims_read_their_own_lane_when_the_tables_were_analyzed_with_other_rows(
+def test_a_claim_reads_only_its_lane_if_the_tables_were_analyzed_with_other_rows(
     tenant: Tenant, stream: EventStream, unkept: None, others: Callable[[], None], are_dead: bool
 ) -> None:
     others()
@@ -209,7 +209,7 @@ def test_claims_read_their_own_lane_when_the_tables_were_analyzed_with_other_row
 
 
 @pytest.mark.parametrize("others", [nothing, one_lane_with_everything, a_row_for_each_stream], ids=lambda others: others.__name__)
-def test_claims_read_their_own_lane_when_the_sizes_of_the_tables_are_wrong(
+def test_a_claim_reads_only_its_lane_if_the_recorded_table_sizes_are_wrong(
     tenant: Tenant, stream: EventStream, unkept: None, others: Callable[[], None]
 ) -> None:
     others()
@@ -224,7 +224,7 @@ def test_claims_read_their_own_lane_when_the_sizes_of_the_tables_are_wrong(
 @pytest.mark.parametrize("stand", [add_paused_lanes, redeliver_everything, go_on], ids=lambda stand: stand.__name__)
 @pytest.mark.parametrize("keys", [1, KEYS])
 @pytest.mark.parametrize("others", [drop_everything, a_row_for_each_stream], ids=lambda others: others.__name__)
-def test_claims_read_their_own_lane_for_any_state_of_the_other_lanes(
+def test_a_claim_reads_only_its_lane_for_any_state_of_the_other_lanes(
     tenant: Tenant, stream: EventStream, unkept: None, others: Callable[[], None], keys: int, stand: Callable[[Claim], None]
 ) -> None:
     others()

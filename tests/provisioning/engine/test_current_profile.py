@@ -27,7 +27,7 @@ ACTOR = "ada@example.test"
 
 
 class Destination:
-    """A fake destination: stores the object of each event, and refuses selected event types."""
+    """A destination that stores the object of each event and refuses selected event types."""
 
     def __init__(self) -> None:
         self.refused: set[str] = set()
@@ -80,7 +80,7 @@ def redeliver(letter: DeadLetter, **order: Any) -> bool:
     return redeliver_one(tenant_id=letter.tenant_id, letter_id=letter.pk, order=Order(ACTOR, **order))
 
 
-def test_a_creation_is_sent_with_the_current_profile_and_marked(destination: Destination, stream: EventStream, user: User) -> None:
+def test_a_creation_is_redelivered_with_the_current_profile_and_marked(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused, destination.skipped = {"user.created"}, {"user.updated"}
     deliver(stream, user)
     update_user(tenant_id=stream.tenant_id, user_id=user.user_id, changes={"given_name": "Ada"})
@@ -114,7 +114,9 @@ def test_the_current_profile_is_not_superseded_by_an_older_write(destination: De
     assert [sent["given_name"] for _, sent in destination.taken] == ["Ada", "Ada"]
 
 
-def test_a_later_exact_redelivery_sends_the_recorded_event(destination: Destination, stream: EventStream, user: User) -> None:
+def test_a_later_redelivery_without_the_current_profile_sends_the_recorded_event(
+    destination: Destination, stream: EventStream, user: User
+) -> None:
     destination.refused = {"user.created"}
     deliver(stream, user)
     letter = letter_of(stream, "user.created")
@@ -127,7 +129,7 @@ def test_a_later_exact_redelivery_sends_the_recorded_event(destination: Destinat
     assert "given_name" not in destination.taken[0][1]
 
 
-def test_an_event_without_user_or_profile_cannot_be_rebuilt(destination: Destination, stream: EventStream, user: User) -> None:
+def test_an_event_without_a_user_or_a_profile_cannot_be_rebuilt(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused = {"user.created", "user.deleted"}
     deliver(stream, user)
     delete_user(tenant_id=stream.tenant_id, user_id=user.user_id)
@@ -139,7 +141,9 @@ def test_an_event_without_user_or_profile_cannot_be_rebuilt(destination: Destina
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"dead"}
 
 
-def test_a_deletion_of_a_user_that_exists_again_requires_force(destination: Destination, stream: EventStream, user: User) -> None:
+def test_redelivering_the_deletion_of_a_user_that_exists_again_requires_force(
+    destination: Destination, stream: EventStream, user: User
+) -> None:
     destination.refused = {"user.deleted"}
     deliver(stream, user)
     delete_user(tenant_id=stream.tenant_id, user_id=user.user_id)

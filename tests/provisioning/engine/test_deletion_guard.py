@@ -1,4 +1,4 @@
-"""Mass deletions wait for approval; later events wait behind them in order."""
+"""Mass deletions wait for approval. Later events wait behind them in order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def append_deletions(tenant: Tenant, *users: str) -> list[str]:
     return [event.event_id for event in append_events(tenant, [f"user:{user}" for user in users], event_type="user.deleted")]
 
 
-def test_deletions_up_to_the_threshold_pass(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_deletions_up_to_the_threshold_are_delivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=2)
     sent = append_deletions(tenant, "a", "b")
     deliver(stream)
@@ -54,7 +54,7 @@ def test_mass_deletions_are_held_and_delivered_in_order_after_approval(tenant: T
     assert (stream.held_since, stream.held_reason) == (None, "")
 
 
-def test_neither_a_probe_nor_resuming_releases_staged_deletions(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_probe_or_resuming_the_stream_does_not_release_staged_deletions(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=0)
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="the destination is away")
     append_deletions(tenant, "a")
@@ -80,7 +80,7 @@ def test_the_next_window_starts_a_new_count(tenant: Tenant, stream: EventStream,
     assert stream.held_since is not None
 
 
-def test_a_guard_can_be_removed_and_refuses_invalid_values(tenant: Tenant, stream: EventStream) -> None:
+def test_a_guard_can_be_removed_and_invalid_values_are_refused(tenant: Tenant, stream: EventStream) -> None:
     with pytest.raises(Invalid):
         set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=-1)
     with pytest.raises(Invalid):

@@ -1,4 +1,4 @@
-"""The turn of one message, with a destination in this process."""
+"""The turn of a worker for one message, with a destination in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.provisioning.engine.logs import DESTINATION, append_events
 
 @pytest.fixture(autouse=True)
 def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Messages that the broker would get."""
+    """Messages that would be sent to the broker."""
     settings.DELIVERY_RETRY_JITTER = 0.0
     messages: list[tuple[object, ...]] = []
 
@@ -34,7 +34,7 @@ def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[obje
 
 @pytest.fixture
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> int:
-    """The number of deliveries of a turn."""
+    """The number of deliveries in one turn."""
     monkeypatch.setattr(delivering, "TURN_DELIVERIES", 20)
     return 20
 
@@ -57,7 +57,7 @@ def test_one_turn_delivers_all_of_several_short_lanes(tenant: Tenant, stream: Ev
     assert _states(stream) == ["delivered"] * 4
 
 
-def test_a_turn_ends_after_its_number_of_deliveries_and_sends_another_message(
+def test_a_turn_ends_after_its_maximum_of_deliveries_and_sends_another_message(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * (short_turns + 5))
@@ -82,7 +82,7 @@ def test_a_turn_whose_lane_has_more_deliveries_sends_a_message_for_the_rest(
     assert (len(recorder.taken), sent) == (short_turns + 1, [])
 
 
-def test_a_turn_without_remaining_work_sends_no_message(
+def test_a_turn_without_remaining_deliveries_sends_no_message(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * short_turns)
@@ -92,7 +92,7 @@ def test_a_turn_without_remaining_work_sends_no_message(
     assert (len(recorder.taken), sent) == (short_turns, [])
 
 
-def test_a_turn_ends_after_its_time_or_its_number() -> None:
+def test_a_turn_ends_after_its_time_limit_or_its_maximum_of_deliveries() -> None:
     assert not delivering.Turn(seconds=0.0).goes_on()
     turn = delivering.Turn(seconds=60.0, deliveries=2)
     assert [turn.goes_on(), turn.goes_on()] == [True, False]
@@ -139,7 +139,7 @@ def test_a_failure_in_another_lane_sends_its_own_message(
     assert sent == [(nudges.DELIVER, stream.pk, "user:b", 7.0)]
 
 
-def test_details_of_a_failure_are_stored_with_its_attempt(
+def test_the_details_of_a_failure_are_stored_with_its_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
@@ -158,7 +158,7 @@ def test_details_of_a_failure_are_stored_with_its_attempt(
     assert attempt.duration_ms is not None
 
 
-def test_a_success_stores_its_result_without_bodies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_result_of_a_success_is_stored_without_bodies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     recorder.answers["user:a"] = [Answer(reason="created", detail={"id": "42"}, log_lines=[{"message": "created ada"}])]
     _queue(tenant, "user:a")
 
@@ -173,7 +173,7 @@ def test_a_success_stores_its_result_without_bodies(tenant: Tenant, stream: Even
     ("error", "error_class"),
     [(ValueError("odd"), "action"), (SoftTimeLimitExceeded(), "transient"), (TimeoutError(), "transient"), (DataFailure("x"), "data")],
 )
-def test_every_error_has_a_class(error: Exception, error_class: str) -> None:
+def test_every_error_has_a_failure_class(error: Exception, error_class: str) -> None:
     failure = delivering.failure_of(error, 1.0)
 
     assert failure.error_class == error_class

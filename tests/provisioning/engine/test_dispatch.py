@@ -51,7 +51,7 @@ def test_several_pages_are_dispatched_without_gaps_or_duplicates(
     assert _positions(stream) == list(range(1, 36))
 
 
-def test_dispatching_a_page_again_after_its_position_was_not_saved_creates_no_second_delivery(tenant: Tenant, stream: EventStream) -> None:
+def test_dispatching_a_page_twice_creates_no_second_delivery(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a", "user:b"])
     dispatch.dispatch_tenant(tenant.pk)
     stream.refresh_from_db()
@@ -72,7 +72,7 @@ def test_a_disabled_stream_is_not_dispatched(tenant: Tenant, stream: EventStream
     assert dispatch.dispatch_stream(stream.pk).deliveries == 0
 
 
-def test_a_stream_that_another_process_dispatches_is_skipped(tenant: Tenant, stream: EventStream) -> None:
+def test_a_stream_that_another_process_is_dispatching_is_skipped(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     in_thread: list[int] = []
 
@@ -82,7 +82,7 @@ def test_a_stream_that_another_process_dispatches_is_skipped(tenant: Tenant, str
             in_thread.append(dispatch.dispatch_stream(stream.pk).deliveries)
 
     with transaction.atomic():
-        # The lock of a dispatch.
+        # Hold the lock of a dispatch.
         EventStream.objects.of(tenant.pk).select_for_update(no_key=True).get(pk=stream.pk)
         _in_thread(dispatch_without_waiting)
 

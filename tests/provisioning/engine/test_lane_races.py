@@ -1,4 +1,4 @@
-"""Fixed interleavings of a dispatch that adds to a lane and a worker that finds it empty."""
+"""Fixed interleavings of a dispatch that adds to a lane and a worker that finds the lane empty."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)
 
 
 class Paused(threading.Thread):
-    """Works in a separate transaction and commits on request."""
+    """Works in a separate transaction, which the test commits."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ def _a_session_waits_for_a_lock() -> bool:
 
 @pytest.fixture
 def last_claim(tenant: Tenant, stream: EventStream) -> Claim:
-    """Return the claim of the only delivery in its lane; the log already has another event."""
+    """Return the claim of the only delivery in its lane, after another event was added to the log."""
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     claim = lanes.claim_named(stream.pk, "user:a")

@@ -44,7 +44,7 @@ def _queue(tenant: Tenant, *keys: str) -> list[Event]:
 
 
 def _forward(stream: EventStream, seconds: float) -> None:
-    """Let time pass for the stream's lanes."""
+    """Make the times of the stream's lanes older."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE provisioning_lane SET not_before = not_before - make_interval(secs => %(s)s), "
@@ -88,7 +88,7 @@ def test_a_claimed_lane_cannot_be_claimed_again(tenant: Tenant, stream: EventStr
     assert lanes.claim_oldest(stream.pk) is None
 
 
-def test_the_attempt_is_counted_when_it_starts(tenant: Tenant, stream: EventStream) -> None:
+def test_an_attempt_is_counted_when_it_starts(tenant: Tenant, stream: EventStream) -> None:
     (event,) = _queue(tenant, "user:a")
     claim = _claimed(stream)
 
@@ -107,7 +107,7 @@ def test_a_turn_that_ends_releases_its_lane(tenant: Tenant, stream: EventStream)
     assert _state(first, stream) == "delivered"
 
 
-def test_after_its_lane_a_worker_continues_with_the_oldest_one(tenant: Tenant, stream: EventStream) -> None:
+def test_a_worker_continues_with_the_oldest_lane_after_its_own_lane(tenant: Tenant, stream: EventStream) -> None:
     _queue(tenant, "user:a")
     _queue(tenant, "user:b")
     _queue(tenant, "user:c")
@@ -127,7 +127,7 @@ def test_a_skipped_event_is_settled_with_a_reason(tenant: Tenant, stream: EventS
     assert (delivery.state, delivery.reason, delivery.is_written) == ("skipped", "no userName", False)
 
 
-def test_a_failure_pauses_its_lane_and_no_later_event_overtakes(tenant: Tenant, stream: EventStream) -> None:
+def test_a_failure_pauses_its_lane_and_no_later_event_overtakes_it(tenant: Tenant, stream: EventStream) -> None:
     first, _ = _queue(tenant, "user:a", "user:a")
 
     step = lanes.fail(_claimed(stream), BUSY, go_on=True)
@@ -141,7 +141,7 @@ def test_a_failure_pauses_its_lane_and_no_later_event_overtakes(tenant: Tenant, 
     assert _claimed(stream).event_id == first.event_id
 
 
-def test_after_the_last_attempt_the_event_is_a_dead_letter_and_the_lane_continues(tenant: Tenant, stream: EventStream) -> None:
+def test_an_event_becomes_a_dead_letter_after_the_last_attempt_and_its_lane_continues(tenant: Tenant, stream: EventStream) -> None:
     first, second = _queue(tenant, "user:a", "user:a")
     for _ in range(2):
         lanes.fail(_claimed(stream), BUSY, go_on=True)
@@ -165,7 +165,7 @@ def test_after_the_last_attempt_the_event_is_a_dead_letter_and_the_lane_continue
     assert [one.retry_at is None for one in tries] == [False, False, True]
 
 
-def test_retry_after_extends_the_pause(tenant: Tenant, stream: EventStream) -> None:
+def test_retry_after_extends_the_pause_of_a_lane(tenant: Tenant, stream: EventStream) -> None:
     _queue(tenant, "user:a")
 
     assert lanes.fail(_claimed(stream), replace(BUSY, retry_after=40.0), go_on=True).retry_in == 40.0
@@ -183,7 +183,7 @@ def test_an_outcome_after_the_lease_is_discarded(tenant: Tenant, stream: EventSt
     assert not Attempt.objects.filter(delivery__event=event.pk).exists()
     step = lanes.settle(claim, DONE, go_on=True)
 
-    # The late worker continues normally: the delivery is attempted again under a new token.
+    # The late worker continues normally, and the delivery is attempted again with a new token.
     assert step.is_discarded
     assert step.next is not None
     assert (step.next.event_id, step.next.attempt) == (event.event_id, 2)
@@ -213,7 +213,7 @@ def test_a_worker_with_an_old_claim_cannot_settle_a_recreated_lane(tenant: Tenan
     _assert_discarded(zombie)
 
 
-def test_an_expired_lease_is_taken_over_and_recorded_as_a_lost_attempt(tenant: Tenant, stream: EventStream) -> None:
+def test_a_lane_with_an_expired_lease_is_claimed_and_a_lost_attempt_is_recorded(tenant: Tenant, stream: EventStream) -> None:
     _queue(tenant, "user:a")
     lost = _claimed(stream)
     _forward(stream, 1000)
@@ -247,7 +247,7 @@ def test_an_event_pruned_from_the_log_becomes_a_dead_letter(tenant: Tenant, stre
     assert DeadLetter.objects.get(event_id=first.event_id).error_class == "missing"
 
 
-def test_a_held_or_disabled_stream_is_not_claimed_and_continues_in_order(tenant: Tenant, stream: EventStream) -> None:
+def test_a_held_or_disabled_stream_is_not_claimed_and_later_continues_in_order(tenant: Tenant, stream: EventStream) -> None:
     first, _ = _queue(tenant, "user:a", "user:a")
     for field, stopped, running in (("held_since", "2026-01-01T00:00:00Z", None), ("status", "disabled", "enabled")):
         setattr(stream, field, stopped)
@@ -295,7 +295,7 @@ def test_two_streams_of_a_tenant_do_not_wait_for_each_other(tenant: Tenant, stre
 @pytest.mark.parametrize(
     "statement", [lane_rows.TAKE_THIS, lane_rows.TAKE_OLDEST, lane_rows.TAKE_NEXT.call], ids=["this", "oldest", "next"]
 )
-def test_the_columns_of_a_claiming_statement_are_the_fields_of_the_taken_row(stream: EventStream, statement: str) -> None:
+def test_the_columns_of_a_claim_statement_are_the_fields_of_the_claimed_row(stream: EventStream, statement: str) -> None:
     values: dict[str, Any] = {"lane": -1, "token": uuid.uuid4(), "stream": stream.pk, "probe": False, "lease": 1.0, "most": 1}
     with connection.cursor() as cursor:
         prepare(cursor, [lane_rows.TAKE_NEXT])
@@ -315,7 +315,7 @@ def test_the_columns_of_a_claiming_statement_are_the_fields_of_the_taken_row(str
     ],
     ids=["fail", "fail and continue", "release", "postpone", "give back", "give back a settled delivery"],
 )
-def test_a_worker_changes_nothing_in_a_lane_that_another_worker_has_claimed(
+def test_a_worker_cannot_change_a_lane_that_another_worker_has_claimed(
     tenant: Tenant, stream: EventStream, act: Callable[[Claim], object]
 ) -> None:
     _queue(tenant, "user:a", "user:a")
@@ -328,7 +328,7 @@ def test_a_worker_changes_nothing_in_a_lane_that_another_worker_has_claimed(
         act(stale)
 
     assert _rows(stream) == before
-    # The worker with the claim writes its outcome.
+    # The worker with the claim can write its outcome.
     lanes.settle(successor, DONE, go_on=False)
 
 

@@ -1,4 +1,4 @@
-"""Tests which streams and deliveries keep events in the log after the retention period."""
+"""The streams and deliveries that keep events in the log after the retention period."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _deliver_all(stream: EventStream, *, keys: str) -> None:
 
 
 def _settle(stream: EventStream, *, keys: str) -> None:
-    """Deliver the first event of these lanes and of no others."""
+    """Deliver the first event of only these lanes."""
     for key in keys:
         claim = lanes.claim_named(stream.pk, f"user:{key}")
         assert isinstance(claim, Claim)
@@ -69,7 +69,7 @@ def test_an_enabled_stream_behind_the_log_keeps_unread_events(tenant: Tenant, st
     assert [hold.holder for hold in done.holds] == [f"event stream {stream.pk} (behind the log)"]
 
 
-def test_the_event_of_a_waiting_delivery_stays_until_it_is_delivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_event_of_a_waiting_delivery_is_kept_until_it_is_delivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     events = _old_events(tenant)
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="ab")
@@ -95,7 +95,7 @@ def test_pruning_reports_the_positions_that_it_keeps_and_the_streams_that_need_t
     assert "held back: 4" in out.getvalue()
 
 
-def test_a_dead_letter_has_a_copy_and_does_not_delay_pruning(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_dead_letter_has_a_copy_of_its_event_and_does_not_delay_pruning(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     [event] = _old_events(tenant, keys="a")
     body = bytes(event.body)
     recorder.answers["user:a"] = [DataFailure("too long")]
@@ -111,7 +111,9 @@ def test_a_dead_letter_has_a_copy_and_does_not_delay_pruning(tenant: Tenant, str
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_waiting_redelivery_has_a_copy_and_does_not_delay_pruning(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_waiting_redelivery_has_a_copy_of_its_event_and_does_not_delay_pruning(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     _old_events(tenant, keys="a")
     recorder.answers["user:a"] = [DataFailure("too long")]
     dispatch.dispatch_tenant(tenant.pk)
@@ -139,7 +141,7 @@ def test_a_held_stream_keeps_its_waiting_deliveries_until_the_maximum_hold_time(
     assert {bytes(letter.body or b"")[:1] for letter in DeadLetter.objects.filter(stream_id=stream.pk)} == {b"{"}
 
 
-def test_a_disabled_stream_does_not_delay_pruning_and_its_waiting_deliveries_become_dead_letters_with_copies(
+def test_pruning_turns_waiting_deliveries_of_a_disabled_stream_into_dead_letters_with_copies(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = _old_events(tenant)
@@ -185,7 +187,7 @@ def test_a_running_attempt_in_a_disabled_stream_keeps_its_event(tenant: Tenant, 
     assert (_pruned(tenant).count, Delivery.objects.get(pk=claim.delivery_id).state) == (1, Delivery.State.DELIVERED)
 
 
-def test_a_disabled_stream_without_deliveries_does_not_delay_pruning_and_later_starts_at_the_head(
+def test_a_disabled_stream_without_deliveries_does_not_delay_pruning_and_restarts_at_the_head(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
@@ -198,7 +200,7 @@ def test_a_disabled_stream_without_deliveries_does_not_delay_pruning_and_later_s
     assert [key for key, _, _ in recorder.taken] == ["user:z"]
 
 
-def test_after_a_restore_deliveries_continue_from_the_position_of_the_stream(
+def test_deliveries_continue_from_the_position_of_the_stream_after_a_restore(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = append_events(tenant, ["user:a", "user:b", "user:c"])
@@ -210,10 +212,10 @@ def test_after_a_restore_deliveries_continue_from_the_position_of_the_stream(
     assert recorder.event_ids == [events[2].event_id]
 
 
-def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_no_new_event(
+def test_a_stream_beyond_the_restored_head_returns_to_the_head_and_misses_no_new_event(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
-    """Only the log was restored. The stream and its deliveries are newer, and refer to positions and row ids that new events get again."""
+    """Only the log was restored. The stream and its deliveries are newer, and contain positions and row ids that new events get again."""
     append_events(tenant, ["user:a", "user:b", "user:c"])
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="b")

@@ -1,4 +1,4 @@
-"""Publishing never raises and never blocks the caller, for any behavior of the broker."""
+"""Publishing nudges never raises an error and never blocks the caller, for any behavior of the broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fresh(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def silent_broker() -> Iterator[str]:
-    """The address of a server that accepts connections but never answers."""
+    """The URL of a server that accepts connections but never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(16)
@@ -37,7 +37,7 @@ def _app(url: str) -> Celery:
     return app
 
 
-def test_a_broker_that_hangs_blocks_no_caller_and_suspends_publishing(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_broker_does_not_block_the_caller_and_suspends_publishing(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
     with own_time() as posting:
         nudges.dispatch_numbered("t-one", 1)
@@ -48,14 +48,14 @@ def test_a_broker_that_hangs_blocks_no_caller_and_suspends_publishing(silent_bro
     assert sending.seconds < 0.05
 
 
-def test_publishing_to_a_broker_that_hangs_takes_a_few_seconds_at_most(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_to_a_hanging_broker_takes_at_most_a_few_seconds(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
     with own_time() as sending:
         assert not nudges.send(nudges.DISPATCH, "t-one")
     assert sending.seconds < 5
 
 
-def test_an_unreachable_broker_raises_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_to_an_unreachable_broker_raises_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setattr(nudges, "current_app", _app(f"redis://127.0.0.1:{unused.getsockname()[1]}/0"))

@@ -1,4 +1,4 @@
-"""The limit of requests per second: all senders share it, and waiting for it counts no attempt."""
+"""The limit of requests per second. All senders share the limit, and waiting for it uses no attempt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def enabled_stream(tenant: Tenant, server: MisbehavingServer, *, rate: float | N
 
 
 def deliver_all(tenant: Tenant, stream: EventStream) -> None:
-    """Deliver each lane once, like its message."""
+    """Deliver each lane once, like the worker that receives its message."""
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for lane in Lane.objects.filter(stream_id=stream.pk).order_by("pk"):
@@ -57,7 +57,7 @@ def pass_time(action: Action) -> None:
 
 
 def take_every_token(action: Action) -> None:
-    """Take all tokens of the next minutes."""
+    """Use up all tokens of the next minutes."""
     full_at = timezone.now() + timedelta(seconds=300)
     PaceRow.objects.update_or_create(action=action, defaults={"full_at": full_at, "promised_until": full_at})
 
@@ -74,7 +74,7 @@ def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:
     return Pace(action.pk, rate, may_be_put_off=True, **more)
 
 
-def test_the_doubt_about_a_lost_create_stays_if_the_limit_prevents_the_lookup(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_doubt_about_a_lost_create_is_kept_if_the_limit_prevents_the_lookup(tenant: Tenant, database_connection: Connection) -> None:
     def lost(request: Received) -> Wire:
         take_every_token(Action.objects.of(tenant.pk).get())
         connection.close()
@@ -113,7 +113,7 @@ def test_a_delivery_over_the_limit_is_postponed_and_uses_no_attempt(tenant: Tena
 
 def test_a_run_that_may_have_written_is_not_postponed(tenant: Tenant, database_connection: Connection) -> None:
     def hang_up_for_good(_request: Received) -> Wire:
-        # While the response is lost, other runs take the tokens that the lookup needs.
+        # While the response is lost, other runs use the tokens that the lookup needs.
         try:
             take_every_token(Action.objects.of(tenant.pk).get())
         finally:
@@ -132,7 +132,7 @@ def test_a_run_that_may_have_written_is_not_postponed(tenant: Tenant, database_c
         assert (failed.error_class, "requests per second" in failed.error_message) == ("transient", True)
 
 
-def test_retry_after_pauses_requests_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
+def test_retry_after_pauses_the_requests_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=scim_error(429, **{"Retry-After": "120"}))) as server:
         stream = enabled_stream(tenant, server, rate=100)
         for name in ("anna", "bert"):
@@ -156,7 +156,7 @@ def test_an_action_without_a_limit_stores_no_pace(tenant: Tenant, database_conne
         assert not PaceRow.objects.filter(action__tenant_id=tenant.pk).exists()
 
 
-def test_each_token_goes_to_one_sender_only(tenant: Tenant) -> None:
+def test_each_token_is_assigned_to_only_one_sender(tenant: Tenant) -> None:
     action, rate, each = new_action(tenant), 20, 15
     began = time.monotonic()
 
@@ -174,7 +174,7 @@ def test_each_token_goes_to_one_sender_only(tenant: Tenant) -> None:
     for sender in senders:
         sender.join()
 
-    # A second's worth of tokens is available at once; later tokens arrive at the rate.
+    # The tokens of one second are available at once. Later tokens become available at the configured rate.
     assert time.monotonic() - began >= (3 * each - rate) / rate - 0.05
 
 
@@ -195,7 +195,7 @@ def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> N
     assert 300 < refused.value.seconds < 1000
 
 
-def test_a_trial_waits_for_a_token_for_a_limited_time_and_then_fails_with_the_delay(tenant: Tenant) -> None:
+def test_a_trial_waits_a_limited_time_for_a_token_and_then_fails_and_names_the_delay(tenant: Tenant) -> None:
     action = new_action(tenant)
     of_person = Pace(action.pk, 1.0, may_be_put_off=False)
     of_person.take("GET", 10.0)
@@ -208,7 +208,7 @@ def test_a_trial_waits_for_a_token_for_a_limited_time_and_then_fails_with_the_de
     assert 20 < (refused.value.retry_after or 0) < 40
 
 
-def test_a_probe_without_a_token_leaves_the_stream_held(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_probe_without_a_token_keeps_the_stream_held(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=created)) as server:
         stream = enabled_stream(tenant, server)
         make_user(connection=database_connection, email="anna@example.test")

@@ -21,7 +21,7 @@ def _one_attempt(settings: Settings) -> None:
 
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, *, then: list[Answer | Exception] | None = None) -> Event:
-    """Turn the first event of a user into a dead letter. Each later event gets one outcome of `then`."""
+    """Turn the first event of a user into a dead letter. Each later event gets one outcome from `then`."""
     following = then or []
     recorder.answers["user:a"] = [DataFailure("too long", status=400), *following]
     events = append_events(tenant, ["user:a"] * (1 + len(following)))
@@ -71,7 +71,7 @@ def test_a_failed_redelivery_reopens_the_same_dead_letter(tenant: Tenant, stream
     assert letter.redelivery_actor == "ada@example.test"
 
 
-def test_an_old_event_is_superseded_by_a_newer_one_that_was_written(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_old_event_is_superseded_if_a_newer_event_was_written(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder, then=[Answer()])
 
     _redeliver(tenant, _letter(event))
@@ -92,7 +92,7 @@ def test_force_delivers_an_old_event_even_after_a_newer_write(tenant: Tenant, st
 
 
 @pytest.mark.parametrize("newer", [Answer(status="skipped", reason="no matching user"), DataFailure("also too long")])
-def test_a_newer_event_that_was_not_written_supersedes_nothing(
+def test_a_newer_event_that_was_not_written_does_not_supersede_an_old_event(
     tenant: Tenant, stream: EventStream, recorder: Recorder, newer: Answer | Exception
 ) -> None:
     event = _dead_letter(tenant, stream, recorder, then=[newer])
@@ -103,7 +103,7 @@ def test_a_newer_event_that_was_not_written_supersedes_nothing(
     assert recorder.event_ids == [event.event_id]
 
 
-def test_a_deletion_of_a_missing_account_supersedes_older_events(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_deleting_a_missing_account_supersedes_older_events(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     recorder.answers["user:a"] = [DataFailure("too long", status=400), Answer(status="skipped", reason="no user to delete")]
     (created,) = append_events(tenant, ["user:a"], event_type="user.created")
     append_events(tenant, ["user:a"], event_type="user.deleted")
@@ -118,7 +118,7 @@ def test_a_deletion_of_a_missing_account_supersedes_older_events(tenant: Tenant,
     assert Delivery.objects.get(event=created.pk).state == "superseded"
 
 
-def test_a_skipped_deletion_of_a_relation_supersedes_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_skipped_deletion_of_a_relation_supersedes_no_event(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     wide = make_stream(tenant, subscriptions=["group.updated", "group.member.deleted"])
     recorder.answers["group:a"] = [DataFailure("too long", status=400), Answer(status="skipped", reason="unsupported type")]
     (updated,) = append_events(tenant, ["group:a"], event_type="group.updated")
@@ -146,13 +146,13 @@ def test_a_redelivered_event_is_delivered_before_waiting_events_of_its_user(
     assert recorder.event_ids == [old.event_id, new.event_id]
 
 
-def test_repeated_requests_redeliver_a_letter_once(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_repeated_requests_redeliver_a_dead_letter_once(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = _letter(_dead_letter(tenant, stream, recorder))
 
     assert [_redeliver(tenant, letter, letter), _redeliver(tenant, letter)] == [1, 0]
 
 
-def test_an_event_pruned_from_the_log_is_redelivered_from_its_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_event_pruned_from_the_log_is_redelivered_from_its_dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
     Event.objects.filter(pk=event.pk).delete()
 
@@ -162,7 +162,7 @@ def test_an_event_pruned_from_the_log_is_redelivered_from_its_letter(tenant: Ten
     assert recorder.event_ids == [event.event_id]
 
 
-def test_letters_of_another_tenant_cannot_be_redelivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_dead_letters_of_another_tenant_cannot_be_redelivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 

@@ -59,7 +59,7 @@ def chosen(stream: EventStream, selection: Selection) -> set[int]:
     return set(read_back.of(tenant_id=stream.tenant_id, stream_id=stream.pk).values_list("pk", flat=True))
 
 
-def test_each_part_of_a_selection_narrows_it(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_each_condition_of_a_selection_reduces_the_selected_dead_letters(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     one, two = bury(tenant, stream, recorder, "user:a")[0], bury(tenant, stream, recorder, "user:b", status=409, text="taken")[0]
     DeadLetter.objects.filter(pk=two.pk).update(
         error_scim_type="uniqueness", error_class="shape", event_type="user.created", error_status=None
@@ -80,7 +80,7 @@ def test_each_part_of_a_selection_narrows_it(tenant: Tenant, stream: EventStream
     assert chosen(stream, Selection(created_from=now + timedelta(hours=1))) == set()
 
 
-def test_ignored_letters_are_redelivered_on_request_only(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_ignored_dead_letters_are_redelivered_only_on_request(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letters = dict(zip(("open", "acknowledged", "ignored", "resolved"), bury(tenant, stream, recorder, *"abcd"), strict=True))
     for state, letter in letters.items():
         if state != "open":
@@ -90,7 +90,9 @@ def test_ignored_letters_are_redelivered_on_request_only(tenant: Tenant, stream:
     assert chosen(stream, Selection(states=("resolved", "redelivered"))) == set()
 
 
-def test_events_of_each_user_keep_their_order_and_results_are_counted(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_job_redelivers_the_events_of_each_user_in_order_and_counts_the_results(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letters = bury(tenant, stream, recorder, "user:b", "user:a", "user:b", "user:c")
     append_events(tenant, ["user:c"])
     dispatch.dispatch_tenant(tenant.pk)

@@ -1,4 +1,4 @@
-"""The dry run of a redelivery against real sockets: it reads, shows the request, and writes nothing."""
+"""The dry run of a redelivery over real sockets. It reads from the server, shows the request, and writes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def person(database_connection: Connection) -> User:
 
 
 def buried(server: MisbehavingServer, person: User, event_type: str, **options: Any) -> DeadLetter:
-    """Bind a stream to the server, let an event of the user fail, and clear the recorded requests."""
+    """Create a stream to the server, let an event of the user fail, and clear the recorded requests."""
     tenant_id = person.tenant_id
     action = ActionFactory.create(
         tenant_id=tenant_id,
@@ -66,7 +66,7 @@ def known(person: User, **attributes: Any) -> dict[str, Any]:
     return user("7", externalId=person.user_id, userName="ada@example.test", **attributes)
 
 
-def test_an_update_shows_the_request_and_the_difference_and_sends_nothing(person: User) -> None:
+def test_the_preview_of_an_update_shows_the_request_and_the_difference_and_writes_nothing(person: User) -> None:
     there = known(person, displayName="Before")
     handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
     with misbehaving_server(handler) as server:
@@ -90,7 +90,7 @@ def test_the_preview_with_the_current_profile_shows_the_current_user(person: Use
     assert [shown.sent["name"]["givenName"] for shown in (exact, current)] == ["Ada", "Augusta"]
 
 
-def test_a_used_user_name_is_reported_before_the_redelivery(person: User) -> None:
+def test_a_taken_user_name_is_reported_before_the_redelivery(person: User) -> None:
     holder = user("9", userName="ADA@example.test", externalId="database|stranger")
     handler = by_verb(
         GET=lambda request: listing(holder) if request.filter.startswith("userName") else listing(), POST=scim_error(409, "uniqueness")
@@ -129,21 +129,21 @@ def test_a_user_outside_the_scope_is_reported_as_skipped_without_a_request(perso
 
 
 @pytest.mark.parametrize("answer", [scim_error(401), reply(200, raw=b"<html>"), reply(200, {"Resources": "none"})])
-def test_an_invalid_response_becomes_a_note_and_not_an_error(answer: bytes, person: User) -> None:
+def test_an_invalid_response_is_shown_as_a_note_and_not_as_an_error(answer: bytes, person: User) -> None:
     with misbehaving_server(by_verb(GET=answer)) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
     assert (shown.verb, shown.sent) == ("", None)
     assert shown.notes[0].startswith("It would fail now")
 
 
-def test_a_response_that_is_not_json_becomes_a_note(person: User) -> None:
+def test_a_response_that_is_not_json_is_shown_as_a_note(person: User) -> None:
     page = sequence(scim_error(400), listing(known(person)), reply(200, raw=b"<html>"))
     with misbehaving_server(page) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
     assert "invalid response shape" in shown.notes[0]
 
 
-def test_a_preview_needs_the_user_for_the_current_profile_and_the_action_for_a_dry_run(
+def test_a_preview_requires_the_user_and_a_dry_run_requires_the_action(
     person: User, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     with misbehaving_server(by_verb(GET=scim_error(400))) as server:
@@ -156,7 +156,7 @@ def test_a_preview_needs_the_user_for_the_current_profile_and_the_action_for_a_d
         preview(letter, current_profile=False)
 
 
-def test_the_page_shows_both_sides(person: User, tenant: Tenant) -> None:
+def test_the_page_shows_the_recorded_and_the_current_user(person: User, tenant: Tenant) -> None:
     there = known(person, displayName="Before")
     handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
     browser = browser_of(new_staff(tenant))

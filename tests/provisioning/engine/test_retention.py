@@ -52,7 +52,7 @@ def test_exchanges_are_deleted_after_two_weeks_and_rows_after_a_month(
     _age(stream, 31)
     retention.prune()
 
-    # An open dead letter is kept, with its delivery.
+    # An open dead letter is kept together with its delivery.
     assert list(Delivery.objects.filter(stream_id=stream.pk)) == [failed]
     redeliver_letters(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(delivery=failed).pk], order=Order("ada@example.test"))
     delivering.deliver_lane(stream.pk, "user:bad")

@@ -9,14 +9,14 @@ from provisioning.engine.schedule import LONGEST_RETRY_AFTER_SECONDS, attempts_i
 DELAYS = (1.0, 5.0, 30.0)
 
 
-def test_each_failure_waits_for_its_own_delay_and_the_last_one_does_not_wait() -> None:
+def test_each_failure_except_the_last_is_followed_by_its_own_delay() -> None:
     found = [delay_before_next(failed, DELAYS, jitter=0.2, chance=0) for failed in range(1, 5)]
 
     assert found == [1.0, 5.0, 30.0, None]
     assert attempts_in_series(DELAYS) == 4
 
 
-def test_without_delays_the_first_failure_is_the_last() -> None:
+def test_the_first_failure_is_the_last_if_there_are_no_delays() -> None:
     assert delay_before_next(1, (), jitter=0, chance=0) is None
 
 
@@ -26,7 +26,7 @@ def test_retry_after_extends_the_delay_up_to_an_hour(asked: float, waited: float
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 3))
-def test_jitter_adds_at_most_its_share(jitter: float, chance: float, failed: int) -> None:
+def test_jitter_extends_a_delay_by_at_most_its_share(jitter: float, chance: float, failed: int) -> None:
     delay = delay_before_next(failed, DELAYS, jitter=jitter, chance=chance)
 
     assert delay is not None

@@ -22,7 +22,7 @@ def deliver(tenant: Tenant, number: int, state: str, *, at: datetime, seconds: f
     Delivery.objects.filter(pk=row.pk).update(created_at=at)
 
 
-def test_each_hour_has_its_success_rate_and_its_times(tenant: Tenant) -> None:
+def test_each_hour_has_its_success_rate_and_its_latencies(tenant: Tenant) -> None:
     starts = hour_starts(datetime.now(UTC))
     for number in range(3):
         deliver(tenant, number, "delivered", at=starts[-2] + timedelta(minutes=number), seconds=2)
@@ -36,12 +36,12 @@ def test_each_hour_has_its_success_rate_and_its_times(tenant: Tenant) -> None:
     assert len(flows) == 24
     assert flows[-2].success == 75
     assert flows[-2].median == flows[-2].most == pytest.approx(2)
-    # Only a waiting delivery: nothing has ended.
+    # There is only a waiting delivery, so no delivery has ended.
     assert (flows[-1].number, flows[-1].success, flows[-1].most) == (1, None, None)
     assert flows[:-2] == [Flow()] * 22
 
 
-def test_a_percentage_is_never_rounded_up_to_all() -> None:
+def test_a_percentage_below_one_hundred_is_never_rounded_up_to_one_hundred() -> None:
     assert percent(Flow(accepted=99_999, failed=1).success) == "99.9 %"
     assert percent(Flow(accepted=5).success) == "100 %"
     assert percent(Flow().success) == "none"

@@ -36,12 +36,12 @@ def test_a_new_stream_starts_at_the_head_of_the_log(tenant: Tenant, action: Acti
 
 
 @pytest.mark.parametrize("subscriptions", [[], ["user.renamed"], ["user.created", "session.created"]])
-def test_subscriptions_name_event_types(tenant: Tenant, action: Action, subscriptions: list[str]) -> None:
+def test_a_subscription_must_name_a_known_event_type(tenant: Tenant, action: Action, subscriptions: list[str]) -> None:
     with pytest.raises(Invalid):
         _create(tenant, action.pk, subscriptions=subscriptions)
 
 
-def test_a_stream_is_bound_to_a_deployed_action_of_its_own_tenant(tenant: Tenant, action: Action) -> None:
+def test_a_stream_can_use_only_a_deployed_action_of_its_own_tenant(tenant: Tenant, action: Action) -> None:
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
     for wrong in (uuid.uuid4(), "", "x"):
         with pytest.raises(Invalid):
@@ -56,7 +56,7 @@ def test_a_stream_is_bound_to_a_deployed_action_of_its_own_tenant(tenant: Tenant
         _create(tenant, action.pk, destination_type="eventbridge")
 
 
-def test_names_are_unique_in_a_tenant(tenant: Tenant, action: Action) -> None:
+def test_names_of_streams_are_unique_within_a_tenant(tenant: Tenant, action: Action) -> None:
     _create(tenant, action.pk, name="one")
 
     with pytest.raises(AlreadyExists):
@@ -76,11 +76,11 @@ def test_events_recorded_while_a_stream_is_disabled_are_never_delivered(tenant: 
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")
 
-    # An event from before the stream was disabled is not lost, even if it was not dispatched yet.
+    # An event from before the stream was disabled is delivered, even if it was not dispatched before.
     assert recorder.event_ids == [before.event_id, after.event_id]
 
 
-def test_enabling_an_enabled_stream_skips_nothing(tenant: Tenant, stream: EventStream) -> None:
+def test_enabling_an_enabled_stream_skips_no_event(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
 
     assert streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk).position == 0
@@ -98,7 +98,7 @@ def test_deleting_a_stream_deletes_its_rows_and_can_be_repeated(tenant: Tenant, 
     assert not Lane.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_a_stream_of_another_tenant_does_not_exist(tenant: Tenant, stream: EventStream) -> None:
+def test_a_stream_of_another_tenant_is_not_found(tenant: Tenant, stream: EventStream) -> None:
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 
     for service in (streams.enable_stream, streams.disable_stream, streams.resume_stream, streams.update_stream):
@@ -108,7 +108,7 @@ def test_a_stream_of_another_tenant_does_not_exist(tenant: Tenant, stream: Event
     assert EventStream.objects.of(tenant.pk).filter(pk=stream.pk).exists()
 
 
-def test_changed_subscriptions_apply_to_events_dispatched_later(tenant: Tenant, stream: EventStream) -> None:
+def test_changed_subscriptions_apply_to_events_that_are_dispatched_later(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
 

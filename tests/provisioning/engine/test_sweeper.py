@@ -17,7 +17,7 @@ from tests.provisioning.engine.logs import append_events
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Messages that the broker would get."""
+    """Messages that would be sent to the broker."""
     messages: list[tuple[object, ...]] = []
 
     def send(*message: str, countdown: float | None = None) -> bool:
@@ -49,12 +49,12 @@ def _nudged(sent: list[tuple[object, ...]], stream: EventStream) -> list[str]:
     return sorted(str(key) for task, stream_id, key in sent if task == nudges.DELIVER and stream_id == stream.pk)
 
 
-def test_a_due_lane_gets_no_second_message_until_the_first_counts_as_lost(
+def test_a_due_lane_gets_no_second_message_until_the_first_is_treated_as_lost(
     tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
 ) -> None:
     _queue(tenant, "user:a", "user:b")
 
-    assert _nudged(sent, stream) == []  # the dispatch has just sent its own message
+    assert _nudged(sent, stream) == []  # The dispatch has just sent its own message.
     _pass(stream, 4)
     assert _nudged(sent, stream) == ["user:a", "user:b"]
     assert _nudged(sent, stream) == []
@@ -62,7 +62,7 @@ def test_a_due_lane_gets_no_second_message_until_the_first_counts_as_lost(
     assert _nudged(sent, stream) == ["user:a", "user:b"]
 
 
-def test_many_due_lanes_share_messages_because_one_turn_handles_many_lanes(
+def test_many_due_lanes_get_fewer_messages_because_one_turn_handles_many_lanes(
     tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
 ) -> None:
     _queue(tenant, *[f"user:{number}" for number in range(208)])
@@ -94,7 +94,7 @@ def test_lanes_of_held_and_disabled_streams_get_no_message(tenant: Tenant, strea
     assert _nudged(sent, stream) == []
 
 
-def test_a_resumed_stream_is_woken_at_once(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_a_resumed_stream_gets_messages_at_once(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
     _queue(tenant, "user:a")
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
 
@@ -103,7 +103,9 @@ def test_a_resumed_stream_is_woken_at_once(tenant: Tenant, stream: EventStream, 
     assert _nudged(sent, stream) == ["user:a"]
 
 
-def test_a_stream_behind_its_log_is_dispatched(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_the_sweeper_dispatches_a_stream_that_is_behind_its_log(
+    tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
+) -> None:
     append_events(tenant, ["user:a"])
     sweeper.sweep()
     assert (nudges.DISPATCH, tenant.pk) in sent
@@ -115,7 +117,9 @@ def test_a_stream_behind_its_log_is_dispatched(tenant: Tenant, stream: EventStre
     assert (nudges.DISPATCH, tenant.pk) not in sent
 
 
-def test_a_held_stream_is_probed_when_its_probe_is_due(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_the_sweeper_probes_a_held_stream_when_its_probe_is_due(
+    tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
+) -> None:
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE provisioning_breaker SET probe_at = now() WHERE stream_id = %s", [stream.pk])
@@ -125,7 +129,7 @@ def test_a_held_stream_is_probed_when_its_probe_is_due(tenant: Tenant, stream: E
     assert (nudges.PROBE, stream.pk, tenant.pk) in sent
 
 
-def test_one_process_leads_until_its_lease_expires(committed_db: None) -> None:
+def test_one_sweeper_process_leads_until_its_lease_expires(committed_db: None) -> None:
     Sweeper.objects.all().delete()
     one, other = uuid.uuid4(), uuid.uuid4()
 

@@ -27,14 +27,14 @@ def test_the_queue_stores_no_results() -> None:
     assert conf.get("visibility_timeout") == seconds
 
 
-def test_leases_outlive_every_run(settings: Any) -> None:
+def test_leases_are_longer_than_every_run(settings: Any) -> None:
     turn = delivering.TURN_SECONDS + settings.DELIVERY_BUDGET_SECONDS
     limits = [turn, app.conf.task_soft_time_limit, app.conf.task_time_limit, settings.DELIVERY_LEASE_SECONDS]
     assert [*limits, app.conf.get("visibility_timeout")] == sorted({*limits, app.conf.get("visibility_timeout")})
 
 
 @pytest.mark.parametrize("seconds", [0.25, 7.0, 30.0])
-def test_a_lane_that_pauses_is_retried_after_exactly_its_pause(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paused_lane_is_retried_after_exactly_its_pause(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
 
     def pause(*_: object) -> None:

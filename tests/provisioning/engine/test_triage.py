@@ -1,4 +1,4 @@
-"""Decisions about dead letters: races, repetition and other tenants."""
+"""Decisions about dead letters: concurrent decisions, repetition, and other tenants."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ignore(letter: DeadLetter, days: float = 1) -> int:
     return triage.ignore_kind(**kind, until=until, reason="they know", actor=ACTOR)
 
 
-def test_a_decision_needs_a_reason_and_a_valid_state(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_decision_requires_a_reason_and_a_valid_state(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     for state, reason in (("acknowledged", "  "), ("redelivered", "why"), ("gone", "why")):
         with pytest.raises(Invalid):
@@ -54,7 +54,7 @@ def test_a_decision_needs_a_reason_and_a_valid_state(tenant: Tenant, stream: Eve
     assert (letter.state, letter.triage_actor) == ("open", "")
 
 
-def test_another_tenant_cannot_decide(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_another_tenant_cannot_decide_about_a_dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter, other = bury(tenant, stream, recorder, "user:a"), new_tenant("other")
     kind = {"stream_id": stream.pk, "fingerprint": letter.fingerprint}
     assert decide(letter, "resolved", tenant_id=other.pk) == 0
@@ -80,7 +80,7 @@ def test_a_decision_is_stored_with_actor_time_and_reason_and_applied_once(tenant
     assert (letter.resolution, letter.resolved_at) == ("", None)
 
 
-def test_decisions_do_not_change_letters_in_redelivery_or_delivered_letters(
+def test_a_decision_does_not_change_dead_letters_in_redelivery_or_delivered_ones(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
@@ -93,7 +93,9 @@ def test_decisions_do_not_change_letters_in_redelivery_or_delivered_letters(
 
 
 @pytest.mark.parametrize("state", ["acknowledged", "ignored", "resolved"])
-def test_a_decided_letter_can_still_be_redelivered(state: str, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_dead_letter_with_a_decision_can_still_be_redelivered(
+    state: str, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     decide(letter, state)
     assert redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order(ACTOR)).count == 1
@@ -102,7 +104,9 @@ def test_a_decided_letter_can_still_be_redelivered(state: str, tenant: Tenant, s
     assert (letter.state, letter.resolution) == ("resolved", "delivered")
 
 
-def test_new_letters_of_a_kind_are_ignored_until_the_decision_expires(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_new_dead_letters_of_an_ignored_kind_are_ignored_until_the_decision_expires(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     first, other = bury(tenant, stream, recorder, "user:a"), bury(tenant, stream, recorder, "user:b", "another")
     assert ignore(first) == 1
     second = bury(tenant, stream, recorder, "user:c")
@@ -114,7 +118,7 @@ def test_new_letters_of_a_kind_are_ignored_until_the_decision_expires(tenant: Te
     assert DeadLetter.objects.get(pk=second.pk).state == "ignored"
 
 
-def test_an_ignored_kind_can_be_reopened(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_ignored_kind_of_failure_can_be_reopened(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     ignore(letter)
     stop = {"tenant_id": tenant.pk, "stream_id": stream.pk, "fingerprint": letter.fingerprint}
@@ -122,7 +126,7 @@ def test_an_ignored_kind_can_be_reopened(tenant: Tenant, stream: EventStream, re
     assert bury(tenant, stream, recorder, "user:b").state == "open"
 
 
-def test_a_redelivered_letter_that_fails_with_an_ignored_kind_is_ignored_and_not_lost(
+def test_a_redelivered_event_that_fails_with_an_ignored_kind_is_ignored_and_kept(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
@@ -134,7 +138,9 @@ def test_a_redelivered_letter_that_fails_with_an_ignored_kind_is_ignored_and_not
     assert (letter.state, Delivery.objects.get(pk=letter.delivery_id).state) == ("ignored", "dead")
 
 
-def test_a_time_in_the_past_and_a_kind_without_a_name_are_refused(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_decision_that_ends_in_the_past_or_names_no_kind_of_failure_is_refused(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     with pytest.raises(Invalid):
         ignore(letter, days=-1)
@@ -143,7 +149,9 @@ def test_a_time_in_the_past_and_a_kind_without_a_name_are_refused(tenant: Tenant
         ignore(letter)
 
 
-def test_retention_deletes_ignored_letters_and_keeps_acknowledged_ones(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_retention_deletes_ignored_dead_letters_and_keeps_acknowledged_ones(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letters = {state: bury(tenant, stream, recorder, f"user:{state}") for state in ("open", "acknowledged", "ignored")}
     for state in ("acknowledged", "ignored"):
         decide(letters[state], state)

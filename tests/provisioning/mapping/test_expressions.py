@@ -104,13 +104,13 @@ def test_an_invalid_expression_is_refused(expression: str) -> None:
         compile_expression(expression)
 
 
-def test_an_unknown_function_is_reported_with_the_known_ones() -> None:
+def test_the_refusal_of_an_unknown_function_lists_the_known_functions() -> None:
     with pytest.raises(ExpressionRefused, match=r"no function nothing\(\); there are abs, ceil, coalesce, "):
         compile_expression("nothing(email)")
 
 
 @pytest.mark.parametrize("expression", ["abs(email)", "join('', identities)", "concat(email)(`1`)", "identities == identities"])
-def test_a_value_of_another_type_fails_without_being_quoted(expression: str) -> None:
+def test_a_value_of_the_wrong_type_fails_and_the_error_does_not_quote_it(expression: str) -> None:
     try:
         compiled = compile_expression(expression)
     except ExpressionRefused:
@@ -133,7 +133,7 @@ BOMBS = [
 
 
 @pytest.mark.parametrize("expression", BOMBS)
-def test_an_expression_that_would_grow_endlessly_stops_soon(expression: str) -> None:
+def test_an_expression_that_would_grow_endlessly_is_stopped_soon(expression: str) -> None:
     started = time.process_time()
     try:
         value = compile_expression(expression)("a" * 50)  # type: ignore[arg-type]  # any JSON value works
@@ -156,7 +156,7 @@ def test_the_length_of_texts_is_checked_before_they_are_joined(expression: str) 
 
 
 @pytest.mark.parametrize("work", ["[*].sort(@)", "[*].reverse(sort(@))", "[?contains([0], 'aaab')]"])
-def test_work_on_a_long_list_is_limited(work: str) -> None:
+def test_the_work_on_a_long_list_is_limited(work: str) -> None:
     many = ["a" * 30_000, *(f"{number * 7919 % 9_000:05}" for number in range(8_999))]
     tenfold = f"|[*].[{','.join('@' * 10)}][]"
     started = time.process_time()
@@ -171,7 +171,7 @@ def test_a_result_may_have_the_longest_allowed_length() -> None:
 
 
 @given(names=st.lists(NAMES, min_size=1, max_size=6), value=st.text(min_size=1))
-def test_any_path_of_names_returns_its_value(names: list[str], value: str) -> None:
+def test_any_path_of_names_returns_the_value_at_the_path(names: list[str], value: str) -> None:
     document: Any = value
     for name in reversed(names):
         document = {name: document}
@@ -181,7 +181,7 @@ def test_any_path_of_names_returns_its_value(names: list[str], value: str) -> No
 
 
 @given(text=st.text(max_size=MAX_CHARACTERS + 5), document=st.dictionaries(st.text(), JSON, max_size=4))
-def test_any_expression_is_refused_or_ends_with_a_value_or_a_failure(text: str, document: dict[str, Any]) -> None:
+def test_any_expression_is_refused_or_returns_a_value_or_fails(text: str, document: dict[str, Any]) -> None:
     try:
         compile_expression(text)(document)
     except (ExpressionRefused, ExpressionFailed):
@@ -189,7 +189,7 @@ def test_any_expression_is_refused_or_ends_with_a_value_or_a_failure(text: str, 
 
 
 @given(expression=st.sampled_from([expression for expression, _ in VALUES]), document=JSON)
-def test_any_document_gives_a_value_or_a_failure(expression: str, document: Any) -> None:
+def test_an_expression_returns_a_value_or_fails_for_any_document(expression: str, document: Any) -> None:
     try:
         compile_expression(expression)(document)
     except ExpressionFailed:

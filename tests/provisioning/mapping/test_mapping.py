@@ -58,7 +58,7 @@ def test_the_default_table_has_exactly_these_rows() -> None:
     assert all(row.source.startswith("app_metadata.") for row in DEFAULT_TABLE if not row.enabled)
 
 
-def test_a_whole_profile_becomes_the_whole_scim_user() -> None:
+def test_a_complete_profile_is_mapped_to_a_complete_scim_user() -> None:
     assert mapped(ANNA) == {
         "schemas": [USER],
         "externalId": "database|anna",
@@ -88,7 +88,7 @@ def test_a_user_is_inactive_only_if_blocked_is_exactly_true(blocked: Any, active
     assert mapped({**ANNA, "blocked": blocked})["active"] is active
 
 
-def test_active_is_true_when_blocked_is_absent() -> None:
+def test_a_user_is_active_if_blocked_is_absent() -> None:
     assert mapped({"user_id": "x"})["active"] is True
 
 
@@ -115,7 +115,7 @@ def test_a_number_is_sent_as_a_text() -> None:
     assert mapped({**ANNA, "user_metadata": {"phone": 4712345678}})["phoneNumbers"][0]["value"] == "4712345678"
 
 
-def test_a_row_can_apply_to_creates_only_or_to_updates_only() -> None:
+def test_a_row_can_apply_only_to_creates_or_only_to_updates() -> None:
     table = parse_table(
         [*REQUIRED, {"path": "title", "source": "'new'", "when": "create"}, {"path": "locale", "source": "'nb'", "when": "update"}]
     )

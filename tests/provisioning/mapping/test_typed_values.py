@@ -1,4 +1,4 @@
-"""Values by the type of their attribute: conversions, JSON types without a schema, and reported problems."""
+"""Values by the type of their attribute: conversions, JSON types without a schema, and reported errors."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_null_and_empty_members_of_a_value_without_a_schema_are_not_sent() -> No
 
 
 @pytest.mark.parametrize("value", [None, "", " ", [], {}, [None], {"a": None}], ids=repr)
-def test_an_empty_value_without_a_schema_sends_no_extension(value: Any) -> None:
+def test_an_extension_whose_value_is_empty_is_not_sent(value: Any) -> None:
     resource = mapped({**ANNA, "app_metadata": {"thing": value}}, table_of((f"{CUSTOM}:thing", "app_metadata.thing")))
     assert CUSTOM not in resource
     assert resource["schemas"] == [USER]
 
 
-def test_a_value_with_unlimited_nesting_is_omitted() -> None:
+def test_a_value_with_too_many_nested_levels_is_omitted() -> None:
     value: Any = "x"
     for _ in range(500):
         value = {"a": [value]}
@@ -82,11 +82,11 @@ def test_a_path_without_a_type_filter_sends_a_list_of_elements() -> None:
         ([{"value": None}], None),
     ],
 )
-def test_a_whole_list_becomes_elements_of_the_schema(value: Any, elements: Any) -> None:
+def test_a_list_is_converted_to_elements_of_the_schema(value: Any, elements: Any) -> None:
     assert mapped({**ANNA, "app_metadata": {"roles": value}}, table_of(("roles", "app_metadata.roles"))).get("roles") == elements
 
 
-def test_each_part_of_an_object_is_checked_against_the_schema() -> None:
+def test_each_member_of_an_object_is_checked_against_the_schema() -> None:
     result = map_user(
         ANNA, table_of(("name", "{givenName: given_name, age: `7`, formatted: user_metadata, familyName: blocked}")), "create"
     )
@@ -138,14 +138,14 @@ def test_the_core_urn_is_an_optional_prefix_of_an_attribute() -> None:
             table_of((f"{USER}:{name}", "email"))
 
 
-def test_an_unusable_value_never_removes_the_attribute_and_fails_if_empty_is_error() -> None:
+def test_an_unusable_value_never_removes_the_attribute_and_fails_if_empty_is_an_error() -> None:
     document = {**ANNA, "nickname": ["a"]}
     assert map_user(document, table_of(("nickName", "nickname"), if_empty="remove"), "update").removed == ()
     with pytest.raises(MappingFailed, match="a text is expected, not a list"):
         map_user(document, table_of(("nickName", "nickname"), if_empty="error"), "update")
 
 
-def test_a_list_is_removed_as_a_whole_and_only_if_none_of_its_elements_is_sent() -> None:
+def test_a_list_attribute_is_removed_only_if_none_of_its_elements_is_sent() -> None:
     rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
     table = table_of(*rows, (f"{ENTERPRISE_USER}:manager.value", "app_metadata.manager"), if_empty="remove")
     assert map_user(ANNA, table, "update").removed == ("emails", f"{ENTERPRISE_USER}:manager.value")
@@ -166,7 +166,7 @@ def test_differences_include_elements_missing_from_a_sent_list_and_from_a_remove
     assert nothing == ([] if if_empty == "omit" else [Difference('emails[type eq "home"].value', None, "old")])
 
 
-def test_an_update_per_attribute_sends_each_part_of_an_extension_by_its_path() -> None:
+def test_an_update_per_attribute_sends_each_attribute_of_an_extension_by_its_path() -> None:
     resource = {"name": {"givenName": "A"}, ENTERPRISE_USER: {"department": "Tours", "manager": {"value": "7"}}, CUSTOM: {"tags": ["a"]}}
     assert [(operation["path"], operation["value"]) for operation in per_attribute(resource)["Operations"]] == [
         ("name", {"givenName": "A"}),
@@ -190,7 +190,7 @@ def test_an_update_per_attribute_sends_each_part_of_an_extension_by_its_path() -
         (f"{USER}:userName", "email", "Row 3: Each attribute"),
     ],
 )
-def test_saving_refuses_a_row_that_cannot_be_sent_but_a_stored_table_still_runs(path: str, source: str, about: str) -> None:
+def test_saving_refuses_a_row_that_cannot_be_sent_and_a_stored_table_with_it_still_runs(path: str, source: str, about: str) -> None:
     table = table_of((path, source))
     map_user(ANNA, table, "create")
     with pytest.raises(MappingRefused, match=about):
@@ -212,7 +212,7 @@ def test_an_attribute_outside_its_schema_causes_a_warning() -> None:
 
 
 @given(JSON)
-def test_any_value_maps_to_any_kind_of_attribute_without_a_crash_and_without_null(value: Any) -> None:
+def test_any_value_maps_to_any_kind_of_attribute_without_an_error_and_without_null(value: Any) -> None:
     paths = (
         "title",
         "profileUrl",

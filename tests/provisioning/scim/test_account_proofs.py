@@ -1,4 +1,4 @@
-"""Which accounts of a lookup count as the user's, and when a user name proves an account."""
+"""The accounts of a lookup that count as the user's account, and the cases in which a user name proves an account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERIFIED = {"email": "ann@example.test", "email_verified": True}
 
 @dataclass(frozen=True)
 class Links:
-    """The links of these accounts with other users, and with the same user of another action."""
+    """The links of these accounts to other users, and to the same user by another action."""
 
     rivals: frozenset[str] = frozenset()
     kin: frozenset[str] = frozenset()
@@ -42,24 +42,24 @@ NO_LINKS = Links()
 OF_ANOTHER_USER = Links(rivals=frozenset({"1"}))
 
 
-def test_an_account_with_our_key_is_the_users_unless_another_user_is_linked_to_it() -> None:
+def test_an_account_with_our_key_matches_unless_it_is_linked_to_another_user() -> None:
     assert by_external_id([KEYED], ANN, NO_LINKS) == Match("1", "externalId", KEYED)
     assert by_external_id([KEYED], ANN, OF_ANOTHER_USER) == NoMatch(foreign=1)
     assert by_user_name([KEYED], PROVEN, OF_ANOTHER_USER) == Taken("1")
 
 
-def test_two_accounts_with_our_key_are_ambiguous_unless_a_link_names_one() -> None:
+def test_two_accounts_with_our_key_are_ambiguous_unless_a_link_names_one_of_them() -> None:
     second = {**KEYED, "id": "2"}
     assert by_external_id([KEYED, second], ANN, NO_LINKS) == Ambiguous(("1", "2"))
     assert by_external_id([KEYED, second], ANN, Links(kin=frozenset({"2"}))) == Match("2", "externalId", second)
 
 
-def test_an_equal_user_name_is_a_match_only_if_the_name_is_proven() -> None:
+def test_an_account_with_an_equal_user_name_matches_only_if_the_name_is_proven() -> None:
     assert by_user_name([NAMED], PROVEN, NO_LINKS) == Match("1", "userName", NAMED)
     assert isinstance(by_user_name([NAMED], ANN, NO_LINKS), Unverifiable)
 
 
-def test_a_proven_name_takes_no_account_with_another_key_or_of_another_user() -> None:
+def test_a_proven_name_does_not_match_an_account_with_another_key_or_of_another_user() -> None:
     assert by_user_name([{**NAMED, "externalId": "hr|1"}], PROVEN, NO_LINKS) == Taken("1")
     assert by_user_name([NAMED], PROVEN, OF_ANOTHER_USER) == Taken("1")
     assert by_user_name([NAMED, {**NAMED, "id": "2"}], PROVEN, NO_LINKS) == Ambiguous(("1", "2"))
@@ -78,7 +78,7 @@ def test_a_proven_name_takes_no_account_with_another_key_or_of_another_user() ->
         ({"email_verified": True}, "database", False),
     ],
 )
-def test_a_name_is_proven_by_a_verified_address_of_a_trusted_connection(document: dict[str, Any], strategy: str, is_proven: bool) -> None:
+def test_a_verified_address_of_a_trusted_connection_proves_a_user_name(document: dict[str, Any], strategy: str, is_proven: bool) -> None:
     trusted = frozenset({"database", "email"})
     assert proves_name(document, ANN, ScimOptions(user_name_proof="verified"), strategy=strategy, trusted_strategies=trusted) is is_proven
     assert proves_name(document, ANN, ScimOptions(user_name_proof="always"), strategy=strategy, trusted_strategies=trusted)

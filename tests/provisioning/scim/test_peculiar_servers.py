@@ -1,6 +1,6 @@
 """Creates, changes and deletes one user on small servers, each with one deviation from SCIM that a real server has.
 
-The other users must not change. The tests in `tests/peers` use real servers.
+The other users must stay unchanged. The tests in `tests/peers` use real servers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def never(attribute: str, value: str, item: dict[str, Any]) -> bool:
 
 
 class PeculiarServer:
-    """Stores users; `matching` and the overridden methods define its deviations."""
+    """Stores users. `matching` and the overridden methods define its deviations."""
 
     matching = staticmethod(exactly)
     drops: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class IgnoresFilters(PeculiarServer):
 
 
 class ComparesAnother(PeculiarServer):
-    """saml-jackson: any filter compares the user name; a deletion is answered with 200 and a body."""
+    """saml-jackson: any filter compares the user name, and a deletion is answered with 200 and a body."""
 
     matching = staticmethod(by_user_name)
 
@@ -127,7 +127,7 @@ class ComparesAnother(PeculiarServer):
 
 
 class FindsNothing(PeculiarServer):
-    """django-scim2 as installed: a filter on `externalId` matches no user; its 409 has no type and a number as status."""
+    """django-scim2 as installed: a filter on `externalId` matches no user, and its 409 has no type and a number as status."""
 
     matching = staticmethod(never)
 
@@ -147,7 +147,7 @@ class NamesAreIds(PeculiarServer):
 
 
 class AnswersPages(PeculiarServer):
-    """A server behind a login page: it answers 200 with HTML, labeled with the SCIM media type."""
+    """A server behind a login page. It answers 200 with HTML, labeled with the SCIM media type."""
 
     def search(self, request: Received) -> Wire:
         return reply(200, raw=b"<html>Sign in</html>")
@@ -166,7 +166,7 @@ def outcome(ran: Ran) -> str:
 
 
 def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
-    """Create, rename and delete one user; the other users must be what they were after each step."""
+    """Create, rename and delete one user. The other users must be unchanged after each step."""
     ends, links = [], MemoryLinks()
     with misbehaving_server(server) as running:
         for event_type, document in (("user.created", ANNA), ("user.updated", {**ANNA, "name": "New"}), ("user.deleted", ANNA)):
@@ -182,7 +182,7 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
         (ReadsPatterns, ["created", "updated", "deleted"]),
         # The server does not store the key (`externalId`), but the linked account has the user name that the service sent.
         (IgnoresFilters, ["created", "updated", "deleted"]),
-        # The lookup by `externalId` finds no account, or one whose user name equals our key. The link identifies the right account.
+        # The lookup by `externalId` finds no account, or an account whose user name equals our key. The link identifies the right account.
         (ComparesAnother, ["created", "updated", "deleted"]),
         (FindsNothing, ["created", "updated", "deleted"]),
         (NamesAreIds, ["created", "updated", "deleted"]),
@@ -196,7 +196,7 @@ def test_creating_renaming_and_deleting_a_user_changes_no_other_user(kind: type[
 
 @pytest.mark.parametrize("kind", [ReadsPatterns, IgnoresFilters, ComparesAnother, FindsNothing])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_a_missing_user_is_not_matched_with_another_user(kind: type[PeculiarServer], event_type: str) -> None:
+def test_a_missing_user_does_not_match_another_user(kind: type[PeculiarServer], event_type: str) -> None:
     server = kind()
     with misbehaving_server(server) as running:
         ran = run_event(running.base_url, event_type, {**ANNA, "user_id": "database|."}, options={"upsert": False})
@@ -219,7 +219,7 @@ def test_a_conflict_is_reported_if_the_account_has_another_external_id() -> None
         assert (run_event(running.base_url).failed.class_name, server.users["9"]["externalId"]) == ("Conflict", "hr|9")
 
 
-def test_the_service_ignores_case_when_it_compares_user_names() -> None:
+def test_user_names_are_compared_without_regard_to_case() -> None:
     class WithoutCase(IgnoresFilters):
         matching = staticmethod(by_user_name_without_case)
 

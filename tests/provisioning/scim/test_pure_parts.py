@@ -1,4 +1,4 @@
-"""Filters, PATCH bodies, `Retry-After`, secrets and masking: properties for any input."""
+"""Filters, PATCH bodies, `Retry-After`, secrets and masking, tested with generated input."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_times_are_compared_at_the_coarser_precision(one: str, other: str, is_sa
 
 
 @given(TEXTS)
-def test_a_filter_survives_the_query_string(value: str) -> None:
+def test_a_filter_is_unchanged_in_the_query_string(value: str) -> None:
     text = filters.equals("userName", value)
     query = filters.query(text)
     assert query.isascii()
     assert parse_qs(query, strict_parsing=True) == {"filter": [text]}
 
 
-def test_a_lone_surrogate_is_refused() -> None:
+def test_a_filter_value_with_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         filters.equals("externalId", "a\ud800")
 
@@ -90,7 +90,7 @@ def test_the_patch_per_attribute_has_one_operation_for_each_attribute(
 
 
 @given(st.text(max_size=60))
-def test_any_retry_after_gives_no_value_or_one_between_a_second_and_a_day(value: str) -> None:
+def test_any_retry_after_header_is_ignored_or_read_as_one_second_to_one_day(value: str) -> None:
     seconds = retry_after({"retry-after": value}, NOW)
     assert seconds is None or 1 <= seconds <= 86_400
 
@@ -140,7 +140,7 @@ def test_an_unusable_base_url_is_refused_without_repeating_it(url: str) -> None:
     assert url not in str(refused.value)
 
 
-def test_trailing_slashes_are_removed_and_http_needs_the_setting() -> None:
+def test_trailing_slashes_are_removed_and_plain_http_requires_the_setting() -> None:
     assert parse_base_url("https://scim.example.test/v2///", allow_http=False) == "https://scim.example.test/v2"
     assert parse_base_url("http://127.0.0.1:8080/", allow_http=True) == "http://127.0.0.1:8080"
 
@@ -152,14 +152,14 @@ def test_an_invalid_number_is_refused_with_a_message(name: str, value: str) -> N
         check_secret(name, value, allow_http=False)
 
 
-def test_a_timeout_of_zero_is_refused_but_zero_retries_are_accepted() -> None:
+def test_a_timeout_of_zero_is_refused_and_zero_retries_are_accepted() -> None:
     with pytest.raises(SecretRefused):
         check_secret("SCIM_TIMEOUT_MS", "0", allow_http=False)
     check_secret("SCIM_MAX_RETRIES", "0", allow_http=False)
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", " leading", "trailing ", "zoë", "nul\x00"])
-def test_a_token_that_cannot_be_in_a_header_is_refused_without_repeating_it(token: str) -> None:
+def test_a_token_that_cannot_be_sent_in_a_header_is_refused_without_repeating_it(token: str) -> None:
     with pytest.raises(SecretRefused) as refused:
         check_secret("SCIM_BEARER_TOKEN", token, allow_http=False)
     assert token not in str(refused.value)
@@ -173,7 +173,7 @@ def test_missing_and_empty_settings_get_the_specified_defaults() -> None:
         assert parsed.allows("")
 
 
-def test_the_allow_list_is_trimmed_exact_and_case_sensitive() -> None:
+def test_values_of_the_allow_list_are_trimmed_and_compared_exactly() -> None:
     parsed = parse_settings({**NEEDED, "SCIM_CONNECTION_ALLOWLIST": " people ,, Staff "}, allow_http=False)
     assert [parsed.allows(name) for name in ("people", "Staff", "staff", "people1", "")] == [True, True, False, False, False]
 
@@ -181,7 +181,7 @@ def test_the_allow_list_is_trimmed_exact_and_case_sensitive() -> None:
 @pytest.mark.parametrize(
     ("left", "named"), [({}, "SCIM_BASE_URL, SCIM_BEARER_TOKEN"), ({"SCIM_BASE_URL": "https://a.test"}, "SCIM_BEARER_TOKEN")]
 )
-def test_every_missing_secret_is_named(left: dict[str, str], named: str) -> None:
+def test_the_error_names_every_missing_secret(left: dict[str, str], named: str) -> None:
     with pytest.raises(Misconfigured, match=f"missing required secret: {named}$"):
         parse_settings(left, allow_http=False)
 
@@ -279,12 +279,12 @@ def test_a_recorded_exchange_is_masked_before_it_is_truncated() -> None:
 
 
 @given(st.text(max_size=600), st.integers(1, 300))
-def test_a_line_is_short_and_has_no_control_characters(text: str, limit: int) -> None:
+def test_a_log_line_is_short_and_has_no_control_characters(text: str, limit: int) -> None:
     line = one_line(text, limit)
     assert len(line) <= limit
     assert line.isprintable()
     assert "\n" not in line
 
 
-def test_dates_of_retry_after_are_relative_to_the_time_given() -> None:
+def test_a_date_in_retry_after_is_relative_to_the_given_time() -> None:
     assert retry_after({"Retry-After": "Sat, 21 Nov 2026 12:01:00 GMT"}, NOW + timedelta(seconds=30)) == 30

@@ -37,7 +37,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     return {**ANNA, **changes}
 
 
-def test_a_created_user_carries_every_mapped_attribute(scim_server: RealServer) -> None:
+def test_a_created_user_has_every_mapped_attribute(scim_server: RealServer) -> None:
     ran = run_event(scim_server.base_url, "user.created", changed(user_metadata={"phone": "+4712345678"}))
     found = scim_server.user("database|anna")
     assert ran.reason == "created"
@@ -82,7 +82,7 @@ def test_an_emptied_attribute_is_cleared_by_put_and_kept_by_patch(scim_server: R
     assert ("nickName" in found) is kept
 
 
-def test_per_attribute_updates_remove_attributes_of_rows_that_say_so(scim_server: RealServer) -> None:
+def test_updates_per_attribute_remove_attributes_of_rows_that_require_it(scim_server: RealServer) -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},
@@ -130,7 +130,7 @@ def test_updating_a_missing_user_is_skipped_with_a_warning(scim_server: RealServ
     assert [line["message"] for line in ran.lines if line["level"] == "warning"] == ["update skipped: no matching user, upsert is off"]
 
 
-def test_with_upsert_a_missing_user_is_created_by_a_single_post(scim_server: RealServer) -> None:
+def test_a_missing_user_is_created_with_one_post_if_upsert_is_enabled(scim_server: RealServer) -> None:
     ran = run_event(scim_server.base_url, "user.updated", options={"upsert": True})
     assert (ran.reason, sent(ran)) == ("created-from-update", ["GET", "POST"])
     assert scim_server.user("database|anna") is not None
@@ -150,7 +150,7 @@ def test_an_event_delivered_twice_creates_one_user(scim_server: RealServer) -> N
     assert (ran.reason, sent(ran), len(scim_server.users())) == ("duplicate delivery", ["POST", "GET"], 1)
 
 
-def test_a_second_attempt_looks_the_user_up_before_it_posts(scim_server: RealServer) -> None:
+def test_a_second_attempt_looks_the_user_up_before_it_sends_a_post(scim_server: RealServer) -> None:
     run_event(scim_server.base_url)
     ran = run_event(scim_server.base_url, attempt=2)
     assert (ran.reason, sent(ran)) == ("created by an earlier attempt", ["GET"])
@@ -158,7 +158,7 @@ def test_a_second_attempt_looks_the_user_up_before_it_posts(scim_server: RealSer
     assert ran.result.status == "delivered"
 
 
-def test_the_user_name_of_a_foreign_account_causes_a_data_failure_and_no_change_to_it(scim_server: RealServer) -> None:
+def test_the_user_name_of_a_foreign_account_causes_a_data_failure_and_no_change_to_the_account(scim_server: RealServer) -> None:
     stranger = scim_server.add(userName="anna@example.test", externalId="hr|17", displayName="Somebody else")
     ran = run_event(scim_server.base_url)
     assert isinstance(ran.failed, Conflict)

@@ -83,13 +83,13 @@ def test_a_create_without_a_response_stays_uncertain_if_the_lookup_fails(lookup:
         assert isinstance(run_event(server.base_url, "user.deleted", links=links).failed, DeletionInDoubt)
 
 
-def test_a_create_lost_in_an_earlier_attempt_is_found_before_a_second_post() -> None:
+def test_a_create_whose_response_an_earlier_attempt_lost_is_found_before_a_second_post() -> None:
     with misbehaving_server(by_verb(POST=CREATED, GET=ANNA_THERE)) as server:
         assert run_event(server.base_url, attempt=2).reason == "created by an earlier attempt"
         assert server.lines == ["GET /Users"]
 
 
-def test_a_second_attempt_posts_if_only_an_unlinked_account_has_the_name() -> None:
+def test_a_second_attempt_sends_a_post_if_only_an_unlinked_account_has_the_name() -> None:
     unlinked = listing(user("5", userName="anna@example.test"))
     with misbehaving_server(by_verb(POST=scim_error(409), GET=unlinked)) as server:
         ran = run_event(server.base_url, attempt=2)
@@ -127,7 +127,7 @@ def test_a_long_retry_after_ends_the_run_and_delays_the_next_attempt(value: Call
         assert ran.own_seconds < 2
 
 
-def test_the_run_waits_as_long_as_a_short_retry_after_header_demands() -> None:
+def test_the_run_waits_as_long_as_a_short_retry_after_header_requests() -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": "1"}), CREATED)) as server:
         ran = run_event(server.base_url)
     assert ran.reason == "created"
@@ -141,7 +141,7 @@ def test_an_invalid_retry_after_is_ignored(value: str) -> None:
 
 
 def drip(connection: socket.socket) -> None:
-    """Write a valid response one byte at a time, each within any timeout per read."""
+    """Write a valid response one byte at a time, each byte within any timeout of a read."""
     for byte in CREATED:
         connection.sendall(bytes([byte]))
         time.sleep(0.05)
@@ -160,7 +160,7 @@ def silence(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("act", [drip, drip_body, silence])
-def test_the_timeout_covers_head_and_body_of_the_response(act: Callable[[socket.socket], None]) -> None:
+def test_the_timeout_applies_to_the_head_and_the_body_of_the_response(act: Callable[[socket.socket], None]) -> None:
     with misbehaving_server(by_verb(POST=Misbehaviour(act), GET=listing())) as server:
         ran = run_event(server.base_url, secrets={"SCIM_TIMEOUT_MS": "300", "SCIM_MAX_RETRIES": "0"})
     assert ran.failed.kind == "transient"
@@ -194,7 +194,7 @@ def test_a_run_without_time_sends_no_request() -> None:
         sequence(reply(201, raw=b"not gzip", headers={"Content-Encoding": "gzip"})),
     ],
 )
-def test_a_broken_response_is_a_network_error(handler: Handler) -> None:
+def test_an_incomplete_response_is_a_network_error(handler: Handler) -> None:
     with misbehaving_server(handler) as server:
         ran = run_event(server.base_url, "user.updated")
         assert ran.failed.kind == "transient"

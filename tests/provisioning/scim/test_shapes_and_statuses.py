@@ -1,4 +1,4 @@
-"""Every response maps to the class of failure that decides the next step, and malformed responses have no effect."""
+"""Every response has a failure class that determines the next step. Malformed responses have no effect."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_an_invalid_list_is_an_invalid_response_and_nothing_is_written(answer: b
         assert server.lines == ["GET /Users"]
 
 
-def test_a_list_without_schemas_is_judged_by_its_content() -> None:
+def test_a_list_without_schemas_is_accepted_or_refused_by_its_content() -> None:
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [{"id": "1", "externalId": "database|anna"}]}), PUT=reply(204))) as server:
         assert run_event(server.base_url, "user.updated").reason == "updated"
 
@@ -95,7 +95,7 @@ def test_a_list_without_schemas_is_judged_by_its_content() -> None:
         (reply(206, user("1")), False),
     ],
 )
-def test_a_write_is_answered_by_204_or_by_the_written_user(mode: str, verb: str, answer: bytes, is_valid: bool) -> None:
+def test_the_valid_response_to_a_write_is_204_or_the_written_user(mode: str, verb: str, answer: bytes, is_valid: bool) -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, **{verb: answer})) as server:
         ran = run_event(server.base_url, "user.updated", options={"update_mode": mode})
     if is_valid:
@@ -106,7 +106,7 @@ def test_a_write_is_answered_by_204_or_by_the_written_user(mode: str, verb: str,
 
 
 @pytest.mark.parametrize("status", [200, 202, 204])
-def test_a_delete_is_answered_by_200_202_or_204(status: int) -> None:
+def test_the_valid_responses_to_a_delete_are_200_202_and_204(status: int) -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, DELETE=reply(status, {"done": True} if status == 200 else None))) as server:
         assert run_event(server.base_url, "user.deleted").reason == "deleted"
 
@@ -135,7 +135,7 @@ def test_a_delete_is_answered_by_200_202_or_204(status: int) -> None:
         (599, "transient", 2),
     ],
 )
-def test_the_status_of_a_create_decides_the_failure_class_and_retries(status: int, kind: str, tries: int) -> None:
+def test_the_status_of_a_create_determines_the_failure_class_and_the_retries(status: int, kind: str, tries: int) -> None:
     handler = by_verb(POST=scim_error(status, "tooMany", Location="http://127.0.0.1:9/elsewhere"), GET=NOTHING)
     with misbehaving_server(handler) as server:
         ran = run_event(server.base_url)
@@ -171,14 +171,14 @@ def test_a_scim_404_on_delete_means_that_the_user_was_already_deleted() -> None:
     assert (ran.result.status, ran.reason) == ("skipped", "already gone")
 
 
-def test_a_failing_delete_succeeds_when_a_lookup_shows_that_the_user_is_gone() -> None:
+def test_a_failed_delete_succeeds_if_a_lookup_shows_that_the_user_is_deleted() -> None:
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, scim_error(404)), DELETE=scim_error(500))) as server:
         ran = run_event(server.base_url, "user.deleted")
         assert ran.reason == "deleted"
         assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users", "GET /Users/1"]
 
 
-def test_a_failed_delete_raises_if_the_id_still_finds_the_user() -> None:
+def test_a_failed_delete_raises_an_error_if_the_id_still_finds_the_user() -> None:
     there = reply(200, user("1", externalId="database|anna"))
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, there), DELETE=scim_error(500))) as server:
         assert run_event(server.base_url, "user.deleted").failed.status == 500
@@ -191,20 +191,20 @@ def test_a_scim_404_on_put_causes_one_more_lookup_and_then_means_missing() -> No
         assert server.lines == ["GET /Users", "PUT /Users/1", "GET /Users", "POST /Users"]
 
 
-def test_a_scim_404_on_put_for_a_user_that_is_still_listed_is_raised() -> None:
+def test_a_scim_404_on_put_for_a_user_that_is_still_listed_raises_an_error() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, PUT=scim_error(404))) as server:
         ran = run_event(server.base_url, "user.updated")
         assert (ran.failed.class_name, ran.failed.kind) == ("ResourceGone", "data")
         assert server.lines == ["GET /Users", "PUT /Users/1", "GET /Users"]
 
 
-def test_a_409_without_a_scim_type_is_a_conflict_too() -> None:
+def test_a_409_without_a_scim_type_is_treated_as_a_conflict() -> None:
     with misbehaving_server(by_verb(POST=reply(409, {"message": "duplicate key"}), GET=NOTHING)) as server:
         ran = run_event(server.base_url)
     assert (ran.failed.class_name, ran.failed.kind, ran.failed.scim_type) == ("Conflict", "data", "")
 
 
-def test_a_409_is_raised_even_if_the_lookup_after_it_fails() -> None:
+def test_a_409_raises_an_error_if_the_lookup_after_it_fails() -> None:
     with misbehaving_server(by_verb(POST=scim_error(409, "uniqueness"), GET=scim_error(503))) as server:
         ran = run_event(server.base_url)
     assert ran.failed.status == 409
@@ -218,7 +218,7 @@ def test_the_description_of_a_scim_1_error_becomes_the_detail() -> None:
 
 @pytest.mark.parametrize("identifier", ["..", ".", "a\x00b", "x" * 10_240])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_an_id_that_cannot_be_part_of_a_path_is_never_requested(identifier: str, event_type: str) -> None:
+def test_an_id_that_cannot_be_part_of_a_path_is_never_sent(identifier: str, event_type: str) -> None:
     with misbehaving_server(sequence(listing(user(identifier, externalId="database|anna")))) as server:
         ran = run_event(server.base_url, event_type)
         assert ran.failed.kind == "data"
@@ -235,7 +235,7 @@ def test_an_unusual_id_is_one_segment_of_the_path(identifier: str, path: str) ->
         assert server.received[-1].target == f"/scim/v2/Users/{path}"
 
 
-def test_requests_carry_the_headers_that_servers_require() -> None:
+def test_requests_have_the_headers_that_servers_require() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, PUT=reply(204))) as server:
         run_event(server.base_url, "user.updated")
         lookup, write = server.received

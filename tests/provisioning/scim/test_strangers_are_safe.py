@@ -1,7 +1,7 @@
 """No request changes or deletes an account of another user, for any behavior of a server (docs/adr/0072).
 
-Random users of two tenants, each with two streams, against one misbehaving server, with workers that die at any request, lost
-responses, accounts of other people, old backups, and redelivered old events.
+Random users of two tenants, each with two streams to one faulty server. Workers are killed at any request, responses are lost, other
+people have accounts, the server restores old backups, and old events are redelivered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.factories.scim_runs import Findings, run_event
 BASE_URL = "https://scim.example.test/scim"
 ADDRESSES = ["ann@example.test", "Bob@example.test", "data@example.test"]
 TENANTS = ("one", "two")
-# One id is a pattern that matches the other, which contains a quote.
+# One id is a pattern that matches the other id, which contains a quote.
 USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
@@ -47,13 +47,13 @@ Lane = tuple[str, str, str]
 
 
 class World:
-    """Streams deliver the events of users in order, crash, and send old events again; the server checks every write."""
+    """Streams deliver the events of users in order, crash, and send old events again. The server checks every write."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_excused)
         self.options = self.one_of_each(OPTIONS)
-        # Whether every address is verified, so that a name proves an account that no other user is linked to.
+        # Whether every address is verified. If it is, a name proves an account that no other user is linked to.
         self.is_verified = chance.random() < 0.4
         self.links = MemoryLinks()
         self.findings: dict[tuple[str, str], Findings] = defaultdict(Findings)
@@ -108,7 +108,7 @@ class World:
         self.next[lane] += not self.attempts[lane]
 
     def send_again(self) -> None:
-        """Run an event again by force that was dropped or settled."""
+        """Run a dropped or settled event again by force."""
         settled = [(lane, place) for lane, count in self.next.items() for place in range(count)]
         if settled:
             (tenant, user_id, action), place = self.chance.choice(settled)
@@ -119,14 +119,14 @@ class World:
         self.steps.append("a stranger joins")
 
     def replace_account(self) -> None:
-        """An administrator of the server deletes an account, and another person gets one, possibly with the same id and name."""
+        """An administrator of the server deletes an account, and another person gets an account, possibly with the same id and name."""
         if self.server.accounts:
             gone = self.server.accounts.pop(self.chance.choice(sorted(self.server.accounts)))
             self.steps.append(f"the server loses {gone}")
             self.server.add_stranger(self.chance.choice([gone["userName"], *ADDRESSES]), None)
 
     def renew_action(self) -> None:
-        """An administrator deletes an action and creates it again; the links of the old action remain."""
+        """An administrator deletes an action and creates it again. The links of the old action remain."""
         tenant, action = self.chance.choice(TENANTS), self.chance.choice("AB")
         self.renewals[tenant, action] += 1
         self.steps.append(f"{tenant} makes {action} anew")
@@ -163,7 +163,7 @@ class World:
         return ran.result is not None
 
     def is_excused(self, account: Account) -> bool:
-        """Report whether the rules allow a write to another person's account: it is indistinguishable, or the name proves it."""
+        """Report whether the rules allow a write to another person's account: it cannot be distinguished, or the name proves it."""
         return self.is_indistinguishable(account) or self.is_proven_by_name(account)
 
     def is_proven_by_name(self, account: Account) -> bool:
@@ -173,9 +173,9 @@ class World:
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
 
     def is_indistinguishable(self, account: Account) -> bool:
-        """Report whether rule 6 covers the case: a new account has the linked id and the same name, and nothing distinguishes it.
+        """Report whether rule 6 applies: a new account has the linked id and the same name, and cannot be told from the old account.
 
-        That is: the server has never returned a key of the link, nor a creation time that could differ.
+        The server has then never returned a key of the link, or a creation time that could differ.
         """
         manners = self.server.manners
         linked = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) == self.acting]
@@ -236,7 +236,7 @@ def test_old_events_do_not_change_an_account_created_after_our_deletion(ids: str
     assert server.accounts == before
 
 
-def test_a_renamed_user_is_found_on_a_server_that_stores_no_key() -> None:
+def test_a_renamed_user_is_found_on_a_server_that_does_not_store_keys() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
     renamed = {**ANN, "email": "new@example.test"}
     ends = _life(server, links, ("user.created", ANN), ("user.updated", renamed), ("user.updated", renamed), ("user.deleted", renamed))
@@ -246,7 +246,7 @@ def test_a_renamed_user_is_found_on_a_server_that_stores_no_key() -> None:
 
 @pytest.mark.parametrize("key_filter", ["refused", "nothing", "exact"])
 @pytest.mark.parametrize(("keys", "created"), [("echoed", "real"), ("dropped", "rounded"), ("echoed", "rounded")])
-def test_a_write_response_with_more_than_the_stored_data_invalidates_no_link(key_filter: str, keys: str, created: str) -> None:
+def test_a_link_stays_valid_after_a_write_response_with_more_than_the_stored_data(key_filter: str, keys: str, created: str) -> None:
     server, links = BadServer(Manners(key_filter=key_filter, keys=keys, created=created)), MemoryLinks()
     renamed = {**ANN, "email": "new@example.test"}
     changes = [("user.updated", renamed), ("user.updated", {**renamed, "name": "New"}), ("user.deleted", renamed)]
@@ -286,7 +286,7 @@ CHANGES = (("user.updated", SECOND), ("user.deleted", SECOND))
 
 @pytest.mark.parametrize("created", ["real", "constant", "absent", "unsteady"])
 @pytest.mark.parametrize("other", ["acme", "another"])
-def test_the_account_of_one_user_is_not_taken_over_by_another_with_the_same_proven_name(created: str, other: str) -> None:
+def test_an_account_of_one_user_is_not_assigned_to_another_user_with_the_same_proven_name(created: str, other: str) -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", created=created)), MemoryLinks()
     assert _life(server, links, ("user.created", FIRST)) == ["created"]
     options = {"adopt_on_conflict": True}
@@ -299,7 +299,7 @@ def test_the_account_of_one_user_is_not_taken_over_by_another_with_the_same_prov
 
 
 def renewed(links: MemoryLinks, name: str, **more: Any) -> Any:
-    """Return the links as the next run of another action of the tenant sees them."""
+    """Return the links that the next run of another action of the tenant reads."""
     return links.at(links.newest + 1, action_id=name, **more)
 
 
@@ -320,7 +320,7 @@ def test_an_event_older_than_the_account_of_another_action_writes_nothing() -> N
     assert len(server.accounts) == 1
 
 
-def test_one_404_does_not_assign_an_account_to_another_user() -> None:
+def test_a_single_404_does_not_assign_an_account_to_another_user() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
     _life(server, links, ("user.created", FIRST))
     server.back_up()
@@ -331,7 +331,7 @@ def test_one_404_does_not_assign_an_account_to_another_user() -> None:
     assert _life(server, links, ("user.updated", FIRST), ("user.deleted", FIRST))[-1] == "deleted"
 
 
-def test_a_link_whose_account_is_gone_is_missing_until_a_witness_revives_it() -> None:
+def test_a_link_to_a_deleted_account_counts_as_missing_until_a_witness_proves_the_account() -> None:
     server, links = BadServer(Manners(key_filter="nothing", keys="dropped")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     server.back_up()
@@ -363,7 +363,7 @@ def test_a_refused_name_is_not_a_witness() -> None:
     assert not links.only().has_sent("taken@example.test")
 
 
-def test_a_key_that_users_can_choose_counts_only_for_a_linked_account() -> None:
+def test_a_key_that_users_can_choose_proves_only_a_linked_account() -> None:
     table = [{"path": "externalId", "source": "user_metadata.number"}, {"path": "userName", "source": "email"}]
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("boss@example.test", "7")
@@ -374,7 +374,7 @@ def test_a_key_that_users_can_choose_counts_only_for_a_linked_account() -> None:
     assert (ends, server.violations) == (["created", "updated"], [])
 
 
-def test_two_tenants_with_one_user_id_on_one_server_never_write_to_each_other() -> None:
+def test_two_tenants_with_the_same_user_id_never_write_to_each_others_accounts() -> None:
     server, links = BadServer(Manners(has_unique_names=False)), MemoryLinks()
     for tenant in TENANTS:
         server.begin(f"{tenant} database|ann", Fate())
@@ -387,7 +387,7 @@ def test_two_tenants_with_one_user_id_on_one_server_never_write_to_each_other() 
     assert (server.violations, server.accounts) == ([], {})
 
 
-def test_an_account_from_a_create_with_a_lost_response_is_kept_from_a_user_of_another_tenant() -> None:
+def test_an_account_whose_create_response_was_lost_is_not_assigned_to_another_tenant() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     server.begin("one database|ann", Fate(at=0, kind="death"))
     with pytest.raises(WorkerDied):
@@ -401,7 +401,7 @@ def test_an_account_from_a_create_with_a_lost_response_is_kept_from_a_user_of_an
 
 
 @pytest.mark.parametrize(("proof", "ends"), [("never", "UnverifiableMatch"), ("verified", "updated"), ("always", "updated")])
-def test_the_option_decides_whether_a_verified_name_counts(proof: str, ends: str) -> None:
+def test_an_option_determines_whether_a_verified_name_is_a_proof(proof: str, ends: str) -> None:
     server, links = BadServer(Manners(key_filter="refused", name_filter="folded", keys="dropped")), MemoryLinks()
     server.add_stranger("ANN@example.test", None)
     server.is_excused = lambda account: True
@@ -410,7 +410,7 @@ def test_the_option_decides_whether_a_verified_name_counts(proof: str, ends: str
     assert [link.is_suspect for link in links.rows.values()] == ([True] if ends == "updated" else [])
 
 
-def test_names_are_case_folded_for_ascii_only() -> None:
+def test_names_are_compared_without_case_only_for_ascii_letters() -> None:
     assert same_name("ANN@x.test", "ann@X.TEST")
     assert not same_name("\u212anut@x.test", "knut@x.test")
 
@@ -427,7 +427,7 @@ def test_a_key_that_a_user_can_choose_proves_nothing_if_the_server_hides_keys(ki
     assert server.violations == []
 
 
-def test_a_key_set_by_administrators_counts_like_the_id_of_the_user() -> None:
+def test_a_key_set_by_administrators_is_a_proof_like_the_id_of_the_user() -> None:
     table = [{"path": "externalId", "source": "app_metadata.employee"}, {"path": "userName", "source": "email"}]
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("ann@example.test", "E-1")
@@ -435,7 +435,7 @@ def test_a_key_set_by_administrators_counts_like_the_id_of_the_user() -> None:
     assert _life(server, links, ("user.updated", {**ANN, "app_metadata": {"employee": "E-1"}}), mapping=table) == ["updated"]
 
 
-def test_an_account_with_an_unproven_key_becomes_a_suspect_to_confirm() -> None:
+def test_an_account_with_an_unproven_key_becomes_a_suspect() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("ann@example.test", "E-1")
     server.is_excused = lambda account: True
@@ -460,7 +460,7 @@ def test_a_confirmed_suspect_finds_its_account_with_any_kind_of_creation_time(cr
     assert _life(server, links, ("user.updated", ann), ("user.deleted", ann), mapping=CHOSEN_KEY) == ["updated", "deleted"]
 
 
-def test_a_user_of_a_second_tenant_with_the_same_id_deletes_nothing_if_the_server_hides_keys() -> None:
+def test_a_user_of_a_second_tenant_with_the_same_id_deletes_no_account_if_keys_are_hidden() -> None:
     server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
     server.begin("one database|ann", Fate())
     run_event(BASE_URL, "user.created", ANN, links=links, sender=server, at=links.at(1, tenant_id="one", action_id="one"))
@@ -472,7 +472,7 @@ def test_a_user_of_a_second_tenant_with_the_same_id_deletes_nothing_if_the_serve
     assert server.violations == []
 
 
-def test_refused_requests_of_a_tenant_do_not_invalidate_keys_of_another_tenant() -> None:
+def test_refused_requests_of_one_tenant_do_not_invalidate_keys_of_another_tenant() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     assert _life(server, links, ("user.created", ANN)) == ["created"]
     links.rows.clear()
@@ -489,7 +489,7 @@ def test_an_account_with_the_reused_id_of_a_deleted_account_is_linked() -> None:
     assert ends == ["no user to update", "created", "updated", "deleted"]
 
 
-def test_workspaces_with_one_base_url_may_use_the_same_ids() -> None:
+def test_workspaces_with_the_same_base_url_may_use_the_same_ids() -> None:
     links, ends = MemoryLinks(), []
     for tenant, user_id in (("one", "database|ann"), ("two", "database|bob")):
         server = BadServer(Manners())
@@ -501,7 +501,7 @@ def test_workspaces_with_one_base_url_may_use_the_same_ids() -> None:
     assert ends == ["created", "created", "updated", "deleted"]
 
 
-def test_a_later_deletion_moves_the_end_of_a_link() -> None:
+def test_a_later_deletion_moves_the_end_position_of_an_ended_link() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
 
     def at(position: int, kind: str, **more: Any) -> str:

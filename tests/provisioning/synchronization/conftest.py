@@ -59,7 +59,7 @@ Synchronize = Callable[..., Job]
 
 @pytest.fixture
 def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
-    """Start a synchronization of the stream and work on it until it ends or waits."""
+    """Start a synchronization of the stream and run it until it ends or waits."""
 
     def run(**plan: Any) -> Job:
         job = service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, **plan), actor="a test")
@@ -69,7 +69,7 @@ def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
 
 
 def work_on(job: Job) -> Job:
-    """Work until the job has ended or pauses."""
+    """Run the job until it has ended or pauses."""
     run_job(job.pk)
     job.refresh_from_db()
     return job

@@ -1,4 +1,4 @@
-"""Tests `manage.py provision synchronize` and `compare` as a user runs them in a terminal."""
+"""`manage.py provision synchronize` and `compare`, as a user runs them in a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.faults import worker
 
 
 def provision(*arguments: str) -> tuple[int, str]:
-    """Run the command in this process; return its exit status and output."""
+    """Run the command in this process. Return its exit status and its output."""
     said = io.StringIO()
     try:
         call_command("provision", *arguments, stdout=said, stderr=said)
@@ -35,7 +35,7 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replace `input`; return the list of answers that it takes."""
+    """Replace `input`. Return the list of answers that it reads."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
@@ -59,7 +59,7 @@ def test_the_command_shows_a_dry_run_and_asks_for_confirmation(
     assert stream.status == "enabled"
 
 
-def test_a_report_has_a_line_per_user(database_connection: Connection, stream: EventStream, tmp_path: Path) -> None:
+def test_a_report_has_one_line_per_user(database_connection: Connection, stream: EventStream, tmp_path: Path) -> None:
     user = make_user(connection=database_connection, email=None, phone_number="+4712345678")
     report = tmp_path / "report.jsonl"
     status, said = provision("synchronize", stream.pk, "--dry-run", "--report", str(report))
@@ -99,7 +99,7 @@ def test_the_output_explains_how_to_allow_deletions_over_the_limit(tenant: Tenan
     assert server.users() == []
 
 
-def test_invalid_arguments_are_reported_in_one_message(stream: EventStream) -> None:
+def test_all_invalid_arguments_are_reported_in_one_message(stream: EventStream) -> None:
     for arguments, text in (
         (["est_nobody"], "There is no event stream est_nobody"),
         ([stream.pk, "--yes", "--match", "employeeNumber"], "needs the expression"),

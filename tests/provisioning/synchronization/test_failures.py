@@ -1,4 +1,4 @@
-"""Synchronizations with a misbehaving, busy or unreachable server, and with a killed worker."""
+"""Synchronizations with a faulty, busy or unreachable server, and with a killed worker."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_comparison_does_not_report_a_listed_user_as_missing(tenant: Tenant, d
     assert "misses accounts that its listing contains" in job.status_details
 
 
-def test_accounts_of_another_tenant_are_neither_recorded_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
+def test_accounts_of_another_tenant_are_not_recorded_or_deleted(tenant: Tenant, database_connection: Connection) -> None:
     users(database_connection, 1)
     theirs = user("9", externalId="database|theirs", userName="theirs@example.test")
     other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
@@ -153,7 +153,7 @@ def test_accounts_of_another_tenant_are_neither_recorded_nor_deleted(tenant: Ten
     assert "extra" not in outcomes_of(job)
 
 
-def test_a_dry_run_sends_lookups_only(
+def test_a_dry_run_sends_only_lookups(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     users(database_connection, 3)
@@ -163,7 +163,7 @@ def test_a_dry_run_sends_lookups_only(
     assert {request.verb for request in wrong.received} == {"GET"}
 
 
-def test_three_consecutive_refusals_stop_the_job_and_these_users_are_retried(
+def test_three_consecutive_refusals_stop_the_job_and_their_users_are_retried(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 5)
@@ -198,7 +198,7 @@ def test_the_job_waits_for_the_retry_after_of_a_busy_server(
     assert (work_on(job).status, outcomes_of(job)) == ("completed", {"created": 2})
 
 
-def test_one_user_that_the_server_refuses_does_not_stop_the_others(
+def test_the_job_continues_after_the_server_refused_one_user(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     first, second = users(database_connection, 2)
@@ -211,7 +211,9 @@ def test_one_user_that_the_server_refuses_does_not_stop_the_others(
     assert [account["externalId"] for account in directory.accounts.values()] == [second]
 
 
-def test_the_token_is_in_no_report(tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory) -> None:
+def test_the_report_does_not_contain_the_token(
+    tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
+) -> None:
     users(database_connection, 1)
     directory.answers = [scim_error(400, "invalidFilter", f"bad token {TOKEN}")] * 9
     job = work_on(start(tenant, wrong))
@@ -220,7 +222,7 @@ def test_the_token_is_in_no_report(tenant: Tenant, database_connection: Connecti
     assert TOKEN.encode() not in report
 
 
-def test_a_user_that_changes_while_it_is_written_is_written_again(
+def test_a_user_that_changes_during_its_write_is_written_again(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     (changing,) = users(database_connection, 1)
@@ -253,7 +255,7 @@ def test_only_users_of_allowed_connections_are_sent(
     assert {account["externalId"] for account in server.users()} == {allowed, other.user_id}
 
 
-def test_the_log_is_kept_from_the_position_of_a_job_that_will_enable_its_stream(
+def test_the_log_is_kept_from_the_position_at_which_the_job_will_enable_its_stream(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 3)
@@ -308,7 +310,7 @@ def test_a_stream_has_one_synchronization_at_a_time_and_invalid_plans_are_refuse
         service.resume(tenant_id=tenant.pk, job_id="job_0000000000000000", actor="a person")
 
 
-def test_a_job_held_by_another_process_is_skipped(tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer) -> None:
+def test_a_job_that_another_process_runs_is_skipped(tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer) -> None:
     users(database_connection, 1)
     job = start(tenant, wrong)
     until = (timezone.now() + timedelta(seconds=30)).isoformat()
@@ -333,7 +335,7 @@ def test_a_killed_synchronization_continues_and_creates_no_duplicates(
     job = Job.objects.of(tenant.pk).get(type="stream_synchronization")
     done = job.rows_done
     assert 20 <= done < 60
-    # End the hold of the killed process, so that this process may take the job.
+    # End the lease of the killed process, so that this process may run the job.
     job.parameters["held_until"] = timezone.now().isoformat()
     job.save()
     assert (work_on(job).status, job.rows_done) == ("completed", 60)

@@ -75,11 +75,11 @@ def test_a_second_run_writes_nothing(database_connection: Connection, server: Re
     before = server.users()
     job = synchronize()
     assert outcomes_of(job) == {"unchanged": 3}
-    # The server changes `meta` at every write, so unchanged accounts prove that nothing was written.
+    # The server changes `meta` at every write, so unchanged accounts prove that the run wrote nothing.
     assert server.users() == before
 
 
-def test_a_dry_run_reports_the_same_and_writes_nothing(
+def test_a_dry_run_reports_the_same_changes_and_writes_nothing(
     database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     make_user(connection=database_connection, email="new@example.test")
@@ -115,14 +115,14 @@ def test_an_account_with_our_user_name_is_not_linked_without_a_trusted_match(
     assert server.users() == [held]
 
 
-def test_a_foreign_account_is_never_touched(database_connection: Connection, server: RealServer, synchronize: Synchronize) -> None:
+def test_a_foreign_account_is_never_changed(database_connection: Connection, server: RealServer, synchronize: Synchronize) -> None:
     make_user(connection=database_connection, email="anna@example.test", email_verified=True)
     foreign = server.add(userName="anna@example.test", externalId="hr|17")
     assert outcomes_of(synchronize()) == {"skipped": 1}
     assert server.users() == [foreign]
 
 
-def test_the_operator_can_choose_an_attribute_that_links_accounts(
+def test_an_operator_can_choose_the_attribute_that_links_accounts(
     database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test", app_metadata={"nick": "a-1"})
@@ -164,7 +164,7 @@ def test_deletions_over_the_limit_wait_for_approval(tenant: Tenant, server: Real
     assert (work_on(job).status, outcomes_of(job), server.users()) == ("completed", {"deleted": 3}, [])
 
 
-def test_declined_deletions_keep_the_accounts(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
+def test_declining_the_deletions_keeps_the_accounts(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
     job = synchronize(deletes_missing=True, deletion_limit="0%")
     service.decline_deletions(tenant_id=tenant.pk, job_id=job.pk, actor="a person")

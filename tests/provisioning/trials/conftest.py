@@ -1,4 +1,4 @@
-"""A deployed SCIM action with a real or a misbehaving server."""
+"""A deployed SCIM action with a real or a faulty server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server(scim_process: RealServer) -> Iterator[RealServer]:
 
 @pytest.fixture
 def make_action(tenant: Tenant) -> Callable[..., Action]:
-    """Create and deploy an action for a server address."""
+    """Create and deploy an action for the URL of a server."""
 
     def make(base_url: str, **more: Any) -> Action:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0", **more.pop("secrets", {})}

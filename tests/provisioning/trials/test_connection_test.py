@@ -1,4 +1,4 @@
-"""The connection test and its write check, against the real server and against one server per deviation."""
+"""The connection test and its write check, with the real server and with one server per deviation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.management import Management
 
 
 class ScimServer:
-    """A small correct server; each test changes one behavior."""
+    """A small correct server. Each test changes one behavior."""
 
     def __init__(self, *existing: dict[str, Any]) -> None:
         self.users: dict[str, dict[str, Any]] = {item["id"]: item for item in existing}
@@ -107,7 +107,7 @@ def at(report: TrialReport, name: str) -> Any:
     return next(step.finding for step in report.steps.taken if step.name == name)
 
 
-def test_the_real_server_passes_the_probe_and_nothing_is_written(action: Action, server: RealServer) -> None:
+def test_the_probe_succeeds_on_the_real_server_and_writes_nothing(action: Action, server: RealServer) -> None:
     server.add(externalId="database|anna", userName="anna@example.test")
     server.add(externalId="database|ben", userName="ben@example.test")
     report = probed(action)
@@ -126,7 +126,7 @@ def test_the_real_server_passes_the_probe_and_nothing_is_written(action: Action,
     assert len(server.users()) == 2
 
 
-def test_the_write_check_recommends_put_on_the_real_server_and_leaves_nothing(action: Action, server: RealServer) -> None:
+def test_the_write_check_recommends_put_on_the_real_server_and_leaves_no_user(action: Action, server: RealServer) -> None:
     report = probed(action, with_write_check=True)
     assert not report.steps.first_failure, report.document
     assert report.findings["recommended_update_mode"] == "put"
@@ -136,7 +136,7 @@ def test_the_write_check_recommends_put_on_the_real_server_and_leaves_nothing(ac
     assert not Delivery.objects.filter(tenant_id=action.tenant_id).exists()
 
 
-def test_the_result_is_kept_with_the_action_and_as_a_trial(action: Action) -> None:
+def test_the_result_is_stored_with_the_action_and_as_a_trial(action: Action) -> None:
     report = probed(action, with_write_check=True)
     action.refresh_from_db()
     kept = action.capabilities["connection test"]
@@ -217,7 +217,7 @@ def test_a_certificate_of_an_unknown_authority_is_reported_and_the_token_is_not_
         assert at(report, "connection").details["certificate_until"].endswith("GMT")
 
 
-def test_missing_secrets_are_a_failed_step_and_not_an_error(tenant: Tenant) -> None:
+def test_missing_secrets_cause_a_failed_step_and_no_error(tenant: Tenant) -> None:
     bare = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
     report = probed(bare)
     assert states(report) == {"settings": "failed"}
@@ -283,7 +283,7 @@ class OffersNoPatch(ScimServer):
         (OffersNoPatch, "configuration", "warning", "no support for PATCH"),
     ],
 )
-def test_each_step_of_the_probe_has_its_own_reason_to_fail(
+def test_the_failure_of_each_probe_step_has_its_own_reason(
     make_action: Callable[..., Action], server_class: type[ScimServer], step: str, state: str, text: str
 ) -> None:
     with misbehaving_server(server_class(ANNA, BEN)) as server:
@@ -293,14 +293,14 @@ def test_each_step_of_the_probe_has_its_own_reason_to_fail(
     assert found.advice
 
 
-def test_a_server_without_the_enterprise_schema_is_reported_when_the_mapping_uses_it(make_action: Callable[..., Action]) -> None:
+def test_a_server_without_the_enterprise_schema_is_reported_if_the_mapping_uses_it(make_action: Callable[..., Action]) -> None:
     with misbehaving_server(ScimServer()) as server:
         report = probed(make_action(server.base_url, options={"enterprise": True}))
     assert "enterprise" in at(report, "schemas").text
 
 
 class DoublesLists(ScimServer):
-    """A path-less PATCH adds to lists, as SCIMMY does; there is no PUT."""
+    """PATCH without a path adds to lists, as on SCIMMY. The server does not support PUT."""
 
     def put(self, request: Received, identifier: str) -> Wire:
         return reply(501)
@@ -348,7 +348,7 @@ def flown(make_action: Callable[..., Action], server: ScimServer) -> TrialReport
         return probed(make_action(running.base_url), with_write_check=True)
 
 
-def test_a_patch_that_duplicates_emails_is_detected_and_another_mode_recommended(make_action: Callable[..., Action]) -> None:
+def test_a_patch_that_duplicates_email_addresses_is_detected_and_another_mode_is_recommended(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := DoublesLists())
     assert [states(report)[mode] for mode in ("put", "patch", "patch_per_attribute")] == ["warning", "warning", "ok"]
     assert "emails (2 instead of 1)" in at(report, "patch").text
@@ -368,7 +368,7 @@ def test_a_mode_that_can_remove_attributes_is_preferred(make_action: Callable[..
     assert report.findings["recommended_update_mode"] == "patch_per_attribute"
 
 
-def test_attributes_that_are_not_stored_are_reported(make_action: Callable[..., Action]) -> None:
+def test_attributes_that_the_server_does_not_store_are_reported(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := DropsExternalId())
     assert (states(report)["create"], at(report, "create").details["not_kept"]) == ("warning", ["externalId"])
     assert states(report)["find"] == "failed"
@@ -390,13 +390,13 @@ def test_a_failed_deletion_reports_the_remaining_user(make_action: Callable[...,
         Action.objects.of(tenant.pk).delete()
 
 
-def test_a_user_created_with_an_invalid_answer_is_found_and_deleted(make_action: Callable[..., Action]) -> None:
+def test_a_user_created_with_an_invalid_response_is_found_and_deleted(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := LosesTheAnswer())
     assert (states(report)["create"], states(report)["delete"]) == ("failed", "ok")
     assert server.users == {}
 
 
-def test_one_test_of_an_action_runs_at_a_time_and_a_lost_test_does_not_block_the_next(action: Action) -> None:
+def test_an_action_has_one_running_test_and_a_lost_test_does_not_block_the_next(action: Action) -> None:
     running = TrialFactory.create(action=action)
     with pytest.raises(Conflict, match="running"):
         probed(action)
@@ -422,7 +422,7 @@ def test_a_token_that_the_server_echoes_is_never_shown(make_action: Callable[...
     assert TOKEN not in answer.body.decode() + json.dumps(kept.steps) + kept.summary
 
 
-def test_the_test_over_the_management_interface_shows_its_steps_and_is_an_execution(
+def test_a_test_over_the_management_interface_shows_its_steps_and_is_an_execution(
     action: Action, tenant: Tenant, server: RealServer
 ) -> None:
     api = Management(tenant)

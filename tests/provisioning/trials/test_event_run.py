@@ -1,4 +1,4 @@
-"""Running an action for a test event: in a worker, within the budget. Errors of an installed entry point are shown."""
+"""Running an action for a test event in a worker, within the time budget. Errors of an installed entry point are shown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Echo:
 
 
 class Hang:
-    """Runs without end."""
+    """Runs forever."""
 
     def on_execute_event_stream(self, event: Any, api: Any) -> None:
         while True:
@@ -49,7 +49,7 @@ class Hang:
 
 
 class Crash:
-    """Raises with a secret in its text."""
+    """Raises an error whose text contains a secret."""
 
     def on_execute_event_stream(self, event: Any, api: Any) -> None:
         raise RuntimeError(f"cannot use {event.secrets['KEY']}")
@@ -73,7 +73,7 @@ def action_of(tenant: Tenant, name: str, **more: Any) -> Action:
 
 
 def ended(action: Action, event_type: str = "user.created", data: dict[str, Any] | None = None) -> Trial:
-    """Run the draft like a worker in this thread: only the main thread can be interrupted."""
+    """Run the draft like a worker in this thread, because only the main thread can be interrupted."""
     trial = event_trials.ask_for_event(draft_setup(action), event_type=event_type, data=data, actor="a test")
     tasks.try_event(str(trial.pk))
     return event_trials.wait_for_end(trial)
@@ -97,7 +97,7 @@ def worker(committed_db: None) -> Iterator[None]:
     thread.join()
 
 
-def test_an_entry_point_that_hangs_is_interrupted_at_the_budget(tenant: Tenant) -> None:
+def test_a_hanging_entry_point_is_interrupted_at_the_end_of_its_budget(tenant: Tenant) -> None:
     began = time.monotonic()
     trial = ended(action_of(tenant, "Hang"))
 
@@ -105,7 +105,7 @@ def test_an_entry_point_that_hangs_is_interrupted_at_the_budget(tenant: Tenant) 
     assert (trial.outcome, "was interrupted" in trial.summary) == ("failed", True)
 
 
-def test_an_exception_of_an_entry_point_is_shown_with_its_secret_masked(tenant: Tenant) -> None:
+def test_the_error_of_an_entry_point_is_shown_with_its_secret_masked(tenant: Tenant) -> None:
     trial = ended(action_of(tenant, "Crash"))
 
     assert trial.outcome == "failed"
@@ -126,7 +126,7 @@ def test_log_lines_are_stored_masked_and_the_event_is_not_stored(tenant: Tenant)
     assert not Delivery.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_deployed_version_runs(tenant: Tenant) -> None:
+def test_a_trial_runs_the_deployed_version(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo", deploy=True)
     action.entry_point = f"{_MODULE}.Crash"
     action.save(update_fields=["entry_point"])
@@ -167,7 +167,7 @@ def test_an_unknown_type_is_refused(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("worker")
-def test_clients_try_entry_points_over_the_management_interface(tenant: Tenant) -> None:
+def test_clients_can_try_entry_points_over_the_management_interface(tenant: Tenant) -> None:
     api = Management(tenant)
     action = action_of(tenant, "Echo")
     refused = api.post(f"actions/actions/{action.pk}/test", {"payload": {"test": "event"}})
@@ -183,7 +183,7 @@ def test_clients_try_entry_points_over_the_management_interface(tenant: Tenant) 
 
 
 @pytest.mark.usefixtures("worker")
-def test_staff_try_entry_points_on_their_page(tenant: Tenant) -> None:
+def test_staff_can_try_entry_points_on_their_page(tenant: Tenant) -> None:
     browser: Client = browser_of(new_staff(tenant))
     action = action_of(tenant, "Crash")
     scim = ActionFactory.create(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")

@@ -1,4 +1,4 @@
-"""A `userName` that another account has: previews and dry runs predict the response to a delivery."""
+"""A `userName` that another account has. Previews and dry runs predict the response to a delivery."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notes(action: Action, user: User, operation: Any = "create", **more: Any) ->
     return mapping_preview(draft_setup(action), user_id=user.user_id, operation=operation, **more).notes
 
 
-def test_no_note_is_shown_for_a_free_name_or_for_the_name_of_the_own_account(action: Action, anna: User, server: RealServer) -> None:
+def test_no_note_is_shown_for_a_free_name_or_for_the_name_of_the_users_own_account(action: Action, anna: User, server: RealServer) -> None:
     assert run(action, anna, dry_run=True).summary.startswith("Would create")
     assert notes(action, anna) == ()
     server.add(externalId=anna.user_id, userName=NAME)
@@ -39,7 +39,7 @@ def test_no_note_is_shown_for_a_free_name_or_for_the_name_of_the_own_account(act
 
 
 @pytest.mark.parametrize("external_id", ["database|stranger", None])
-def test_a_dry_run_predicts_that_a_create_with_a_used_name_fails(
+def test_a_dry_run_predicts_that_a_create_with_a_taken_name_fails(
     action: Action, anna: User, server: RealServer, external_id: str | None
 ) -> None:
     holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
@@ -63,7 +63,7 @@ def test_a_dry_run_predicts_that_a_create_adopts_an_account(make_action: Callabl
     assert run(action, anna, dry_run=False).summary == "Done: adopted."
 
 
-def test_a_dry_run_predicts_that_an_update_to_a_used_name_fails(action: Action, anna: User, server: RealServer) -> None:
+def test_a_dry_run_predicts_that_an_update_to_a_taken_name_fails(action: Action, anna: User, server: RealServer) -> None:
     server.add(externalId=anna.user_id, userName="before@example.test")
     holder = server.add(externalId="database|stranger", userName=NAME)
     dry = run(action, anna, dry_run=True)
@@ -78,17 +78,17 @@ def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[.
     assert note.startswith("It is not known whether another account holds the userName")
 
 
-def test_a_server_that_ignores_the_filter_reveals_no_other_account(make_action: Callable[..., Action], anna: User) -> None:
+def test_other_accounts_are_not_shown_if_the_server_ignores_the_filter(make_action: Callable[..., Action], anna: User) -> None:
     stranger = {"id": "7", "userName": "stranger@example.test", "externalId": "x"}
     with misbehaving_server(by_verb(GET=listing(stranger))) as server:
         assert notes(make_action(server.base_url), anna) == ()
 
 
-def test_without_secrets_no_request_is_sent(tenant: Tenant, anna: User) -> None:
+def test_no_request_is_sent_without_secrets(tenant: Tenant, anna: User) -> None:
     assert notes(ActionFactory.create(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
 
 
-def test_the_preview_over_the_management_interface_names_omitted_values_and_the_server_response(
+def test_a_preview_over_the_management_interface_names_omitted_values_and_the_server_response(
     tenant: Tenant, action: Action, anna: User, server: RealServer
 ) -> None:
     server.add(userName=NAME, externalId="database|stranger")

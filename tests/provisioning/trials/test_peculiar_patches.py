@@ -1,4 +1,4 @@
-"""A server that splits the URN of an extension like a path: the write check reads the user back and reports the fault."""
+"""A server that splits the URN of an extension like a path. The write check reads the user again and reports the defect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAPPING = [
 
 
 class SplitsUrns(ScimServer):
-    """saml-jackson: splits the path of an extension's attribute at its dots, and stores a key `urn:...:2`."""
+    """saml-jackson: it splits the path of an extension's attribute at its dots, and stores a key `urn:...:2`."""
 
     def patch(self, request: Received, identifier: str) -> Wire:
         for operation in request.json["Operations"]:
@@ -32,7 +32,7 @@ class SplitsUrns(ScimServer):
         return reply(204)
 
 
-def test_a_patch_that_corrupts_the_name_of_an_extension_is_detected_and_another_mode_recommended(
+def test_a_patch_that_corrupts_the_name_of_an_extension_is_detected_and_another_mode_is_recommended(
     make_action: Callable[..., Action],
 ) -> None:
     with misbehaving_server(server := SplitsUrns()) as running:

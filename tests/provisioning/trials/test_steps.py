@@ -1,4 +1,4 @@
-"""The runner of trials: steps after a failed one, and steps that are not run."""
+"""The runner of trials: steps after a failed step, and steps that are not run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def states(steps: Steps) -> list[tuple[str, str]]:
     return [(taken.name, taken.finding.state) for taken in steps.taken]
 
 
-def test_no_step_runs_after_a_required_step_failed_and_its_error_is_masked() -> None:
+def test_no_step_runs_after_a_failed_required_step_and_its_error_is_masked() -> None:
     steps = Steps(Mask(["hunter22"]))
     assert not steps.run([Step("ask", "Ask", fails, is_needed=True), step("read", not_taken="Not read."), step("write")])
     assert states(steps) == [("ask", "failed"), ("read", "skipped")]

@@ -1,4 +1,4 @@
-"""The page of a user: related rows, timeline, and provisioning the user now."""
+"""The page of a user: related rows, timeline, and provisioning the user on demand."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_linked_identity_is_unlinked_from_the_page_after_a_confirmation(browse
 
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["keeping refresh tokens", "with refresh tokens"])
-def test_a_user_is_logged_out_everywhere(browser: Client, ada: User, keeps: bool) -> None:
+def test_a_button_ends_all_sessions_of_a_user(browser: Client, ada: User, keeps: bool) -> None:
     for _ in range(2):
         make_session(ada)
     shop, _ = create_client(tenant_id=ada.tenant_id, name="Shop")
@@ -100,7 +100,7 @@ def test_a_user_is_logged_out_everywhere(browser: Client, ada: User, keeps: bool
     assert AuditEntry.objects.filter(act="Log out everywhere", object_id=str(ada.pk)).count() == 1
 
 
-def test_blocks_of_a_user_are_lifted_together(browser: Client, ada: User) -> None:
+def test_a_button_lifts_all_blocks_of_a_user(browser: Client, ada: User) -> None:
     for ip in ("192.0.2.1", "192.0.2.2"):
         make_block(ada, ip=ip)
 
@@ -111,7 +111,7 @@ def test_blocks_of_a_user_are_lifted_together(browser: Client, ada: User) -> Non
     assert place(ada, "action", "lift-blocks") not in shown(browser, ada)
 
 
-def test_an_auditor_sees_the_panels_without_buttons(tenant: Tenant, ada: User) -> None:
+def test_an_auditor_sees_the_sections_without_buttons(tenant: Tenant, ada: User) -> None:
     make_session(ada)
     page = browser_of(new_staff(tenant, role="auditor")).get(f"{place(ada, 'change')}?tab=security").content.decode()
 
@@ -121,7 +121,7 @@ def test_an_auditor_sees_the_panels_without_buttons(tenant: Tenant, ada: User) -
     assert browser_of(new_staff(tenant, role="auditor")).get(place(ada, "provision")).status_code == 403
 
 
-def test_the_timeline_shows_each_event_with_its_deliveries_and_links_both(browser: Client, stream: EventStream, ada: User) -> None:
+def test_the_timeline_shows_each_event_with_its_deliveries_and_links_to_both(browser: Client, stream: EventStream, ada: User) -> None:
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"nickname": "Countess"})
     number_tenant(ada.tenant_id)
     dispatch.dispatch_stream(stream.pk)
@@ -158,7 +158,7 @@ def test_the_timeline_can_be_paged_to_its_end_and_back(browser: Client, ada: Use
     assert [one.event.pk for one in browser.get(place(ada, "timeline"), {"before": "x"}).context["happened"]] == keys[:2]
 
 
-def test_a_user_is_provisioned_now_and_every_step_is_shown(browser: Client, action: Action, ada: User, server: RealServer) -> None:
+def test_a_user_is_provisioned_on_demand_and_every_step_is_shown(browser: Client, action: Action, ada: User, server: RealServer) -> None:
     assert deployed(action).version == 1
     asked = browser.get(place(ada, "provision")).content.decode()
     assert str(action) in asked
@@ -177,5 +177,5 @@ def test_a_user_is_provisioned_now_and_every_step_is_shown(browser: Client, acti
     assert [entry.act for entry in noted] == ["Dry run for a user", "Provisioned now"]
 
 
-def test_without_a_deployed_action_the_page_shows_the_next_step(browser: Client, ada: User) -> None:
+def test_the_page_shows_the_next_step_if_no_action_is_deployed(browser: Client, ada: User) -> None:
     assert "No deployed action" in shown(browser, ada, "provision")

@@ -1,4 +1,4 @@
-"""Provisioning one user on demand: a dry run shows the changes of a run, and neither overtakes waiting deliveries."""
+"""Provisioning one user on demand. A dry run shows the changes of a run, and neither kind of run overtakes waiting deliveries."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_dry_run_shows_every_step_and_the_difference_and_writes_nothing(action
     assert Trial.objects.get(action=action).kind == "dry_run"
 
 
-def test_a_patch_does_not_change_other_attributes(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
+def test_a_patch_keeps_other_attributes_unchanged(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
     server.add(externalId=anna.user_id, userName="anna@example.test", title="Boss")
     report = run(make_action(server.base_url, options={"update_mode": "patch"}), anna, dry_run=True)
     assert "title" not in {change["path"] for change in at(report, "write").details["changes"]}
@@ -90,7 +90,7 @@ def test_a_missing_user_is_created_as_the_dry_run_predicts(action: Action, anna:
     assert [exchange["verb"] for exchange in kept.steps[-1]["details"]["exchanges"]] == ["GET", "GET", "POST"]
 
 
-def test_a_real_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_them(
+def test_a_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_them(
     action: Action, stream: EventStream, database_connection: Connection, server: RealServer
 ) -> None:
     user = UserFactory.create(tenant_id=action.tenant_id, connection=database_connection, email="anna@example.test")
@@ -105,7 +105,7 @@ def test_a_real_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_them(
     assert not Lane.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_no_delivery_of_a_user_starts_while_its_lanes_are_held(
+def test_no_delivery_of_a_user_starts_while_a_run_holds_the_lanes_of_the_user(
     action: Action, stream: EventStream, anna: User, database_connection: Connection
 ) -> None:
     deliver(anna.tenant, stream)
@@ -121,7 +121,7 @@ def test_no_delivery_of_a_user_starts_while_its_lanes_are_held(
     assert Delivery.objects.get(stream_id=stream.pk, event_type="user.updated").state == "delivered"
 
 
-def test_a_hold_of_a_dead_process_expires_and_counts_as_no_attempt(action: Action, stream: EventStream, anna: User) -> None:
+def test_the_hold_of_a_killed_process_expires_and_uses_no_attempt(action: Action, stream: EventStream, anna: User) -> None:
     deliver(anna.tenant, stream)
     key = f"user:{anna.user_id}"
     hold = held_lanes([stream.pk], tenant_id=action.tenant_id, key=key, seconds=0.0)
@@ -132,7 +132,7 @@ def test_a_hold_of_a_dead_process_expires_and_counts_as_no_attempt(action: Actio
     hold.__exit__(None, None, None)
 
 
-def test_a_draft_can_only_be_run_as_a_dry_run(action: Action, anna: User, server: RealServer) -> None:
+def test_a_draft_can_be_run_only_as_a_dry_run(action: Action, anna: User, server: RealServer) -> None:
     mapping = [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "upper(email)"}]
     update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": mapping})
     draft = draft_setup(Action.objects.of(action.tenant_id).get(pk=action.pk))
@@ -143,7 +143,7 @@ def test_a_draft_can_only_be_run_as_a_dry_run(action: Action, anna: User, server
     assert server.users() == []
 
 
-def test_a_user_of_another_tenant_or_connection_is_not_run(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
+def test_a_user_of_another_tenant_or_connection_cannot_be_run(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
     action = make_action(server.base_url, secrets={"SCIM_CONNECTION_ALLOWLIST": "staff"})
     with pytest.raises(NotFound):
         run_for_user(deployed(action), user_id="database|ffffffffffffffffffffffff", actor="somebody", dry_run=True)
@@ -160,7 +160,7 @@ def test_another_account_with_the_same_name_is_reported_and_not_changed(action: 
     assert server.user("database|other") == stranger
 
 
-def test_a_user_without_an_email_is_reported_as_skipped(action: Action, tenant: Tenant) -> None:
+def test_a_user_without_an_email_address_is_reported_as_skipped(action: Action, tenant: Tenant) -> None:
     phones = Connection.objects.of(tenant.pk).create(tenant=tenant, name="sms", strategy="sms")
     user = create_user(tenant_id=tenant.pk, connection=phones, phone_number="+15550101234")
     report = run(action, user, dry_run=True)
@@ -168,7 +168,7 @@ def test_a_user_without_an_email_is_reported_as_skipped(action: Action, tenant: 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_preview_is_byte_for_byte_what_a_delivery_sends(
+def test_the_previewed_request_equals_the_request_of_a_delivery_byte_for_byte(
     make_action: Callable[..., Action], tenant: Tenant, database_connection: Connection, mode: str
 ) -> None:
     """Idea 16 in the acceptance list of the provisioning contract."""
@@ -191,7 +191,7 @@ def test_the_preview_is_byte_for_byte_what_a_delivery_sends(
     assert [(request.verb, request.body) for request in writes] == [(shown.method, shown.body) for shown in (created, updated)]
 
 
-def test_preview_dry_run_and_run_over_the_management_interface(action: Action, anna: User, server: RealServer, tenant: Tenant) -> None:
+def test_the_management_interface_has_previews_dry_runs_and_runs(action: Action, anna: User, server: RealServer, tenant: Tenant) -> None:
     api, path = Management(tenant), f"actions/actions/{action.pk}/test"
     shown = api.post(path, {"payload": {"test": "mapping", "user_id": anna.user_id, "operation": "create"}}).json["payload"]
     assert (shown["method"], json.loads(shown["body"])["userName"]) == ("POST", "anna@example.test")
@@ -208,7 +208,7 @@ def test_preview_dry_run_and_run_over_the_management_interface(action: Action, a
     assert api.post(path, {"payload": {"test": "user"}}).status == 400
 
 
-def test_a_run_against_a_busy_lane_is_a_conflict_in_the_management_interface(
+def test_a_run_against_a_busy_lane_gets_a_conflict_in_the_management_interface(
     action: Action, stream: EventStream, tenant: Tenant, database_connection: Connection
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")

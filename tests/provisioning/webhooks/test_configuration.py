@@ -71,7 +71,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("configuration", "name"), REFUSED)
-def test_an_invalid_member_is_refused_with_its_path(configuration: dict[str, Any], name: str) -> None:
+def test_the_refusal_of_an_invalid_member_names_its_path(configuration: dict[str, Any], name: str) -> None:
     with pytest.raises(ConfigurationRefused) as refused:
         parse_configuration(configuration, allow_http=False)
     assert refused.value.name == name

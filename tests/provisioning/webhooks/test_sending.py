@@ -45,7 +45,7 @@ def deliver_one(tenant: Tenant, *answers: Any) -> tuple[MisbehavingServer, Deliv
         return server, Delivery.objects.get(stream_id=stream.pk)
 
 
-def test_the_stored_bytes_arrive_signed_and_authorized(tenant: Tenant) -> None:
+def test_the_stored_bytes_are_sent_signed_and_with_the_authorization_header(tenant: Tenant) -> None:
     server, delivery = deliver_one(tenant, reply(202))
     (request,) = server.received
     assert (request.verb, request.target) == ("POST", "/in?key=in-the-query")
@@ -63,13 +63,13 @@ def test_the_stored_bytes_arrive_signed_and_authorized(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("status", "error_class"), [(400, "data"), (401, "configuration"), (302, "configuration"), (429, "transient"), (503, "transient")]
 )
-def test_each_response_has_its_class_and_the_delivery_waits(tenant: Tenant, status: int, error_class: str) -> None:
+def test_each_response_has_its_failure_class_and_the_delivery_waits(tenant: Tenant, status: int, error_class: str) -> None:
     server, delivery = deliver_one(tenant, reply(status, headers={"Location": "http://127.0.0.1/elsewhere"}))
     assert len(server.received) == 1
     assert (delivery.state, delivery.error_class, delivery.error_status) == ("todo", error_class, status)
 
 
-def test_a_failed_attempt_keeps_the_exchange_without_its_secrets(tenant: Tenant) -> None:
+def test_a_failed_attempt_stores_the_exchange_without_its_secrets(tenant: Tenant) -> None:
     _, delivery = deliver_one(tenant, reply(500, raw=f"no: {TOKEN}".encode()))
     kept = json.dumps(Attempt.objects.get(delivery=delivery).exchanges)
     assert '"path": "/in"' in kept

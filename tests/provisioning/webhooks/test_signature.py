@@ -1,4 +1,4 @@
-"""Signatures after Standard Webhooks: the published example, and secrets that are refused."""
+"""Signatures of Standard Webhooks: the published example, and refused secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from provisioning.webhooks.signature import SecretRefused, key_of, signature
 
 
-def test_the_published_example_is_reproduced() -> None:
+def test_the_signature_equals_that_of_the_published_example() -> None:
     signed = signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         message_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
