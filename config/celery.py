@@ -37,13 +37,15 @@ def use_one_connection_per_thread(**_: Any) -> None:
 
 
 @signals.worker_init.connect
-def refuse_another_database_strategy(**_: Any) -> None:
-    """End before the fork if the data was written with another database strategy; leave no connection to the children."""
+def refuse_unsuitable_database(**_: Any) -> None:
+    """End before the fork for another database strategy and for a pooler in transaction mode; leave no connection to the children."""
+    from foundation.database.pooler import TransactionPooling, refuse_transaction_pooling  # noqa: PLC0415
     from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy  # noqa: PLC0415  (models are not ready before)
 
     try:
+        refuse_transaction_pooling()
         refuse_changed_strategy()
-    except StrategyChanged as refusal:
+    except (StrategyChanged, TransactionPooling) as refusal:
         # Celery logs other exceptions of a receiver and continues.
         raise SystemExit(str(refusal)) from refusal
     finally:

@@ -14,6 +14,7 @@ from events.log import database_identity
 from events.log.numbering import open_connection
 from events.models import Event
 from events.record import tripwire
+from foundation.database.pooler import TransactionPooling, refuse_transaction_pooling
 
 
 @register(Tags.database)
@@ -73,3 +74,15 @@ def check_database_identity(databases: Sequence[str] | None = None, **_: Any) ->
     except psycopg.Error:
         return []
     return [] if difference is None else [Warning(str(difference), hint=database_identity.ADVICE, id="events.W003")]
+
+
+@register(Tags.database)
+def check_pooler(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report a pooler in transaction mode. An error, because migrations set session settings too."""
+    if not databases or "default" not in databases:
+        return []
+    try:
+        refuse_transaction_pooling()
+    except TransactionPooling as refusal:
+        return [Error(str(refusal), id="events.E003")]
+    return []

@@ -27,6 +27,7 @@ from events.log.numbering import numberer
 from events.stream.listeners import watch_over_readers
 from events.stream.runtime import drain_runtime, runtime, stop_runtime
 from foundation.database.loop_queries import close_loop_queries, open_loop_queries
+from foundation.database.pooler import TransactionPooling, refuse_transaction_pooling
 from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy
 
 logger = logging.getLogger(__name__)
@@ -41,8 +42,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
         if message["type"] == "lifespan.startup":
             try:
-                await asyncio.to_thread(_judge_strategy)
-            except StrategyChanged as refusal:
+                await asyncio.to_thread(_judge_database)
+            except (StrategyChanged, TransactionPooling) as refusal:
                 await send({"type": "lifespan.startup.failed", "message": str(refusal)})
                 return
             await begin()
@@ -73,8 +74,9 @@ async def begin() -> None:
     await asyncio.to_thread(compare_at_start)
 
 
-def _judge_strategy() -> None:
+def _judge_database() -> None:
     try:
+        refuse_transaction_pooling()
         refuse_changed_strategy()
     finally:
         connection.close()

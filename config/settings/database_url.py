@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from foundation.database.session_settings import SESSION_SETTINGS
+
 # A server that died without closing its connections is noticed in 15 to 25 seconds instead of in hours.
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 # Of several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
@@ -50,8 +52,8 @@ def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
 
 def _options(host: str, pool_size: int) -> dict[str, Any]:
     options: dict[str, Any] = {
-        # Limits the resources of one web request.
-        "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
+        # Limits the resources of one web request. Milliseconds.
+        SESSION_SETTINGS: {"statement_timeout": "30000", "lock_timeout": "10000", "idle_in_transaction_session_timeout": "60000"},
     }
     if pool_size:
         options["pool"] = {

@@ -22,6 +22,7 @@ from django.db import connection as django_connection
 from events.hints import publish_hint
 from events.log.timelines import DURABLE_COMMIT, IS_REPLICATED, fence_of, follow_replication, hold
 from foundation import failpoints
+from foundation.database.session_settings import session_settings, set_statement
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +122,13 @@ def open_connection() -> psycopg.Connection[Any]:
     parameters = django_connection.get_connection_params()
     parameters.pop("pool", None)
     parameters.pop("cursor_factory", None)
-    return psycopg.connect(**parameters, autocommit=True)
+    opened = psycopg.connect(**parameters, autocommit=True)
+    try:
+        opened.execute(*set_statement(session_settings()))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
 
 
 Callback = Callable[[str, int], None]

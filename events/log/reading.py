@@ -19,6 +19,7 @@ from django.db import connection as django_connection
 from events.log.cursor import Cursor
 from events.log.epochs import NEXT_EPOCH
 from foundation.database.prepared_statements import LinePool, Row, Statement
+from foundation.database.session_settings import session_settings, set_statement
 from foundation.memory.batching import Gathering
 
 logger = logging.getLogger(__name__)
@@ -236,7 +237,6 @@ def read_pool() -> LinePool:
     parameters = django_connection.get_connection_params()
     for name in ("pool", "cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)
-    parameters["options"] = f"{parameters.get('options', '')} -c statement_timeout={_STATEMENT_TIMEOUT_MS}".strip()
     return LinePool(
         kwargs={**parameters, "autocommit": True, "prepare_threshold": 2},
         min_size=1,
@@ -250,6 +250,7 @@ def read_pool() -> LinePool:
 
 
 async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
+    await handle.execute(*set_statement(session_settings() | {"statement_timeout": _STATEMENT_TIMEOUT_MS}))
     for statement in (_BOUNDS, _PAGE, _PAGES):
         await statement.prepare(handle)
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 import psycopg
@@ -24,6 +24,7 @@ from psycopg.abc import Buffer
 
 from foundation.database.compiled_select import CompiledSelect
 from foundation.database.prepared_statements import LinePool, Row, Statement, Value
+from foundation.database.session_settings import session_settings, set_statement
 from foundation.memory.batching import Gathering
 from foundation.memory.ttl_cache import Cold
 
@@ -197,26 +198,26 @@ def _closed_pool() -> LinePool:
         parameters = connection.get_connection_params()
         for each in _statements:
             _ = each.statement
-        zone = connection.timezone_name
+        values = session_settings() | {"timezone": connection.timezone_name}
     finally:
         connection.close()
     for name in ("pool", "cursor_factory", "prepare_threshold"):
         parameters.pop(name, None)
-    parameters["options"] = f"{parameters.get('options', '')} -c timezone={zone}".strip()
     return LinePool(
         kwargs={**parameters, "autocommit": True, "prepare_threshold": None},
         min_size=1,
         max_size=_MOST_CONNECTIONS,
         timeout=_WAIT_SECONDS,
         max_idle=60.0,
-        configure=_prepare,
+        configure=partial(_prepare, values),
         open=False,
         name="hot",
         kept=_MOST_CONNECTIONS,
     )
 
 
-async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
+async def _prepare(values: Mapping[str, str], handle: psycopg.AsyncConnection[Any]) -> None:
+    await handle.execute(*set_statement(values))
     if _wrapper().timezone is UTC:
         handle.adapters.register_loader("timestamptz", UtcLoader)
     for each in _statements:

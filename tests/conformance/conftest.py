@@ -10,6 +10,7 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from identity.models import Tenant
+from tests.cluster.pgbouncer import pgbouncer
 from tests.conformance.reader import Subscriber
 from tests.conformance.remote import URL_VARIABLE, RemoteTarget, is_remote, remote_target
 from tests.conformance.target import Target, make_target
@@ -21,6 +22,8 @@ HEARTBEAT_SECONDS = 0.6
 
 # Each server runs every test again. `make test-peers` adds the servers that would make `make test` too slow.
 _BEHIND_NGINX = "nginx"
+# The server connects to its database through PgBouncer in session mode.
+_BEHIND_PGBOUNCER = "pgbouncer"
 CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
 
 
@@ -56,6 +59,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[WebProcess | None]:
 @contextmanager
 def _server(name: str) -> Iterator[WebProcess]:
     options = {"EVENTS_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS), "RATE_LIMIT_BURST": "100000", "EVENTS_DRAIN_SECONDS": "3"}
+    if name == _BEHIND_PGBOUNCER:
+        with pgbouncer("session") as url, web_process("uvicorn", DATABASE_URL=url, **options) as web:
+            yield web
+        return
     with web_process("uvicorn" if name == _BEHIND_NGINX else name, **options) as web:
         if name != _BEHIND_NGINX:
             yield web

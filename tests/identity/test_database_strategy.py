@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from config.celery import refuse_another_database_strategy
+from config.celery import refuse_unsuitable_database
 from config.server.lifespan import lifespan
 from config.settings import base
 from identity.checks import check_database_strategy
@@ -58,7 +58,7 @@ def test_make_up_refuses_before_it_writes_demo_data() -> None:
 @pytest.mark.usefixtures("changed")
 def test_a_worker_refuses_to_start() -> None:
     with pytest.raises(SystemExit) as refusal:
-        refuse_another_database_strategy()
+        refuse_unsuitable_database()
     assert all(text in str(refusal.value) for text in NAMED)
 
 

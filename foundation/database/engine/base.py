@@ -16,6 +16,8 @@ from django.db.utils import OperationalError
 from django.utils.functional import cached_property
 from psycopg.errors import ReadOnlySqlTransaction
 
+from foundation.database.session_settings import SESSION_SETTINGS, set_statement
+
 
 class NotThePrimary(OperationalError):
     """The server accepts no writes: it was demoted, or is a standby. Nothing was saved."""
@@ -50,6 +52,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
     @cached_property
     def wrap_database_errors(self) -> DatabaseErrorWrapper:
         return DatabaseErrorWrapper(self)
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Return the parameters for psycopg."""
+        parameters: dict[str, Any] = super().get_connection_params()
+        parameters.pop(SESSION_SETTINGS, None)
+        return parameters
+
+    def _configure_connection(self, connection: Any) -> bool:
+        values = self.settings_dict["OPTIONS"].get(SESSION_SETTINGS)
+        if values:
+            with connection.cursor() as cursor:
+                cursor.execute(*set_statement(values))
+        return bool(super()._configure_connection(connection) or values)  # type: ignore[misc]  # missing in the stubs
 
     def _commit(self) -> Any:
         raw = self.connection
