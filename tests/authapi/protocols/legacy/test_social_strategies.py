@@ -125,7 +125,7 @@ def test_a_token_is_refused_if_the_provider_does_not_name_its_application(at: Ca
     social = at(strategy)
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
-    assert "does not tell for which application" in words
+    assert "does not return the application of a token" in words
     assert social.provider.paths == []
 
 
