@@ -15,6 +15,7 @@ from uuid import uuid4
 from psycopg.types.json import Jsonb
 
 from events.models import Head
+from foundation import failpoints
 from foundation.database.statements import Prepared, execute, fetch_all, fetch_one, run_script
 from provisioning.actions.pace import NoTurn
 from provisioning.actions.setups import Setup
@@ -125,7 +126,9 @@ class DatabaseRows:
         The commit is asynchronous: a crash of the database may lose the doubt, together with the claim of the delivery.
         """
         values = {**self._values(()), "links": as_jsonb([link.document()])}
-        return _links_of(run_script([_BEGIN_CREATE], values, is_repeatable=True)[0][1])
+        links = _links_of(run_script([_BEGIN_CREATE], values, is_repeatable=True)[0][1])
+        failpoints.reach("doubted")
+        return links
 
     def write(self, link: Link) -> bool:
         """Store a link at once; False if a newer event has written it. A link that contains a secret is not stored."""
