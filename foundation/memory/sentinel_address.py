@@ -20,12 +20,12 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 class InvalidSentinelAddress(ValueError):
-    """The address is not of the expected form. The text never shows it, because it can contain a password."""
+    """The address is not of the expected form. The text never shows the address, because it can contain a password."""
 
 
 @dataclass(frozen=True)
 class SentinelAddress:
-    """The sentinels, the name under which they know the master, and the parameters of redis-py for connections to both."""
+    """The sentinels, the name of the master in their configuration, and the parameters of redis-py for connections to both."""
 
     master: str
     sentinels: tuple[tuple[str, int], ...]

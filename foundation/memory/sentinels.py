@@ -1,7 +1,7 @@
 """Connections to the master that the sentinels name. Decision: docs/adr/0125.
 
-An old master that comes back reports itself as master until a sentinel has demoted it, and a restarted sentinel can name it. Therefore
-several sentinels are queried, the newest configuration counts, and each new connection checks the role of its server.
+A former master that restarts reports itself as master until a sentinel has demoted it, and a restarted sentinel can name this server.
+So several sentinels are queried, the newest configuration counts, and each new connection checks the role of its server.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def view_of(state: dict[str, Any]) -> View:
 
 
 def is_agreed(views: Iterable[View], *, sentinels: int) -> bool:
-    """Tell whether more than half of the sentinels have the same view, so that the others need not be queried."""
+    """Tell whether more than half of the sentinels have the same view. Then the other sentinels need not be queried."""
     counts = Counter(view for view in views if view.is_up)
     return bool(counts) and max(counts.values()) * 2 > sentinels
 
@@ -151,7 +151,7 @@ def async_master_pool(address: SentinelAddress, **options: Any) -> redis.asyncio
 
 
 def _to_sentinels(address: SentinelAddress, options: dict[str, Any]) -> dict[str, Any]:
-    # A sentinel answers at once: also where the connection to the server waits for messages without a limit.
+    # A sentinel answers at once, so this connection has a timeout even if the connection to the server waits for messages without one.
     seconds = options["socket_connect_timeout"]
     limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     return {**address.to_sentinels, **limits, "ssl": address.is_encrypted}
