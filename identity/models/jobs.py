@@ -90,7 +90,7 @@ class Job(TenantOwned):
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether the job waits for an answer of a user; `status_details` holds the question."""
+        """Whether the job waits for an answer of staff. `status_details` holds the question."""
         return not self.is_finished and bool(self.parameters.get("waits_for"))
 
     @property

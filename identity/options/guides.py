@@ -129,7 +129,7 @@ _SOCIAL: Mapping[str, Guide] = {
             "Create an app with the use case Facebook Login.",
             "Enter the callback address under Valid OAuth Redirect URIs.",
             "Request the permission email. Facebook does not say whether an address is verified, so none counts as verified.",
-            "Require App Secret under Advanced can stay on: every call has the proof.",
+            "You may enable Require App Secret under Advanced: every call has the proof.",
         ),
         "https://developers.facebook.com/apps",
     ),
@@ -172,7 +172,7 @@ _SOCIAL: Mapping[str, Guide] = {
             OptionField(
                 "pkce_enabled",
                 "Send a code challenge (PKCE)",
-                "Switch it off only if the provider refuses it.",
+                "Switch this off only if the provider refuses PKCE.",
                 kind="switch",
                 default=True,
             ),
