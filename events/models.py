@@ -1,6 +1,6 @@
 """The rows of the event stream. Only `recorder`, `numbering`, `tripwire` and `retention` write them.
 
-No table has a database foreign key to the tenant or to another of these: a purge would deadlock with numbering.
+These tables have no database foreign keys to the tenant or to each other: a purge would deadlock with numbering.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class LogEntry(models.Model):
 
 
 class Head(models.Model):
-    """The bounds of a tenant's log. Created with the tenant; without it the tenant is deleted."""
+    """The bounds of a tenant's log. Created with the tenant. A tenant without this row is deleted."""
 
     tenant_id = models.CharField(primary_key=True, max_length=63)
     epoch = models.PositiveIntegerField(default=1)

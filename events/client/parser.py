@@ -28,7 +28,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The reconnect delay that the server asks for."""
+    """The reconnect delay that the server requests."""
 
     milliseconds: int
     raw: bytes

@@ -47,7 +47,7 @@ def _version(answer: Exchange) -> Finding:
     framing = "chunked" if answer.answer.chunked else "until the connection is closed"
     if answer.answer.chunked:
         return ok("framing", f"HTTP/1.1, {framing}", version=11, framing=framing)
-    advice = "Serve the stream chunked, so that a client can tell an end from a cut"
+    advice = "Serve the stream chunked, so that a client can distinguish a normal end from a broken connection"
     return warn("framing", f"HTTP/1.1, {framing}", advice, version=11, framing=framing)
 
 

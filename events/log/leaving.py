@@ -1,4 +1,4 @@
-"""What must be done in the event log before a tenant is exported: every event has a position, and no change is unrecorded."""
+"""Checks the event log before a tenant is exported: every event must have a position, and every change must be recorded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from events.models import Mark, Outbox
 
 
 def unfinished(tenant_id: str) -> list[str]:
-    """Return a sentence for each kind of waiting rows. The numberer and the sweep of a worker work them off."""
+    """Return a sentence for each kind of waiting rows. The numberer and the sweep of a worker process these rows."""
     found = []
     if waiting := Outbox.objects.filter(tenant_id=tenant_id).count():
         found.append(f"{waiting:,} events have no position in the log yet; a running worker gives them one.")
