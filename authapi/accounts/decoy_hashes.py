@@ -1,6 +1,6 @@
 """Stored passwords of other users, checked when the requested user does not exist. The result of the check is ignored.
 
-Imported passwords take a different time to check than native ones. The check for an unknown identifier therefore takes as long
+Imported passwords take a different time to check than native passwords. The check for an unknown identifier therefore takes as long
 as for a real user of the connection. One identifier always selects the same stored password, so response times reveal nothing.
 """
 

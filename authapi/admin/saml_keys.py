@@ -1,4 +1,4 @@
-"""Admin page of SAML certificates: the current one, the published ones, and the three steps of a rollover."""
+"""Admin page of SAML certificates: the current certificate, the published certificates, and the three steps of a rollover."""
 
 from __future__ import annotations
 

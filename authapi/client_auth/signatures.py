@@ -58,7 +58,7 @@ def imported(modulus: str, exponent: str) -> RSAKey:
 
 @lru_cache(maxsize=1)
 def decoy() -> RSAKey:
-    """Return a key that no client has, for dummy checks that take as long as real ones."""
+    """Return a key that no client has, for dummy checks that take as long as real checks."""
     return RSAKey.generate_key(2048, private=False)
 
 

@@ -42,7 +42,7 @@ OPEN_ENDPOINTS = frozenset(
     }
 )  # fmt: skip
 
-# Contract 9.4: logins of one identifier from one IP address, including successful ones: 20 at once, then 10 per minute.
+# Contract 9.4: logins of one identifier from one IP address, including successful logins: 20 at once, then 10 per minute.
 LOGINS = Bucket("login", 20, 6.0)
 # Contract 9.3: password resets of one account from one IP address: 10 at once, then one per minute.
 RESETS = Bucket("change_password", 10, 60.0)

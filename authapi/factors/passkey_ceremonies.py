@@ -1,6 +1,6 @@
 """Stores the ceremonies of passkeys: starts them, finds them, and uses each up once. The user is unknown until the answer is checked.
 
-A login on the hosted pages has at most one open ceremony, which lasts as long as the login, because the browser offers passkeys as soon
+A login on the hosted pages has at most one open ceremony. It lasts as long as the login, because the browser offers passkeys as soon
 as the page is shown. A ceremony of an application lasts five minutes and belongs to its client.
 """
 

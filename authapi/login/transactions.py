@@ -88,7 +88,7 @@ def note_progress(row: LoginTransaction, **progress: bool | str) -> None:
 
 
 def keep_code(row: LoginTransaction, user: User, code: str) -> None:
-    """Keep a recovery code until the user confirms that it is saved, so that a page that failed to load can be shown again."""
+    """Keep a recovery code until the user confirms that it is saved, so that the page can be shown again."""
     note_progress(row, **{NEW_CODE: vault.seal(code, place=_code_place(row, user))})
 
 

@@ -94,7 +94,7 @@ def _decoded(sent: bytes) -> Image.Image:
 
 
 def _encoded(image: Image.Image, kind: Kind) -> Picture:
-    """Encode only the pixels: a new image has no text, color profile or location of the old one."""
+    """Encode only the pixels: a new image has no text, color profile or location of the old image."""
     if kind.is_photo:
         pixels = Image.new("RGB", image.size, "white")
         rgba = image.convert("RGBA")

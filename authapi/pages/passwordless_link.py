@@ -1,7 +1,8 @@
 """The link in a mail that logs a user in. Mail scanners open every link, so a page that is only fetched logs in no user.
 
-In the browser that requested the link, which its cookie proves, opening the link is enough. In another browser, a page first shows the
-application and the account, and asks the user. So a user who opens an attacker's link is not silently logged in to the attacker's account.
+Opening the link is enough in the browser that requested the link; a cookie identifies this browser. In another browser, a page first shows
+the application and the account, and asks the user. So a user who opens an attacker's link is not silently logged in to the attacker's
+account.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if session is None or login.is_half_proven:
             return flow.advance(login, handle=handle)
         if request.method != "POST":
-            # A refused request is reported after the user has answered, because this page may already be open.
+            # A refused request is reported only after the user has answered, because the page may already be open in the browser.
             return render_page(login, handle, "select_account", {"user": session.user})
         if request.POST.get("answer") != session.user.user_id:
             return see_other(request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))

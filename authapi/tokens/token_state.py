@@ -115,5 +115,5 @@ async def _remember_token_states(asked: Sequence[TokenKey]) -> dict[TokenKey, To
     return await executor.run(lambda: token_states.load_many(asked, _load_token_states))
 
 
-# Many streams open at once after an outage. The states of their tokens are read together.
+# After an outage, many streams begin at the same time. The states of their tokens are read together.
 gathered_token_states: Gathering[TokenKey, TokenState] = Gathering(_remember_token_states)

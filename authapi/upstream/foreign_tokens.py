@@ -57,7 +57,7 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
 
 
 def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
-    """Return how to check a token: from the table, or by the discovery document for a provider that a tenant describes."""
+    """Return the check of a token: from the table, or from the discovery document of a provider that a tenant describes."""
     if provider.row is not OPENID:
         check = provider.row.token_check
         if check is None:

@@ -1,4 +1,4 @@
-"""The user of a verified login at a provider: found, created at the first login, and updated at later ones."""
+"""The user of a verified login at a provider: found, created at the first login, and updated at later logins."""
 
 from __future__ import annotations
 

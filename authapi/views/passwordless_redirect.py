@@ -1,6 +1,6 @@
 """`GET /passwordless/verify_redirect`: a page of an application sends the browser with the code that the user typed (contract 2.5).
 
-Any site can redirect a browser to it with an attacker's own address and code, so a page asks the user before the browser is logged in.
+Any site can redirect a browser to this endpoint with an attacker's address and code, so a page asks the user before the login.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _challenge(request: TokenRequest) -> Answer:
 
 
 def _chosen(request: TokenRequest, row: FactorTransaction, prover: Prover) -> tuple[str, EnrolledFactor | None]:
-    """Return the factor to prove: the factor that the request names, otherwise the strongest one that the application supports."""
+    """Return the factor to prove: the factor that the request names, otherwise the strongest that the application supports."""
     wanted = (request.text("challenge_type") or f"{_OTP} {_OOB}").split()
     if not {_OTP, _OOB} & set(wanted):
         raise RequestRefused(FactorCase.UNSUPPORTED_CHALLENGE, types=" ".join(wanted)[:100])

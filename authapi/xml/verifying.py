@@ -1,7 +1,7 @@
 """The only module that verifies signatures of messages, and the only source of trusted elements.
 
 Keys come from the caller and never from the message. The result is parsed again from the exact bytes that were
-signed, so that elements that an attacker adds around, beside or inside a signed element never reach a caller.
+signed, so no caller gets elements that an attacker has added around, beside or inside a signed element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the options of a passwordless connection, with defaults for missing ones. Pure."""
+"""Reads the options of a passwordless connection, with defaults for missing options. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The identities at other providers that log in to an account: the primary one and linked ones."""
+"""The identities at other providers that log in to an account: the primary identity and linked identities."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def started(request: TokenRequest, client: Client) -> Begun:
         seconds_of(request, channel),
         channel,
         sender.ip,
-        # The country that the edge reports is that of this request's sender, which may be a server of the client.
+        # The edge reports the country of this request's sender, which may be a server of the client.
         country=(country_in(request.headers) or "") if sender.ip == request.address else "",
         acr_values=contexts,
         confirmation={KEY: request.key} if request.key else None,

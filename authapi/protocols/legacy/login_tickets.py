@@ -1,7 +1,7 @@
 """Login tickets: a script has checked a password, and the browser then goes to `/authorize` with the ticket.
 
 A ticket is valid once, for two minutes, for the client, origin and browser that requested it. Without the binding to the browser, an
-attacker could send a ticket for their own account to another user, who would then work in the attacker's account (login CSRF).
+attacker could log another user in to the attacker's account with a ticket (login CSRF).
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
-    """Return the address for answers: the given one if it is registered, or the first registered one if none is given."""
+    """Return the address for answers: the given address if it is registered; without a given address, the first registered address."""
     if not client.callbacks:
         raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:

@@ -106,7 +106,7 @@ def is_on(client_settings: Mapping[str, Any]) -> bool:
 
 
 def saml_settings(client_settings: Mapping[str, Any]) -> SamlSettings:
-    """Return the settings of a client's add-on, with defaults for unset ones."""
+    """Return the settings of a client's add-on, with defaults for unset members."""
     return settings_of((client_settings.get("addons") or {}).get(ADDON) or {})
 
 

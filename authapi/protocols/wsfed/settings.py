@@ -34,7 +34,7 @@ def is_on(client_settings: Mapping[str, Any]) -> bool:
 
 
 def wsfed_settings(client_settings: Mapping[str, Any]) -> WsFedSettings:
-    """Return the settings of a client's add-on, with defaults for unset ones."""
+    """Return the settings of a client's add-on, with defaults for unset members."""
     addon: Mapping[str, Any] = (client_settings.get("addons") or {}).get(ADDON) or {}
     seconds = addon.get("lifetimeInSeconds") or DEFAULT_LIFETIME
     token_type = addon.get("tokenType")

@@ -88,7 +88,7 @@ def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Sess
     is_mapped = options.user_id_attributes or "user_id" in dict(options.fields)
     user = None if is_mapped else known_user(connection, subject)
     found = []
-    # For a known user, search that user's sessions only, so that sessions of other users do not use up the limit.
+    # For a known user, search that user's sessions only: sessions of other users must not use up the limit.
     for session in rows[:_MOST_SEARCHED] if user is None else rows.filter(user=user)[:_MOST_SESSIONS]:
         kept = orjson.loads(upstream_of(session) or "{}")
         named = kept.get("name_id") or [""]
