@@ -26,6 +26,8 @@ from config.launcher.options import ROOT
 LISTS = ROOT / "tests" / "peers"
 SERVERS = LISTS / "servers"
 PLACE = ROOT / ".peers"
+# The programs that build the manual, whose pages a browser opens.
+MANUAL = ROOT / "requirements" / "docs.lock"
 
 
 def main() -> int:
@@ -54,14 +56,17 @@ def _installations() -> list[Callable[[], list[str]]]:
     folders = [folder for folder in sorted(SERVERS.iterdir()) if folder.is_dir()]
     node = [partial(install_node_packages, folder, place_of(folder.name)) for folder in folders if (folder / "package-lock.json").exists()]
     python = [
-        partial(install_python_packages, folder, place_of(folder.name)) for folder in folders if (folder / "requirements.lock").exists()
+        partial(install_python_packages, folder / "requirements.lock", place_of(folder.name))
+        for folder in folders
+        if (folder / "requirements.lock").exists()
     ]
     return [
         *node,
         _debian_packages,
         *python,
         partial(install_node_packages, LISTS, PLACE),
-        partial(install_python_packages, LISTS, PLACE / "python"),
+        partial(install_python_packages, LISTS / "requirements.lock", PLACE / "python"),
+        partial(install_python_packages, MANUAL, PLACE / "docs"),
     ]
 
 
@@ -113,9 +118,8 @@ def install_node_packages(listed: Path, place: Path) -> list[str]:
     return _installed(lock, started)
 
 
-def install_python_packages(listed: Path, place: Path) -> list[str]:
-    """Install the packages of the lock in `listed` into an environment at `place`; return what failed."""
-    lock = listed / "requirements.lock"
+def install_python_packages(lock: Path, place: Path) -> list[str]:
+    """Install the packages of the lock into an environment at `place`; return what failed."""
     if tool_environment.is_installed(lock, place):
         return []
     started = time.monotonic()

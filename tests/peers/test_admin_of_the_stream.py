@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
-from config.launcher.peers import PLACE
 from events.hints import publish_hint
 from events.log.numbering import number_tenant
 from events.models import LogEntry
@@ -21,6 +19,7 @@ from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
 from tests.factories.admin import PASSWORD, new_staff, new_tenant
 from tests.factories.models.identity import UserFactory
+from tests.peers.accessibility import AXE, barriers_of
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
@@ -30,8 +29,6 @@ MARKUP = "</script><script>document.title = 'taken over'</script><img src=x oner
 SHOWN = "[...document.querySelectorAll('#live-list li:not([hidden])')]"
 # The height of the part of the list below the window.
 BELOW = "(({scrollTop, scrollHeight, clientHeight}) => scrollHeight - scrollTop - clientHeight)(document.getElementById('live-scroll'))"
-AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
-SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
 
 
 @pytest.fixture(scope="module")
@@ -311,22 +308,4 @@ def test_every_page_fits_every_screen_and_is_accessible(visit: Callable[[str], P
         [connection] = open_connections(user.tenant_id).connections
         entry = LogEntry.objects.get(tenant_id=user.tenant_id, position=3)
         places = {"entry": f"{LOG}{entry.pk}/change/", "disconnect": f"{CONNECTIONS}{connection.connection_id}/disconnect/"}
-        page = visit(LOG)
-        for scheme, width in SCREENS:
-            page.show_as(width=width, scheme=scheme)
-            visit(places.get(path, path))
-            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (scheme, width)
-            # The picture is saved before axe adds its own styles to the page.
-            assert page.complaints == [], (scheme, width)
-            assert found_by_axe(page) == [], (scheme, width)
-
-
-def found_by_axe(page: Page) -> list[Any]:
-    """Return the findings of axe in the content of the page. Another test checks the header and the navigation."""
-    page.evaluate(AXE.read_text() + "; true")
-    rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
-    found = page.evaluate(f"axe.run('#content', {rules}).then((report) => JSON.stringify(report.violations))")
-    return [
-        (violation["id"], [node["target"] for node in violation["nodes"]], violation["nodes"][0].get("failureSummary"))
-        for violation in json.loads(found)
-    ]
+        assert barriers_of(visit(places.get(path, path))) == []

@@ -9,17 +9,15 @@ import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from pytest_django.plugin import DjangoDbBlocker
 
-from config.launcher.peers import PLACE
 from foundation.secrets import totp
 from identity.models import Staff, StaffFactor, Tenant
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.admin import PASSWORD, new_staff
+from tests.peers.accessibility import AXE, barriers_of
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
 
-AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
-SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
 START = "location.pathname === '/admin/' && document.readyState === 'complete'"
 PASSKEY_BUTTON = ".passkey-form:not([hidden]) button[type=submit]"
 
@@ -107,17 +105,8 @@ def person(browser: Chromium, web: WebProcess) -> Person:
 
 
 def is_clean(page: Page, name: str) -> None:
-    """Check a page in both color schemes, wide and narrow. It must not overflow, and axe must find no defect."""
-    for scheme, width in SCREENS:
-        page.show_as(scheme=scheme, width=width)
-        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wider <= 0, f"{name} is {wider} pixels too wide at {width}"
-        page.send("Page.setBypassCSP", enabled=True)
-        page.evaluate(AXE.read_text() + "; true")
-        found = page.evaluate("axe.run().then((result) => result.violations.map(({id, nodes}) => [id, nodes[0].html]))")
-        assert found == [], f"{name}, {scheme}, {width}"
-    page.send("Page.setBypassCSP", enabled=False)
-    page.show_as()
+    """Check a page in both color schemes, wide and narrow: the page fits, and axe finds nothing."""
+    assert barriers_of(page, is_whole=True) == [], name
 
 
 def test_an_account_that_requires_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:

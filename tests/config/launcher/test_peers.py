@@ -32,7 +32,7 @@ def test_installed_packages_are_not_installed_again(listed: Path, tmp_path: Path
     (place / "installed").write_text(hashlib.sha256(node).hexdigest())
     assert install_node_packages(listed, place) == []
     (place / "installed").write_text(hashlib.sha256((listed / "requirements.lock").read_bytes()).hexdigest())
-    assert install_python_packages(listed, place) == []
+    assert install_python_packages(listed / "requirements.lock", place) == []
     assert [path.name for path in place.iterdir()] == ["installed"]
 
 
@@ -53,7 +53,7 @@ def test_node_packages_that_cannot_be_installed_are_reported_and_retried(listed:
 
 def test_python_packages_that_cannot_be_installed_are_reported(listed: Path, tmp_path: Path) -> None:
     (listed / "requirements.lock").write_text("not a requirement at all ==\n")
-    assert install_python_packages(listed, tmp_path / "place") == ["pip could not install the packages of listed/requirements.lock"]
+    assert install_python_packages(listed / "requirements.lock", tmp_path / "place") == ["pip could not install the packages of listed/requirements.lock"]
     assert not (tmp_path / "place" / "installed").exists()
 
 

@@ -1,0 +1,62 @@
+"""Pages of the manual in a real browser: accessible in light and dark, and no wider than a phone.
+
+The test builds only the named pages: the others have the same theme, and all of them together take a minute of processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from config.launcher import tool_environment
+from config.launcher.options import ROOT
+from config.launcher.peers import MANUAL, PLACE
+from tests.peers.accessibility import AXE, barriers_of
+from tests.peers.chromium import PROGRAM, Chromium, chromium
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(PROGRAM is None or not AXE.exists(), reason="chromium or axe-core is not installed: make test-peers"),
+]
+
+# The index, a page with commands to paste, one with wide tables, and one with pictures.
+_PAGES = ("index.md", "tutorials/first-stream.md", "reference/settings.md", "how-to/read-the-stream.md")
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the pages from a copy of their sources, in which links to other pages lead nowhere."""
+    environment = PLACE / "docs"
+    if not tool_environment.is_installed(MANUAL, environment):
+        pytest.skip("Sphinx is not installed: make test-peers")
+    source = tmp_path_factory.mktemp("manual")
+    for name in (*_PAGES, "conf.py"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "docs" / name, source / name)
+    for folder in ("_static", "images"):
+        shutil.copytree(ROOT / "docs" / folder, source / folder)
+    built = tmp_path_factory.mktemp("html")
+    subprocess.run([environment / "bin" / "sphinx-build", "-Q", "-b", "html", source, built], check=True)
+    return built
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+def test_no_page_of_the_manual_has_an_accessibility_fault_or_is_wider_than_a_phone(browser: Chromium, html: Path) -> None:
+    page = browser.page()
+    barriers = {}
+    for name in _PAGES:
+        page.open((html / name).with_suffix(".html").as_uri())
+        if wrong := barriers_of(page, is_whole=True):
+            barriers[name] = wrong
+    assert barriers == {}, json.dumps(barriers, indent=1)
