@@ -70,19 +70,14 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
         staff = staff_of(request)
         return staff is not None and staff.has_perm("provisioning.change_accountlink")
 
-    def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[AccountLink]) -> models.QuerySet[AccountLink]:
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[AccountLink]:
         """Annotate the name of the action, which is empty if the action was deleted."""
         names = Action.all_tenants.filter(pk=models.OuterRef("action_id")).values("name")[:1]
-        shown: models.QuerySet[AccountLink] = super().rows_to_list(request, rows)
-        return shown.annotate(action_name=models.Subquery(names))
+        return super().get_queryset(request).annotate(action_name=models.Subquery(names))
 
     @admin.display(description="Action")
     def action(self, row: AccountLink) -> str:
-        name = (
-            getattr(row, "action_name", None)
-            or Action.objects.of(row.tenant_id).filter(pk=row.action_id).values_list("name", flat=True).first()
-        )
-        return name or "deleted"
+        return getattr(row, "action_name", None) or "deleted"
 
     @admin.display(description="State")
     def state(self, row: AccountLink) -> str:

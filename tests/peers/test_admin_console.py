@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http import HTTPStatus
+from math import ceil
 
 import pytest
 from django.conf import settings
-from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
-from config.console.admin_site import site
 from events.log.numbering import number_tenant
 from identity.models import Connection, Job, Tenant, User
 from identity.services.jobs import run_job
 from identity.services.users import new_user
 from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
-from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff
+from tests.factories.admin import Rows, browser_of, new_staff
+from tests.factories.admin_pages import beyond_budget, every_page, name_of
 from tests.peers.accessibility import AXE, barriers_of
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
@@ -33,6 +32,9 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
+# The document and each file that it loads, as if none of them were cached.
+_BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+    .reduce((sum, {encodedBodySize}) => sum + encodedBodySize, 0)"""
 # More than the number of focusable elements of any page; the navigation alone has sixty.
 _MOST_STOPS = 200
 
@@ -78,34 +80,21 @@ def base_of(web: WebProcess) -> str:
     return f"http://127.0.0.1:{web.address[1]}"
 
 
-def addresses(session: Client, rows: Rows) -> list[str]:
-    """Return every page of the site, the start page first."""
-    others = [reverse("admin:choose_tenant"), reverse("admin:password_change")]
-    # Some URLs accept only POST, or need a row that does not exist.
-    extra = [address for page in site.pages for address in addresses_of_page(page)]
-    start = reverse("admin:index")
-    request = session.get(start).wsgi_request
-    found = [start, *others, *(address for address in extra if session.get(address).status_code == HTTPStatus.OK)]
-    for model, page in site._registry.items():
-        place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
-        found.append(reverse(f"{place}_changelist"))
-        if page.has_add_permission(request):
-            found.append(reverse(f"{place}_add"))
-        if getattr(page, "tenant_column", None):
-            found.append(reverse(f"{place}_change", args=(quote(rows.of(model).pk),)))
-    return list(dict.fromkeys(found))
-
-
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_every_page_is_accessible_in_light_and_dark_mode_and_fits_a_phone(page: Page, web: WebProcess, session: Client, rows: Rows) -> None:
-    barriers = {}
-    for number, address in enumerate(addresses(session, rows)):
+def test_no_page_has_an_accessibility_fault_in_light_or_dark_or_is_wider_than_a_phone_or_heavier_than_its_budget(
+    page: Page, web: WebProcess, session: Client, rows: Rows
+) -> None:
+    barriers, kilobytes = {}, {}
+    for number, address in enumerate(every_page(session, rows)):
         # The sandbox of the preview also stops the timers of axe.
         page.send("Page.setBypassCSP", enabled=address == reverse("admin:authapi_branding_preview"))
         page.open(base_of(web) + address)
+        kilobytes[name_of(address)] = ceil(page.evaluate(_BYTES) / 1000)
         if wrong := barriers_of(page, is_whole=number == 0):
             barriers[address] = wrong
     assert not barriers, json.dumps(barriers, indent=1)
+    beyond = beyond_budget("kilobytes", kilobytes)
+    assert not beyond, "\n".join(beyond)
 
 
 def test_the_keyboard_alone_leads_from_the_start_page_to_a_new_connection(page: Page, web: WebProcess, tenant: Tenant) -> None:
