@@ -35,7 +35,7 @@ pytestmark = [
 # The document and each file that it loads, as if none of them were cached.
 _BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
     .reduce((sum, {encodedBodySize}) => sum + encodedBodySize, 0)"""
-# More than the number of focusable elements of any page; the navigation alone has sixty.
+# More than the number of focusable elements of any page. The navigation alone has sixty.
 _MOST_STOPS = 200
 
 
@@ -81,7 +81,7 @@ def base_of(web: WebProcess) -> str:
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_no_page_has_an_accessibility_fault_in_light_or_dark_or_is_wider_than_a_phone_or_heavier_than_its_budget(
+def test_every_page_is_accessible_in_light_and_dark_mode_fits_a_phone_and_keeps_its_budget(
     page: Page, web: WebProcess, session: Client, rows: Rows
 ) -> None:
     barriers, kilobytes = {}, {}
@@ -97,7 +97,7 @@ def test_no_page_has_an_accessibility_fault_in_light_or_dark_or_is_wider_than_a_
     assert not beyond, "\n".join(beyond)
 
 
-def test_the_keyboard_alone_leads_from_the_start_page_to_a_new_connection(page: Page, web: WebProcess, tenant: Tenant) -> None:
+def test_a_connection_can_be_created_from_the_start_page_with_the_keyboard_alone(page: Page, web: WebProcess, tenant: Tenant) -> None:
     page.open(base_of(web) + reverse("admin:index"))
     page.press("Tab")
     assert "Skip to main content" in page.evaluate("document.activeElement.textContent")
