@@ -53,7 +53,9 @@ def test_node_packages_that_cannot_be_installed_are_reported_and_retried(listed:
 
 def test_python_packages_that_cannot_be_installed_are_reported(listed: Path, tmp_path: Path) -> None:
     (listed / "requirements.lock").write_text("not a requirement at all ==\n")
-    assert install_python_packages(listed / "requirements.lock", tmp_path / "place") == ["pip could not install the packages of listed/requirements.lock"]
+    assert install_python_packages(listed / "requirements.lock", tmp_path / "place") == [
+        "pip could not install the packages of listed/requirements.lock"
+    ]
     assert not (tmp_path / "place" / "installed").exists()
 
 
