@@ -1,4 +1,4 @@
-"""Three Redis protocol servers and three sentinels on loopback, with accounts (ACL) and optionally TLS, that can be killed and frozen."""
+"""Three Redis protocol servers and three sentinels on loopback, with accounts (ACL) and optional TLS. Tests can kill and freeze them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.cluster.patroni import answers, free_port
 from tests.deadlines import eventually
 
 MASTER = "identity"
-# The account of the service. It needs one of the dangerous commands, INFO.
+# The account of the service. It needs INFO, which belongs to the dangerous commands.
 SERVICE = ("identity", "of-the-service")
 PREFIX = "faults"
 _RIGHTS = f"~{PREFIX}:* &{PREFIX}:* +@all -@admin -@dangerous +info"
 _REPLICA = ("replica", "of-the-replicas")
 _SENTINEL = ("watcher", "of-the-sentinels")
-# What the documentation of Sentinel lists for its account.
+# The commands that the documentation of Sentinel lists for its account.
 _WATCHING = (
     "allchannels +multi +slaveof +ping +exec +subscribe +config|rewrite +role +publish +info +client|setname +client|kill +script|kill"
 )
@@ -36,7 +36,7 @@ DOWN_SECONDS = 1.0
 
 
 def encrypted_server() -> Path | None:
-    """Return a server with TLS. The wheel has none; Debian's redis-server has."""
+    """Return a server that supports TLS: Debian's redis-server, because the server in the wheel does not."""
     found = shutil.which("redis-server")
     return None if found is None else Path(found)
 
@@ -68,7 +68,7 @@ class RedisCluster:
 
     @property
     def master_port(self) -> int:
-        """The port that the most recent configuration names; 0 while no sentinel answers."""
+        """The master's port in the newest configuration, or 0 if no sentinel answers."""
         states = [self._state(port) for port in self.sentinel_ports]
         newest = max(states, key=lambda state: int(state.get("config-epoch", -1)))
         return int(newest.get("port", 0))
@@ -77,7 +77,7 @@ class RedisCluster:
         return self.ports.index(self.master_port)
 
     def is_whole(self) -> bool:
-        """Tell whether every sentinel knows the same master with two replicas and two other sentinels, and both replicas follow it."""
+        """Report whether every sentinel names the same master, two replicas and two sentinels, and both replicas follow the master."""
         states = [self._state(port) for port in self.sentinel_ports]
         if len({state.get("port") for state in states}) != 1 or any(
             (state.get("num-slaves"), state.get("num-other-sentinels"), state.get("flags")) != (2, 2, {"master"}) for state in states
@@ -114,14 +114,14 @@ class RedisCluster:
         os.kill(self.servers[index].pid, signal.SIGCONT)
 
     def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
-        """Wait until the condition holds; fails with what the sentinels report."""
+        """Wait until the condition is true. A timeout fails with the reports of the sentinels."""
         try:
             eventually(condition, seconds=seconds, pause=0.1)
         except AssertionError as error:
             raise AssertionError(str([self._state(port) for port in self.sentinel_ports])) from error
 
     def wait_for_another_master(self, old: int) -> float:
-        """Wait until the sentinels name another master; return the seconds."""
+        """Wait until the sentinels name another master. Return the seconds."""
         started = time.monotonic()
         self.wait(lambda: self.master_port not in (0, self.ports[old]))
         return time.monotonic() - started

@@ -30,6 +30,6 @@ class ClusterWorld(World):
     def _start_database(self) -> None:
         self.cluster = Cluster(self.directory, is_synchronous=self._is_synchronous)
         self.query(f"CREATE DATABASE {postgres.DATABASE}", database="postgres")
-        # Each of the migrations would wait for a standby.
+        # Every migration would wait for a standby.
         with psycopg.connect(self.address(), autocommit=True) as connection:
             restore_schema(connection)

@@ -105,7 +105,7 @@ def test_an_idle_connection_is_checked_with_a_ping(monkeypatch: pytest.MonkeyPat
     asyncio.run(story())
 
 
-def test_a_listener_leaves_a_server_that_stops_answering(
+def test_a_listener_disconnects_from_a_server_that_stops_answering(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "events.hints")

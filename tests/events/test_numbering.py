@@ -182,7 +182,7 @@ def test_a_numberer_numbers_the_events_of_a_killed_process(tenant: Tenant, datab
     assert LogEntry.objects.filter(tenant_id=tenant.pk).count() == 1
 
 
-def test_a_burst_of_one_tenant_delays_another_tenant_by_one_batch_at_most(
+def test_a_burst_of_one_tenant_delays_another_tenant_by_at_most_one_batch(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numbering, "BATCH", 5)

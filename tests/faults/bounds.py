@@ -9,8 +9,8 @@ def longest_seconds(*, delays: Sequence[float], jitter: float, lease: float, nud
     """Return the seconds within which an event is delivered, skipped or a dead letter if no earlier event of its document waits.
 
     Each attempt lasts at most its lease, even if its worker is killed. It begins at the latest when the message for its lane counts as
-    lost and the next sweep sends another one. Two more messages precede the first attempt: the one of the dispatch and the one
-    of the lane. A hold of the stream and a `Retry-After` of the destination prolong the time.
+    lost and the next sweep sends another message. Two more messages precede the first attempt: one for the dispatch and one
+    for the lane. A hold of the stream and a `Retry-After` of the destination prolong the time.
     """
     attempts = len(delays) + 1
     return (attempts + 1) * (nudge + sweep) + attempts * lease + sum(delays) * (1 + jitter)

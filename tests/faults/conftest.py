@@ -21,13 +21,13 @@ from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
 
-# Tests that break no server, and therefore part of `make test`.
+# Tests that break no server, which `make test` therefore runs.
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that break servers, so that `make test` skips them; order them if the time is limited."""
+    """Mark the tests that break servers, so that `make test` skips them. Order them if the time is limited."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.name not in _HARMLESS:
             item.add_marker(pytest.mark.fault)

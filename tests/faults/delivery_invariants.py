@@ -64,7 +64,7 @@ def assert_doubled_at_most(directory: Path, crashes: int) -> None:
 
 
 def assert_right_documents(stream: EventStream, directory: Path) -> None:
-    """Each event reached the destination as a change of its own document, never of another one."""
+    """The destination received each event as a change of its own document, never of another document."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT event_id, root FROM events_event WHERE tenant_id = %s", [stream.tenant_id])
         roots = dict(cursor.fetchall())
@@ -73,9 +73,9 @@ def assert_right_documents(stream: EventStream, directory: Path) -> None:
 
 
 def assert_books_agree(stream: EventStream) -> None:
-    """The attempts of each delivery are numbered without a gap and match its count, and only the last one settles it.
+    """The attempts of each delivery are numbered without a gap and match its count. Only the last attempt settles the delivery.
 
-    An attempt after one that settled means that the outcome of a claim without a lease was stored.
+    An attempt after a settling attempt means that an outcome was stored without a valid lease.
     """
     attempts: dict[int, list[tuple[int, str]]] = {}
     rows = Attempt.objects.filter(delivery__stream_id=stream.pk).order_by("number")

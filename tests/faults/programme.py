@@ -1,6 +1,6 @@
 """The order of a run of the fault tests, and its time limit: a pytest plugin of this folder.
 
-`FAULT_MINUTES` limits a run: its tests come in a random order that `FAULT_SEED` repeats, and none starts after the limit. Several
+`FAULT_MINUTES` limits a run: its tests run in a random order that `FAULT_SEED` repeats, and no test starts after the limit. Several
 limited runs therefore cover all tests.
 """
 
@@ -21,12 +21,12 @@ _STARTED = pytest.StashKey[float]()
 
 
 def seed() -> int:
-    """Return the seed of this run: the one of the environment, or a random one, which child processes inherit."""
+    """Return the seed in the environment, or a random seed, which child processes inherit."""
     return int(os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(2**32))))
 
 
 def limit_seconds() -> float | None:
-    """Return the time limit of the run, or None without one."""
+    """Return the time limit of the run, or None if it has no limit."""
     minutes = os.environ.get(MINUTES_VARIABLE)
     return float(minutes) * _SECONDS_PER_MINUTE if minutes else None
 
@@ -35,7 +35,7 @@ def shuffled(items: list[pytest.Item], folder: Path) -> list[pytest.Item]:
     """Return the tests of the folder in the order of the seed, after all other tests."""
     inside = [item for item in items if item.path.is_relative_to(folder)]
     others = [item for item in items if not item.path.is_relative_to(folder)]
-    # The order of collection is not always the same; that of the names is.
+    # The order of collection can differ between runs, so sort the tests by name.
     return others + sorted(inside, key=lambda item: random.Random(f"{seed()} {item.nodeid}").random())
 
 

@@ -1,4 +1,4 @@
-"""A destination for real workers: it appends to a file, and it stops, refuses or is slow while a file of that name exists."""
+"""A destination for real workers: it appends to a file, and waits, refuses or is slow while a file with that name exists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Taken:
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
-    """Append the start and the end of the run; in between, follow the files `pause`, `slow` and `refuse`."""
+    """Append the start and the end of the run. In between, follow the files `pause`, `slow` and `refuse`."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     number = envelope["data"]["object"]["number"]
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}

@@ -1,4 +1,4 @@
-"""The checker of deliveries: a correct history passes, and every planted fault is reported. Needs no worker."""
+"""The checker of deliveries. A correct history passes, and every planted fault is reported. Needs no worker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class History:
 
 @pytest.fixture
 def history(tenant: Tenant, tmp_path: Path) -> History:
-    """Three events of each of two users, delivered in order: the second one after a failure, the last one as a dead letter."""
+    """Three events of each of two users, delivered in order. The second event has a failed attempt, and the last is a dead letter."""
     events = append_events(tenant, [*USERS] * 3)
     stream = make_stream(tenant, position=len(events))
     deliveries, lines = [], []
@@ -97,7 +97,7 @@ def _wrong_user(history: History) -> None:
 
 
 def _stale_fence(history: History) -> None:
-    # The worker of the first claim stored its outcome after its lease had ended, beside the worker of the second claim.
+    # The worker of the first claim stored its outcome after its lease had expired, like the worker of the second claim.
     Attempt.objects.filter(delivery=history.deliveries[1], number=1).update(outcome="delivered")
 
 
@@ -151,6 +151,6 @@ def test_a_planted_fault_is_reported(history: History, plant: Callable[[History]
         assert_sound(history.stream, history.directory, crashes=0)
 
 
-def test_a_crash_excuses_one_repeated_delivery(history: History) -> None:
+def test_one_repeated_delivery_is_allowed_after_a_crash(history: History) -> None:
     _doubled(history)
     assert_sound(history.stream, history.directory, crashes=1)

@@ -1,4 +1,4 @@
-"""Every event has its final state within a stated time, although its destination refuses it and workers are killed."""
+"""Every event reaches its final state within a documented time, although its destination refuses it and workers are killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHORT = {
     "DELIVERY_SWEEP_SECONDS": str(SWEEP),
     "BREAKER_FAILURES": "0",
 }
-# The start of a new worker process in place of a killed one, which the machine of a test does slowly.
+# The time for replacing a killed worker process, which is long on the machine of a test.
 RESTART_SECONDS = 10.0
 _LONGEST = """
 SELECT max(extract(epoch FROM d.settled_at - l.recorded_at))::float8 FROM provisioning_delivery d
@@ -46,7 +46,7 @@ def longest(stream_id: str) -> float:
 
 
 @pytest.mark.parametrize("fault", ["refused", "refused and killed", "refused and forgotten by the broker"])
-def test_an_event_is_delivered_or_a_dead_letter_within_the_bound(
+def test_an_event_is_delivered_or_becomes_a_dead_letter_within_the_documented_time(
     fault: str, tenant: Tenant, start_worker: Callable[..., Worker], directory: Path, redis_server: RedisServer
 ) -> None:
     start_worker(concurrency=2, **SHORT)
@@ -69,7 +69,7 @@ def test_an_event_is_delivered_or_a_dead_letter_within_the_bound(
     assert longest(stream.pk) < bound + kills * RESTART_SECONDS
 
 
-def test_the_manual_states_the_bound_of_the_default_settings() -> None:
+def test_the_manual_names_the_longest_time_of_the_default_settings() -> None:
     seconds = longest_seconds(delays=(1, 5, 30, 120, 600, 1800), jitter=0.2, lease=45.0, nudge=30.0, sweep=2.0)
     assert tuple(settings.DELIVERY_RETRY_DELAYS) == (1, 5, 30, 120, 600, 1800)
     assert f"{seconds / 60:.0f} minutes" in (Path(settings.BASE_DIR) / "docs" / "guarantees.md").read_text()

@@ -1,4 +1,4 @@
-"""SIGKILL at every step between a change and its position, and while a log is pruned: no event is lost, doubled or disordered."""
+"""Processes are killed at every step between a change and its position, and during pruning. No event is lost, repeated or reordered."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 KILLS = 2
 OLD_EVENTS = 120
-# Prunes in chunks of 50, so that one log has several of them.
+# Prunes in chunks of 50, so that the log has several chunks.
 _PRUNE = "import django; django.setup(); from events.log import retention; retention.CHUNK = 50; list(retention.prune({!r}))"
 
 
 @pytest.mark.parametrize("failpoint", ["recording", "recorded", "numbering", "numbered"])
-def test_a_writer_killed_at_this_step_loses_and_doubles_no_event(
+def test_no_event_is_lost_or_repeated_when_a_writer_is_killed_at_a_step(
     failpoint: str, world: World, following: Following, tmp_path: Path
 ) -> None:
     tenant = world.tenant()
@@ -50,7 +50,7 @@ def test_a_writer_killed_at_this_step_loses_and_doubles_no_event(
 
 
 @pytest.mark.parametrize("failpoint", ["numbering", "numbered"])
-def test_a_web_process_killed_while_it_numbers_loses_and_doubles_no_event(
+def test_no_event_is_lost_or_repeated_when_a_web_process_is_killed_during_numbering(
     failpoint: str, world: World, following: Following, tmp_path: Path
 ) -> None:
     tenant = world.tenant()
@@ -72,7 +72,7 @@ def test_a_web_process_killed_while_it_numbers_loses_and_doubles_no_event(
 
 
 @pytest.mark.parametrize("failpoint", ["pruning", "pruned"])
-def test_pruning_that_is_killed_at_this_step_leaves_a_log_without_a_gap_and_resumes(failpoint: str, world: World, tmp_path: Path) -> None:
+def test_killed_pruning_leaves_a_log_without_a_gap_and_resumes(failpoint: str, world: World, tmp_path: Path) -> None:
     tenant = world.tenant()
     world.lengthen_log(tenant, OLD_EVENTS, padding=10)
     world.query("UPDATE events_logentry SET recorded_at = recorded_at - interval '400 days' WHERE tenant_id = %s", tenant.id)
@@ -103,7 +103,7 @@ def pruned(world: World, tenant: Seeded, failpoints: Path) -> subprocess.Complet
 
 
 def assert_whole(world: World, tenant: Seeded) -> None:
-    """Assert that the log has each position above its floor, none below, and one event for each."""
+    """Assert that the log has exactly the positions above its floor, each with one event."""
     [(floor, head)] = world.query("SELECT floor, position FROM events_head WHERE tenant_id = %s", tenant.id)
     rows = world.query(
         "SELECT l.position FROM events_logentry l JOIN events_event e ON e.id = l.event_id WHERE l.tenant_id = %s ORDER BY 1", tenant.id

@@ -20,12 +20,12 @@ def test_a_unix_socket_url_is_converted_to_the_format_of_celery() -> None:
     assert connection.hostname == "socket:///run/private/redis.sock?virtual_host=3"
 
 
-def test_the_broker_address_of_sentinels_shows_no_password() -> None:
+def test_the_broker_url_of_sentinels_shows_no_password() -> None:
     assert broker_url("rediss+sentinel://app:canary@one:26379,two:26379/main/2") == "sentinel://sentinels/2"
 
 
 @pytest.mark.parametrize("url", ["amqp://app:secret@rabbit:5672/identity", "amqps://app:secret@rabbit/identity"])
-def test_an_address_of_rabbitmq_stays(url: str) -> None:
+def test_a_rabbitmq_url_is_unchanged(url: str) -> None:
     assert broker_url(url) == url
 
 
@@ -36,7 +36,7 @@ def test_an_address_of_rabbitmq_stays(url: str) -> None:
         ("redis+sentinel://app:canary@one", "names no sentinel or no master"),
     ],
 )
-def test_an_address_that_is_no_broker_is_refused_without_its_password(url: str, sentence: str) -> None:
+def test_an_unsupported_broker_url_is_refused_without_showing_its_password(url: str, sentence: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=sentence) as refused:
         broker_url(url)
 

@@ -1,4 +1,4 @@
-"""Addresses of sentinels: every part is read, a wrong part is named, and no error shows the password."""
+"""URLs of sentinels: every part is read, an error names the invalid part, and no error shows the password."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHOLE = (
 )
 
 
-def test_every_part_of_an_address_is_read() -> None:
+def test_every_part_of_a_url_is_read() -> None:
     found = sentinel_address(WHOLE)
 
     tls = {"ssl_ca_certs": "/ca.pem", "ssl_check_hostname": False}
@@ -32,7 +32,7 @@ def test_the_account_of_the_servers_is_not_sent_to_the_sentinels() -> None:
 
 
 @pytest.mark.parametrize("url", ["redis://one/0", "rediss://one/0", "unix:///run/redis.sock"])
-def test_an_address_of_one_server_names_no_sentinels(url: str) -> None:
+def test_a_url_of_one_server_names_no_sentinels(url: str) -> None:
     assert not is_sentinel_url(url)
 
 
@@ -48,7 +48,7 @@ def test_an_address_of_one_server_names_no_sentinels(url: str) -> None:
         ("redis+sentinel://app:canary@one/main?ssl_ca_certs=/ca.pem", "has options of TLS"),
     ],
 )
-def test_an_invalid_address_is_refused_without_its_password(url: str, sentence: str) -> None:
+def test_an_invalid_url_is_refused_without_showing_its_password(url: str, sentence: str) -> None:
     with pytest.raises(InvalidSentinelAddress, match=sentence) as refused:
         sentinel_address(url)
 

@@ -16,19 +16,19 @@ from tests.faults.conftest import RedisServer
 OLD, NEW = ("10.0.0.1", 6379), ("10.0.0.2", 6379)
 
 
-def test_the_newest_configuration_wins_over_a_sentinel_that_was_restarted() -> None:
+def test_the_newest_configuration_is_used_although_a_restarted_sentinel_has_an_older_one() -> None:
     assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=True)]) == NEW
 
 
-def test_an_older_configuration_does_not_replace_a_new_master_that_is_down() -> None:
+def test_an_older_configuration_is_not_used_although_the_new_master_is_down() -> None:
     assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=False)]) is None
 
 
-def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_one_reaches_it() -> None:
+def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_sentinel_reaches_it() -> None:
     assert chosen([View(5, NEW, is_up=False), View(5, NEW, is_up=True)]) == NEW
 
 
-def test_no_answer_names_no_master() -> None:
+def test_no_master_is_returned_if_no_sentinel_answers() -> None:
     assert chosen([]) is None
 
 
@@ -54,7 +54,7 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 def test_a_connection_to_a_replica_is_refused(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = master_pool(sentinel_address("redis+sentinel://127.0.0.1:1/main"), socket_timeout=1, socket_connect_timeout=1)
-    # What an outdated sentinel answers.
+    # An outdated sentinel answers with the address of a replica.
     monkeypatch.setattr(pool.sentinel_manager, "discover_master", lambda _: ("127.0.0.1", server.port))
     client = redis.Redis(connection_pool=pool)
     assert client.ping()

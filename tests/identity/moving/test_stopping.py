@@ -1,4 +1,4 @@
-"""A stopped tenant: what its hosts answer, what workers leave alone, and how it starts again."""
+"""A stopped tenant: the answers of its hosts, the work that workers skip, and how it starts again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def put(tenant: Tenant, status: str) -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_every_interface_answers_503_and_says_when_to_retry(tenant: Tenant, status: str) -> None:
+def test_every_interface_of_a_stopped_tenant_answers_503_with_the_time_to_retry(tenant: Tenant, status: str) -> None:
     management = Management(tenant)
     assert management.get("users").status == 200
     put(tenant, status)
@@ -55,7 +55,7 @@ def test_every_interface_answers_503_and_says_when_to_retry(tenant: Tenant, stat
     assert {(answer.status, answer.headers.get("retry-after")) for answer in answers} == {(503, str(RETRY_AFTER_SECONDS))}
 
 
-def test_a_stop_and_a_start_give_the_tenant_its_earlier_status(tenant: Tenant) -> None:
+def test_a_stop_and_a_start_restore_the_earlier_status_of_the_tenant(tenant: Tenant) -> None:
     put(tenant, "suspended")
 
     stopping.stop_tenant(tenant_id=tenant.pk)
@@ -68,7 +68,7 @@ def test_a_stop_and_a_start_give_the_tenant_its_earlier_status(tenant: Tenant) -
     assert list(acts)[-2:] == ["Stopped the tenant for a move", "Started the tenant again"]
 
 
-def test_a_tenant_that_is_being_deleted_or_arrives_is_not_stopped(tenant: Tenant) -> None:
+def test_a_tenant_that_is_being_deleted_or_arriving_cannot_be_stopped(tenant: Tenant) -> None:
     put(tenant, "arriving")
     with pytest.raises(MoveRefused, match="is arriving"):
         stopping.stop_tenant(tenant_id=tenant.pk)
@@ -81,7 +81,7 @@ def test_a_tenant_that_is_being_deleted_or_arrives_is_not_stopped(tenant: Tenant
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_nothing_but_a_move_changes_the_status_of_a_stopped_tenant(tenant: Tenant, status: str) -> None:
+def test_only_a_move_can_change_the_status_of_a_stopped_tenant(tenant: Tenant, status: str) -> None:
     put(tenant, status)
     for wanted in ("active", "suspended"):
         with pytest.raises(NotSupported):
@@ -90,7 +90,7 @@ def test_nothing_but_a_move_changes_the_status_of_a_stopped_tenant(tenant: Tenan
         tenant_deletion.start(tenant_id=tenant.pk)
 
 
-def test_its_staff_cannot_enter_the_admin(tenant: Tenant) -> None:
+def test_staff_of_a_stopped_tenant_cannot_use_the_admin(tenant: Tenant) -> None:
     staff = get_user_model()(email=f"a@{tenant.pk}.test", tenant=tenant, is_active=True)
     assert may_enter(staff)
     put(tenant, "stopped")
@@ -99,7 +99,7 @@ def test_its_staff_cannot_enter_the_admin(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_no_event_is_dispatched_and_no_delivery_is_claimed(tenant: Tenant, recorder: object, status: str) -> None:
+def test_no_event_of_a_stopped_tenant_is_dispatched_and_no_delivery_is_claimed(tenant: Tenant, recorder: object, status: str) -> None:
     stream = make_stream(tenant)
     append_events(tenant, ["user:a", "user:b"])
     dispatch.dispatch_tenant(tenant.pk)
@@ -122,7 +122,7 @@ def test_no_event_is_dispatched_and_no_delivery_is_claimed(tenant: Tenant, recor
     assert Delivery.objects.filter(stream_id=stream.pk).count() == 3
 
 
-def test_no_job_runs_and_no_notice_is_sent(tenant: Tenant) -> None:
+def test_no_job_of_a_stopped_tenant_runs_and_no_notice_is_sent(tenant: Tenant) -> None:
     rows = Rows(tenant)
     job = rows.of(Job)
     notice = rows.of(LogoutNotice)
@@ -140,7 +140,7 @@ def test_no_job_runs_and_no_notice_is_sent(tenant: Tenant) -> None:
     assert claim_notice(notice.pk) is not None
 
 
-def test_nothing_is_pruned(tenant: Tenant) -> None:
+def test_the_log_of_a_stopped_tenant_is_not_pruned(tenant: Tenant) -> None:
     revoked = Rows(tenant).of(RevokedToken)
     RevokedToken.objects.of(tenant.pk).filter(pk=revoked.pk).update(expires_at=timezone.now() - timedelta(days=1))
     append_events(tenant, ["user:a"])
@@ -157,7 +157,7 @@ def test_nothing_is_pruned(tenant: Tenant) -> None:
     assert len(retention.due_logs(tenant.pk)) == 1
 
 
-def test_a_stop_names_events_without_a_position_and_unrecorded_changes(tenant: Tenant) -> None:
+def test_a_stop_reports_events_without_a_position_and_unrecorded_changes(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     Mark.objects.create(table_name="t", row_key="1", document_key="1", document_table="t", tenant_id=tenant.pk)
     stopped = stopping.stop(tenant.pk)
@@ -193,7 +193,7 @@ def test_a_stop_waits_for_transactions_that_began_before(tenant: Tenant) -> None
     eventually(lambda: not stopped.still_runs())
 
 
-def test_a_stop_names_a_delivery_that_runs(tenant: Tenant, recorder: object) -> None:
+def test_a_stop_reports_a_running_delivery(tenant: Tenant, recorder: object) -> None:
     stream = make_stream(tenant)
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
@@ -201,7 +201,7 @@ def test_a_stop_names_a_delivery_that_runs(tenant: Tenant, recorder: object) -> 
     assert stopping.stop(tenant.pk).still_runs() == ["1 deliveries run."]
 
 
-def test_the_command_asks_first_and_waits(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_asks_for_confirmation_and_waits(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builtins.input", lambda _: "another")
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("tenants", "stop", tenant.pk)
@@ -216,7 +216,7 @@ def test_the_command_asks_first_and_waits(tenant: Tenant, monkeypatch: pytest.Mo
     assert Tenant.objects.get(pk=tenant.pk).status == "active"
 
 
-def test_a_tenant_that_was_handed_over_starts_only_with_the_option_that_says_so(tenant: Tenant) -> None:
+def test_a_tenant_that_was_moved_away_starts_again_only_with_the_option_for_it(tenant: Tenant) -> None:
     stopping.stop_tenant(tenant_id=tenant.pk)
     put(tenant, "moved")
     with pytest.raises(CommandError, match="was handed over"):

@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.client_auth.replays:use_once",
         old="return cursor.fetchone() is not None",
         new="return True",
-        rule="An assertion of a client is accepted once over all processes.",
+        rule="All processes together accept an assertion of a client once.",
         tests=(
             "tests/authapi/client_auth/test_assertion_replay.py",
             "tests/authapi/client_auth/test_assertion.py",
@@ -69,7 +69,7 @@ MUTANTS = (
         at="authapi.client_auth:_is_proof",
         old=" or credential.method != client.auth_method",
         new="",
-        rule="A client only authenticates with the method for which it is registered.",
+        rule="A client can authenticate only with its registered method.",
         tests=("tests/authapi/test_client_auth.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_exchanged",
         old="if row.used_at is not None:",
         new="if False:",
-        rule="A code is exchanged once; its replay revokes every token issued for it.",
+        rule="A code is exchanged once, and a replay revokes every token issued for it.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_exchanged",
         old="if row is None or row.application_id != client.pk:",
         new="if row is None:",
-        rule="A code is only valid for the client that requested it.",
+        rule="A code is valid only for the client that requested it.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="redirect_uri is not None and redirect_uri != row.redirect_uri",
         new="False",
-        rule="A code is only exchanged with the redirect address of its authorization request.",
+        rule="A code is exchanged only with the redirect URI of its authorization request.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -58,7 +58,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="row.is_redirect_uri_given and redirect_uri is None",
         new="False",
-        rule="An exchange repeats the redirect address if the authorization request contained one.",
+        rule="An exchange must repeat the redirect URI if the authorization request contained one.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="row.confirmation.get(KEY) != request.key",
         new="False",
-        rule="A code that is bound to a key is only exchanged with a proof of that key.",
+        rule="A code that is bound to a key is exchanged only with a proof of that key.",
         tests=("tests/authapi/possession/test_endpoints.py",),
     ),
     Mutant(
@@ -165,7 +165,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:is_reused",
         old="return family.filter(is_rotated=True, pk__gt=row.pk).exists()",
         new="return False",
-        rule="The leeway applies to the previous refresh token only.",
+        rule="The leeway applies only to the previous refresh token.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(
@@ -208,7 +208,7 @@ MUTANTS = (
         at="authapi.clients.callbacks:is_registered",
         old="address == pattern",
         new="address.startswith(pattern)",
-        rule="A redirect address must equal a registered one.",
+        rule="A redirect URI must equal a registered redirect URI.",
         tests=("tests/authapi/clients/test_callbacks.py",),
     ),
     Mutant(
@@ -216,7 +216,7 @@ MUTANTS = (
         at="authapi.clients.callbacks:matches_wildcard",
         old="re.fullmatch(",
         new="re.match(",
-        rule="A wildcard replaces one label, and the rest of the address must be equal.",
+        rule="A wildcard replaces one label, and the rest of the URI must be equal.",
         tests=("tests/authapi/clients/test_callbacks.py",),
     ),
     Mutant(
@@ -224,7 +224,7 @@ MUTANTS = (
         at="authapi.clients.callbacks:wildcard_problem",
         old='if is_public or ".".join(labels) in _OPEN_HOSTS',
         new="if is_public",
-        rule="No wildcard is registered below a host that gives subdomains to every customer.",
+        rule="A wildcard cannot be registered below a host on which every customer gets a subdomain.",
         tests=("tests/authapi/clients/test_callbacks.py",),
     ),
     Mutant(
@@ -232,7 +232,7 @@ MUTANTS = (
         at="authapi.clients.callbacks:_is_same_loopback",
         old=" and given.group(3) == wanted.group(3)",
         new="",
-        rule="A loopback address may differ from the registered one in its port only.",
+        rule="A loopback URI may differ from the registered URI only in its port.",
         tests=("tests/authapi/clients/test_callbacks.py",),
     ),
 )

@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.login.sessions:find_session",
         old="session is None or session.user.blocked",
         new="session is None",
-        rule="The session of a blocked user is not used.",
+        rule="The session of a blocked user is refused.",
         tests=(
             "tests/authapi/login/test_sessions.py",
             "tests/authapi/accounts/test_account_changes.py",
@@ -72,7 +72,7 @@ MUTANTS = (
         at="authapi.login.cookies:is_own_form",
         old="hmac.compare_digest(token.encode(), form_token(cookie).encode())",
         new="True",
-        rule="A form that was made for another browser is refused.",
+        rule="A form that was created for another browser is refused.",
         tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_form_of_another_site_is_refused",),
     ),
     Mutant(

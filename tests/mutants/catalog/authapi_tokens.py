@@ -56,7 +56,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_verify",
         old=" or not (state.is_global or claims.is_machine)",
         new="",
-        rule="The token of a user counts at the management interface only for a global client.",
+        rule="The management interface accepts the token of a user only if its client is global.",
         tests=(
             "tests/authapi/tokens/test_tokens.py",
             "tests/authapi/test_user_tokens.py",
@@ -75,7 +75,7 @@ MUTANTS = (
         at="authapi.tokens.token_state:_load_token_states",
         old="clients.get((tenant_id, client_id), _UNKNOWN)",
         new="next((state for key, state in clients.items() if key[1] == client_id), _UNKNOWN)",
-        rule="The state of a token comes from the client of the same tenant.",
+        rule="The state of a token is read from the client of the same tenant.",
         tests=(
             "tests/authapi/tokens/test_token_state.py",
             "tests/authapi/tokens/test_tokens.py",
@@ -94,7 +94,7 @@ MUTANTS = (
         at="authapi.possession.proofs:_check_target",
         old="if not isinstance(shown, str) or not hmac.compare_digest(shown.encode(), digest.encode()):",
         new="if False:",
-        rule="A DPoP proof beside an access token contains the hash of that token.",
+        rule="A DPoP proof that is sent with an access token must contain the hash of the token.",
         tests=("tests/authapi/possession/test_proofs.py",),
     ),
     Mutant(
@@ -102,7 +102,7 @@ MUTANTS = (
         at="authapi.possession.proofs:_check_target",
         old='claims.get("htm") != target.method',
         new="False",
-        rule="A DPoP proof is valid for the method of its request only.",
+        rule="A DPoP proof is valid only for the HTTP method of its request.",
         tests=("tests/authapi/possession/test_proofs.py",),
     ),
     Mutant(
@@ -110,7 +110,7 @@ MUTANTS = (
         at="authapi.possession.proofs:_check_target",
         old='not _is_address(claims.get("htu"), target)',
         new="False",
-        rule="A DPoP proof is valid for the address of its request only.",
+        rule="A DPoP proof is valid only for the URL of its request.",
         tests=("tests/authapi/possession/test_proofs.py",),
     ),
     Mutant(

@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.upstream.id_token:verified_claims",
         old='"aud": {"essential": True, "value": client_id}',
         new='"aud": {"essential": True}',
-        rule="The id token of a provider must be made for this client.",
+        rule="The id token of a provider must be issued for this client.",
         tests=("tests/authapi/upstream/test_id_token.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="authapi.upstream.id_token:opened",
         old="if not _may_sign(key_issuer, decoded.claims):",
         new="if False:",
-        rule="A key that is valid for one directory does not sign for another.",
+        rule="A key of one directory cannot sign tokens of another directory.",
         tests=("tests/authapi/upstream/social/test_login.py",),
     ),
     Mutant(
@@ -58,7 +58,7 @@ MUTANTS = (
         at="authapi.upstream.saml.judging:_checked_confirmation",
         old="if confirmation.recipient not in expected.recipients:",
         new="if False:",
-        rule="A SAML assertion must name the address that receives it.",
+        rule="A SAML assertion must name the URL that receives it.",
         tests=("tests/authapi/upstream/saml/test_responses.py",),
     ),
     Mutant(

@@ -26,7 +26,7 @@ MUTANTS = (
         at="config.task_messages:_is_body",
         old="return not any(called[2].values())",
         new="return True",
-        rule="A message asks for nothing after its call.",
+        rule="A message requests no further call after its own.",
         tests=("tests/config/test_task_messages.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="config.task_messages:_are_headers",
         old="not 0 <= retries <= _MOST_RETRIES",
         new="retries < 0",
-        rule="A message cannot claim more retries than a task has.",
+        rule="A message cannot contain more retries than a task may have.",
         tests=("tests/config/test_task_messages.py",),
     ),
     Mutant(
@@ -94,7 +94,7 @@ MUTANTS = (
         at="config.console.staff_account.sign_in:StaffLoginView.form_valid",
         old="if not has_factors(staff):",
         new="if True:",
-        rule="An account with a second factor does not log in with the password alone.",
+        rule="An account with a second factor cannot log in with its password alone.",
         tests=("tests/config/console/staff_account/test_sign_in.py",),
     ),
     Mutant(
@@ -102,7 +102,7 @@ MUTANTS = (
         at="config.console.staff_account.proving:_count",
         old="if not tries.may_try(staff):",
         new="if False:",
-        rule="The number of attempts to prove an account is limited.",
+        rule="The number of attempts to prove the ownership of an account is limited.",
         tests=(
             "tests/config/console/staff_account/test_prove.py",
             "tests/config/console/staff_account/test_sign_in.py",
@@ -124,7 +124,7 @@ MUTANTS = (
         at="config.console.staff_account.known_devices:known_device",
         old=" and account_mark(email) in accounts",
         new="",
-        rule="A device is known only for the accounts that have logged in with it.",
+        rule="A device is known only to the accounts that have logged in on it.",
         tests=("tests/config/console/test_admin_login.py",),
     ),
     Mutant(
@@ -148,7 +148,7 @@ MUTANTS = (
         at="config.server.hosts:_require_active",
         old='if match.status in ("suspended", "deleting", "deleted"):',
         new="if False:",
-        rule="A suspended tenant does not answer.",
+        rule="The hosts of a suspended tenant refuse requests.",
         tests=(
             "tests/config/server/test_edge.py",
             "tests/conformance/test_refusing.py",
@@ -159,7 +159,7 @@ MUTANTS = (
         at="config.server.hosts:guarded",
         old="elif not _arrived_on_loopback(scope):",
         new="elif False:",
-        rule="Plain http is only served on loopback addresses.",
+        rule="Plain HTTP is served only on loopback addresses.",
         tests=("tests/config/server/test_edge.py",),
     ),
     Mutant(
@@ -175,7 +175,7 @@ MUTANTS = (
         at="config.metrics:require_reader",
         old='if scheme.lower() != "bearer" or not compare_digest(token.strip().encode(), settings.METRICS_TOKEN.encode()):',
         new="if False:",
-        rule="Metrics with a token are only served with that token.",
+        rule="If a metrics token is configured, metrics are served only with the token.",
         tests=("tests/config/test_metrics.py",),
     ),
     Mutant(

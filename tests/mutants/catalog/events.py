@@ -10,7 +10,7 @@ MUTANTS = (
         at="events.log.numbering:Numberer._number_pending",
         old="batch = number_batch(database, tenant_id)",
         new="batch = number_tenant(tenant_id, database)",
-        rule="A burst of one tenant delays the numbering of another tenant by one batch at most.",
+        rule="A burst of one tenant delays the numbering of another tenant by at most one batch.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -127,7 +127,7 @@ MUTANTS = (
         at="events.log.numbering:_MOVE_HEAD",
         old="SET position = %(position)s, recorded_at",
         new="SET position = %(position)s + 1, recorded_at",
-        rule="Positions are dense: no position is left out.",
+        rule="Positions are dense, without a missing position.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(

@@ -91,7 +91,7 @@ MUTANTS = (
         at="foundation.outbound.addresses:_carried",
         old="if any(address in network for network in _BEFORE_IPV4):",
         new="if False:",
-        rule="An IPv4 address inside an IPv6 address is checked, too.",
+        rule="An IPv4 address that an IPv6 address contains is also checked.",
         tests=("tests/foundation/outbound/test_addresses.py",),
     ),
     Mutant(
@@ -110,7 +110,7 @@ MUTANTS = (
         at="foundation.outbound.dialing:Call.dial",
         old="socket.create_connection((address, port)",
         new="socket.create_connection((host, port)",
-        rule="A connection goes to the checked address and not to a second resolution of the name.",
+        rule="A connection is opened to the checked address, without resolving the name again.",
         tests=(
             "tests/foundation/outbound/test_rebinding.py",
             "tests/foundation/outbound/test_session.py",
@@ -153,7 +153,7 @@ MUTANTS = (
         at="foundation.secrets.vault:unseal_bytes",
         old="raw[_NONCE_BYTES:], place.encode())",
         new="raw[_NONCE_BYTES:], None)",
-        rule="A sealed secret opens only at the place for which it was sealed.",
+        rule="A sealed secret can be opened only in the context for which it was sealed.",
         tests=("tests/foundation/secrets/test_vault.py",),
     ),
     Mutant(
@@ -204,7 +204,7 @@ MUTANTS = (
         at="foundation.database.engine.base:DatabaseWrapper._commit",
         old="isinstance(error.__cause__, psycopg.OperationalError)",
         new="False",
-        rule="A caller is told when it is unknown whether a transaction was saved.",
+        rule="A caller gets a specific error if it is unknown whether a transaction was saved.",
         tests=("tests/foundation/database/test_engine.py",),
     ),
     Mutant(
@@ -231,7 +231,7 @@ MUTANTS = (
         at="foundation.memory.ttl_cache:Remembered.get",
         old="asked_at = self._clock()\n        value = self._load(key)",
         new="value = self._load(key)\n        asked_at = self._clock()",
-        rule="A cached answer is as old as the moment at which it was asked for.",
+        rule="The age of a cached answer counts from the moment of its request.",
         tests=("tests/foundation/memory/test_ttl_cache.py",),
     ),
 )

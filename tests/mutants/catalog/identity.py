@@ -18,7 +18,7 @@ MUTANTS = (
         at="identity.services.users:_delete_if_still",
         old='.annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email)))',
         new="",
-        rule="A deletion by address leaves a user whose address has changed meanwhile.",
+        rule="A deletion by address keeps a user whose address has changed meanwhile.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="identity.services.users:locked_user",
         old="User.objects.of(tenant_id)",
         new="User.all_tenants",
-        rule="A service finds only users of its tenant.",
+        rule="A service finds only users of the given tenant.",
         tests=("tests/identity/api/test_users.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="identity.services.users:link_users",
         old="if secondary.linked_identities.exists():",
         new="if False:",
-        rule="A user with linked identities of its own is not linked.",
+        rule="A user who has linked identities is never linked to another user.",
         tests=("tests/identity/api/test_identities.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="identity.mail.verification:signed_ticket",
         old='signing.Signer(salt=f"{_SALT}:{tenant_id}").unsign(token)',
         new='token.rpartition(":")[0]',
-        rule="A mailed link is only accepted with the signature for its tenant.",
+        rule="A mailed link is accepted only with the signature for its tenant.",
         tests=("tests/identity/api/test_verification.py",),
     ),
     Mutant(
@@ -106,7 +106,7 @@ MUTANTS = (
         at="identity.mail.verification:confirm_ticket",
         old="ticket = usable_ticket(tenant_id=tenant_id, token=token)\n    if",
         new="if",
-        rule="Of two concurrent confirmations of a link, the second finds it used.",
+        rule="The second of two concurrent confirmations of a link finds the link used.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -122,7 +122,7 @@ MUTANTS = (
         at="identity.exports.export_files:exported_file",
         old="Job.objects.of(tenant_id)",
         new="Job.all_tenants",
-        rule="An exported file belongs to its tenant.",
+        rule="An exported file can be read only at its tenant.",
         tests=("tests/identity/test_jobs.py",),
     ),
     Mutant(
@@ -130,7 +130,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:use_totp",
         old='step is not None and _took(staff, factor, last_step__lt=step, becomes={"last_step": step})',
         new="step is not None",
-        rule="A code of staff is accepted once over all processes.",
+        rule="All processes together accept a code of staff once.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -138,7 +138,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:use_recovery_code",
         old=".update(used_at=timezone.now()) != 1:\n                return False",
         new=".update(used_at=timezone.now()) != 1:\n                pass",
-        rule="Of two concurrent uses of a recovery code, one succeeds.",
+        rule="Only one of two concurrent uses of a recovery code succeeds.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -146,7 +146,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:use_passkey",
         old="return _took(",
         new="return True or _took(",
-        rule="Of two concurrent uses of a passkey, one succeeds.",
+        rule="Only one of two concurrent uses of a passkey succeeds.",
         tests=(
             "tests/identity/test_staff_factors.py",
             "tests/config/console/staff_account/test_sign_in.py",
@@ -157,7 +157,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:_own",
         old="staff.factors.filter(pk=factor_id)",
         new="StaffFactor.objects.filter(pk=factor_id)",
-        rule="An account of staff changes only its own factors.",
+        rule="A staff account can change only its own factors.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -165,7 +165,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:remove_factor",
         old="if not has_factors(staff):",
         new="if False:",
-        rule="Recovery codes end with the last factor.",
+        rule="Recovery codes are deleted with the last factor.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -173,7 +173,7 @@ MUTANTS = (
         at="identity.admin.scope:tenant_in_scope",
         old="_switched(request) if staff.tenant_id is None else staff.tenant_id",
         new="_switched(request)",
-        rule="Staff of a tenant see the rows of their tenant only.",
+        rule="Staff of a tenant see only the rows of their tenant.",
         tests=("tests/identity/admin/test_scope.py",),
     ),
     Mutant(
@@ -181,7 +181,7 @@ MUTANTS = (
         at="identity.admin.scope:switch_tenant",
         old="not is_operator(request) or ",
         new="",
-        rule="Only platform operators switch to a tenant.",
+        rule="Only platform operators can switch to a tenant.",
         tests=("tests/identity/admin/test_scope.py",),
     ),
     Mutant(
@@ -229,7 +229,7 @@ MUTANTS = (
         at="identity.messages.once:_claimed",
         old="if until > now:",
         new="if False:",
-        rule="A second worker waits while the first one sends a message.",
+        rule="A second worker waits while the first worker sends a message.",
         tests=("tests/identity/messages/test_once.py",),
     ),
     Mutant(

@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:deliver_lane",
         old="        nudges.send(nudges.DELIVER, *asked)",
         new="        pass",
-        rule="A message whose stream waits for a turn of another one is sent again.",
+        rule="A message whose stream waits for the turn of another stream is sent again.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -220,7 +220,7 @@ MUTANTS = (
         at="provisioning.engine.schedule:delay_before_next",
         old="failed_attempts > len(delays)",
         new="failed_attempts >= len(delays)",
-        rule="A delivery has one attempt more than there are delays.",
+        rule="A delivery has one more attempt than there are delays.",
         tests=("tests/provisioning/engine/test_schedule.py",),
     ),
     Mutant(
@@ -236,7 +236,7 @@ MUTANTS = (
         at="provisioning.engine.schedule:delay_before_next",
         old="return max(delay, min(",
         new="return min(delay, min(",
-        rule="A destination that asks for more time gets it.",
+        rule="A destination can delay the next attempt with `Retry-After`.",
         tests=("tests/provisioning/engine/test_schedule.py",),
     ),
     Mutant(
@@ -272,7 +272,7 @@ MUTANTS = (
         at="provisioning.engine.delivery_rows:_REQUEUE",
         old=" AND state = 'dead'",
         new="",
-        rule="A letter that was redelivered is not redelivered again.",
+        rule="A dead letter that was redelivered is not redelivered again.",
         tests=("tests/provisioning/engine/test_redelivery.py",),
     ),
     Mutant(
@@ -296,7 +296,7 @@ MUTANTS = (
         at="provisioning.dead_letters.redelivery:_redeliver_chunk",
         old="DeadLetter.objects.filter(tenant_id=tenant_id, pk__in=ids)",
         new="DeadLetter.objects.filter(pk__in=ids)",
-        rule="A tenant redelivers its own dead letters only.",
+        rule="A tenant can redeliver only its own dead letters.",
         tests=(
             "tests/provisioning/engine/test_redelivery.py",
             "tests/provisioning/api/test_deliveries.py",

@@ -112,7 +112,7 @@ MUTANTS = (
         at="provisioning.actions.scope:is_in_scope",
         old="return value is True",
         new="return value is not False",
-        rule="A user without the value of the scope is outside of it.",
+        rule="A user is outside a scope that has no value for the user.",
         tests=("tests/provisioning/actions/test_scope.py",),
     ),
     Mutant(
@@ -120,7 +120,7 @@ MUTANTS = (
         at="provisioning.actions.scope:is_in_scope",
         old="if value is not None and not isinstance(value, bool):",
         new="if False:",
-        rule="A scope that is neither true nor false fails instead of excluding the user.",
+        rule="A scope with a result other than true or false fails instead of excluding the user.",
         tests=("tests/provisioning/actions/test_scope.py",),
     ),
     Mutant(

@@ -20,7 +20,7 @@ TURN = 3
 
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Messages that the broker would get, the oldest first."""
+    """Messages that would be sent to the broker, oldest first."""
     sent: list[tuple[str, ...]] = []
 
     def send(*message: str, countdown: float | None = None) -> bool:
@@ -90,7 +90,7 @@ def test_a_message_that_waits_for_another_stream_is_sent_again(
     assert len(recorder.taken) == 2 * TURN + 1
 
 
-def test_a_failure_during_the_turn_of_another_stream_is_repeated_by_a_message_of_its_own(
+def test_a_failure_during_the_turn_of_another_stream_is_retried_by_a_separate_message(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     busy, quiet = burst(tenant, 2 * TURN), burst(other, 1)
