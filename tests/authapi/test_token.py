@@ -128,14 +128,14 @@ def test_a_client_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error_description"]) == (401, "Unauthorized")
 
 
-def test_a_client_without_a_grant_for_the_api_gets_an_error_that_says_so(tenant: Tenant) -> None:
+def test_a_client_without_a_grant_for_the_api_gets_an_error_that_names_the_reason(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="No grant")
     answer = ask_token(tenant, form_of(tenant, Registered(client, secret)))
     assert answer.status == 403
     assert 'You need to create a "client-grant"' in answer.json()["error_description"]
 
 
-def test_a_client_without_the_grant_type_gets_an_error_that_says_so(tenant: Tenant) -> None:
+def test_a_client_without_the_grant_type_gets_an_error_that_names_the_reason(tenant: Tenant) -> None:
     registered = granted_client(tenant, grant_types=["authorization_code"])
     answer = ask_token(tenant, form_of(tenant, registered))
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")

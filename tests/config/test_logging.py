@@ -30,7 +30,7 @@ def test_a_credential_in_a_line_is_masked(line: str) -> None:
         assert secret not in shown
 
 
-def test_an_ordinary_line_stays_unchanged() -> None:
+def test_an_ordinary_line_is_not_changed() -> None:
     line = "a change of user 4 had gone around the signals; recorded now"
     assert masked(line) == line
 

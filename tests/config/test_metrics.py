@@ -73,7 +73,7 @@ def test_access_to_a_forwarded_request_depends_on_its_original_address(settings:
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_the_token_alone_decides_about_access_if_a_token_is_configured(settings: Settings) -> None:
+def test_access_depends_only_on_the_token_if_a_token_is_configured(settings: Settings) -> None:
     settings.METRICS_TOKEN = "t" * 32
     assert _status() == 401
     assert _status(authorization="Bearer wrong") == 401

@@ -152,7 +152,7 @@ def test_a_remote_command_is_ignored(
     assert worker.process.poll() is None
 
 
-def test_a_message_about_a_stream_of_another_tenant_does_not_change_it(
+def test_a_message_about_a_stream_of_another_tenant_does_not_change_the_stream(
     tenant: Tenant, redis_server: RedisServer, directory: Path, start_worker: Callable[..., Worker]
 ) -> None:
     other = new_tenant()

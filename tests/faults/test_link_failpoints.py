@@ -42,7 +42,7 @@ def stream(tenant: Tenant, server: RealServer, start_worker: Callable[..., Worke
 
 # `doubted`: the create is announced and not sent. `ran`: the server has responded. `settled`: the outcome and the link are stored.
 @pytest.mark.parametrize("failpoint", ["doubted", "ran", "settled"])
-def test_a_kill_during_a_create_makes_one_account_that_follows_its_user(
+def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_changes(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path
 ) -> None:
     (directory / failpoint).touch()

@@ -29,7 +29,7 @@ def test_the_nesting_depth_is_limited() -> None:
     assert json_problem(value) == "Nested deeper than 64 levels."
 
 
-def test_the_service_refuses_such_values_and_writes_nothing(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_service_refuses_values_that_cannot_be_read_back_and_writes_nothing(tenant: Tenant, database_connection: Connection) -> None:
     for profile in ({"name": "a\x00b"}, {"name": "\ud800"}, {"user_metadata": {"n": 2**70}}, {"app_metadata": {"t": "\x00"}}):
         with pytest.raises(Invalid):
             users.create_user(tenant_id=tenant.pk, connection=database_connection, **profile)

@@ -175,7 +175,7 @@ def test_a_factor_of_another_account_cannot_be_renamed_or_removed(staff: Staff, 
     assert StaffFactor.objects.get(pk=other.pk).name == other.name
 
 
-def test_a_passkey_belongs_to_one_account(staff: Staff) -> None:
+def test_a_passkey_can_be_enrolled_for_only_one_account(staff: Staff) -> None:
     passkey = NewPasskey(f"credential-{staff.pk}", b"key", 0)
     staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=passkey)
     with pytest.raises(AlreadyExists):

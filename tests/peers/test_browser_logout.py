@@ -125,7 +125,7 @@ def _listen_to_the_front_channel(application: Listener, world: World) -> None:
 
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
-def test_a_logout_at_one_application_logs_out_of_both(world: World, *, has_script: bool) -> None:
+def test_a_logout_at_one_application_logs_the_user_out_of_both_applications(world: World, *, has_script: bool) -> None:
     world.log_in()
     assert world.shown() == (EMAIL, EMAIL)
     world.page.without_script(is_off=not has_script)

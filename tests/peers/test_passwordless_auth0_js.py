@@ -85,7 +85,7 @@ def wrong(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-def test_a_page_requests_a_code_and_logs_a_user_in_with_it(door: Door) -> None:
+def test_a_page_can_request_a_code_and_log_a_user_in_with_the_code(door: Door) -> None:
     asked = door.ask(connection="email", send="code", email=ADA)
     assert asked["error"] is None, asked
     assert (asked["data"]["email"], asked["data"]["emailVerified"]) == (ADA, False)
@@ -107,7 +107,7 @@ def test_a_page_requests_a_code_and_logs_a_user_in_with_it(door: Door) -> None:
     assert door.application.told(door.page)["error"]["description"] == "Wrong email or verification code."
 
 
-def test_a_page_requests_a_text_message_and_logs_a_user_in_with_it(door: Door) -> None:
+def test_a_page_can_request_a_text_message_and_log_a_user_in_with_its_code(door: Door) -> None:
     asked = door.ask(connection="sms", send="code", phoneNumber=NUMBER)
     assert asked["error"] is None, asked
     assert (asked["data"]["phoneNumber"], asked["data"]["phoneVerified"]) == (NUMBER, False)

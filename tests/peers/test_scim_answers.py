@@ -129,7 +129,7 @@ IN_ITS_PLACE = {
 
 @pytest.mark.parametrize("upsert", [False, True])
 @pytest.mark.parametrize("said", IN_ITS_PLACE)
-def test_7_an_update_answered_by_an_intermediary_is_neither_missing_nor_done(
+def test_7_an_intermediary_answer_to_an_update_is_not_read_as_missing_or_done(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str, upsert: bool
 ) -> None:
     run_event(server.base_url)
@@ -142,7 +142,7 @@ def test_7_an_update_answered_by_an_intermediary_is_neither_missing_nor_done(
 
 
 @pytest.mark.parametrize("said", [name for name in IN_ITS_PLACE if name != "a SCIM 404"])
-def test_7_a_deletion_answered_by_an_intermediary_is_not_done(
+def test_7_an_intermediary_answer_to_a_deletion_is_not_read_as_done(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str
 ) -> None:
     run_event(server.base_url)

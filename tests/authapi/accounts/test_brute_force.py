@@ -181,7 +181,7 @@ def test_blocks_of_one_tenant_do_not_affect_another_tenant(ada: User, connection
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_a_block_changes_neither_the_user_nor_the_event_stream(ada: User, connection: Connection) -> None:
+def test_a_block_does_not_change_the_user_or_the_event_stream(ada: User, connection: Connection) -> None:
     before = User.objects.of(ada.tenant_id).filter(pk=ada.pk).values().get()
     events = Event.objects.filter(tenant_id=ada.tenant_id).count()
     fail(connection, 11)

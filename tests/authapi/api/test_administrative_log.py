@@ -229,7 +229,7 @@ def test_a_correlation_id_longer_than_64_characters_is_left_out(api: Management)
         ("clients", {"name": "App", "client_metadata": {"hook": "https://user:s3cr3t-3@hooks.example.test/"}}, "s3cr3t-3"),
     ],
 )
-def test_a_secret_of_a_request_body_is_in_no_line(
+def test_a_secret_in_a_request_body_is_not_logged(
     api: Management, tenant: Tenant, database_connection: Connection, path: str, body: dict[str, Any], secret: str
 ) -> None:
     assert api.post(path, body).status == 201
@@ -238,7 +238,7 @@ def test_a_secret_of_a_request_body_is_in_no_line(
     assert secret not in json.dumps(line.details)
 
 
-def test_a_secret_of_an_answer_is_in_no_line(api: Management, tenant: Tenant) -> None:
+def test_a_secret_in_an_answer_is_not_logged(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "App"}).json
     rotated = api.post(f"clients/{made['client_id']}/rotate-secret").json
     text = json.dumps([line.details for line in stored(tenant)])
@@ -246,7 +246,7 @@ def test_a_secret_of_an_answer_is_in_no_line(api: Management, tenant: Tenant) ->
     assert rotated["client_secret"] not in text
 
 
-def test_a_token_in_a_path_or_a_query_is_in_no_line(api: Management, tenant: Tenant) -> None:
+def test_a_token_in_a_path_or_a_query_is_not_logged(api: Management, tenant: Tenant) -> None:
     token = "v1.M" + "a" * 60
     assert api.delete(f"refresh-tokens/{'b' * 64}").status in (400, 404)
     assert api.call("DELETE", "clients/nobody", query={"access_token": token, "note": f"Bearer {token}"}).status == 204
@@ -261,7 +261,7 @@ def test_a_token_in_a_path_or_a_query_is_in_no_line(api: Management, tenant: Ten
 
 
 @pytest.mark.parametrize("value", ["eyJhbGciOiJub25lIn0.e30.c2VjcmV0", "s" * 64, "Bearer s3cr3t-token"])
-def test_a_refused_value_that_looks_like_a_token_is_in_no_line(api: Management, value: str) -> None:
+def test_a_refused_value_that_looks_like_a_token_is_not_logged(api: Management, value: str) -> None:
     answer = api.post("clients", {"name": "App", "app_type": value})
     assert answer.status == 400
     assert value in answer.json["message"]

@@ -151,7 +151,7 @@ def test_a_change_replaces_lists_merges_metadata_and_clears_members_with_null(ap
     assert api.get(path).json["name"] == "Shop"
 
 
-def test_an_alias_belongs_to_one_client(api: Management) -> None:
+def test_an_alias_can_name_only_one_client(api: Management) -> None:
     assert api.post("clients", {"name": "a", "client_aliases": ["urn:a", "urn:b"]}).status == 201
     assert api.post("clients", {"name": "b", "client_aliases": ["urn:b"]}).status == 409
     other = api.post("clients", {"name": "b", "client_aliases": ["urn:c"]}).json["client_id"]
@@ -159,7 +159,7 @@ def test_an_alias_belongs_to_one_client(api: Management) -> None:
     assert api.patch(f"clients/{other}", {"client_aliases": ["urn:c", "urn:d"]}).status == 200
 
 
-def test_a_new_secret_ends_the_old_one(api: Management, tenant: Tenant) -> None:
+def test_a_new_secret_replaces_the_old_secret(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json
     grant = {"client_id": made["client_id"], "audience": f"http://{tenant.pk}.example.test/api/v2/", "scope": ["read:users"]}
     assert api.post("client-grants", grant).status == 201

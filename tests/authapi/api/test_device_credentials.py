@@ -92,7 +92,7 @@ def test_a_deletion_ends_the_refresh_token_and_can_be_repeated(api: Management, 
     assert (refused.status, refused.json["errorCode"]) == (400, "invalid_uri")
 
 
-def test_a_token_of_another_tenant_is_neither_listed_nor_ended(api: Management, tenant: Tenant) -> None:
+def test_a_token_of_another_tenant_cannot_be_listed_or_ended(api: Management, tenant: Tenant) -> None:
     other = make_other_tenant()
     user = make_user(connection=make_connection(tenant_id=other.pk, name="people"))
     client, _ = create_client(tenant_id=other.pk, name="app")

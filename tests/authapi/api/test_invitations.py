@@ -146,7 +146,7 @@ def test_one_address_has_at_most_ten_open_invitations(api: Management, client: C
     assert api.post(path_of(acme), body_of(client)).status == 201
 
 
-def test_an_invitation_is_mailed_again_with_the_same_ticket_or_a_new_one_after_expiry(
+def test_an_invitation_is_mailed_again_with_the_same_ticket_or_after_expiry_with_a_new_ticket(
     api: Management, client: Client, acme: Organization
 ) -> None:
     made = api.post(path_of(acme), body_of(client)).json
@@ -193,7 +193,7 @@ def test_invitations_of_another_organization_or_tenant_are_not_found(api: Manage
     assert Invitation.objects.of(acme.tenant_id).filter(revoked_at__isnull=True).count() == 1
 
 
-def test_tickets_are_in_no_log_and_in_no_column(api: Management, client: Client, acme: Organization) -> None:
+def test_tickets_are_not_logged_and_not_stored_in_any_column(api: Management, client: Client, acme: Organization) -> None:
     made = api.post(path_of(acme), body_of(client)).json
     api.get(path_of(acme))
     api.delete(path_of(acme, made["id"]))

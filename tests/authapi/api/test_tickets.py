@@ -55,7 +55,7 @@ def made(api: Management, path: str, **body: Any) -> str:
 # --- A new password -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_sets_a_password_once_and_leads_to_the_result_address(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_sets_a_password_once_and_redirects_to_the_result_address(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, user_id=grace.user_id, result_url=RESULT, includeEmailInRedirect=True)
     page = opened(tenant, link)
     assert "form-action 'self' https:" in page.headers["content-security-policy"]
@@ -83,7 +83,7 @@ def test_a_link_sets_a_password_once_and_leads_to_the_result_address(api: Manage
     assert not grace.email_verified
 
 
-def test_a_link_verifies_the_address_where_the_application_requests_it(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_verifies_the_address_if_the_application_requests_it(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, email="GRACE@example.test", connection_id=grace.connection_id, mark_email_as_verified=True)
     assert "Password changed" in change(tenant, link).text
     grace.refresh_from_db()
@@ -116,7 +116,7 @@ def test_a_link_expires_after_its_requested_time_or_after_five_days_by_default(a
                 assert opened(tenant, link).answer["message"] == "Access expired."
 
 
-def test_the_page_leads_to_the_login_of_the_client_with_the_organization(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_page_redirects_to_the_login_of_the_client_for_the_organization(api: Management, tenant: Tenant, grace: User) -> None:
     client, _ = web_client(tenant, settings={"initiate_login_uri": "https://app.example.test/login"})
     acme = make_organization(tenant, "acme")
     named = {"user_id": grace.user_id, "client_id": client.client_id, "organization_id": acme.pk}
@@ -129,7 +129,7 @@ def test_the_page_leads_to_the_login_of_the_client_with_the_organization(api: Ma
 # --- A verified address ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_verifies_an_address_once_and_only_when_the_user_confirms_it(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_verifies_an_address_once_after_the_user_has_confirmed_it(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, VERIFY, user_id=grace.user_id, result_url=RESULT)
     page = opened(tenant, link)
     assert (page.status, "grace@example.test" in page.text) == (200, True)

@@ -115,7 +115,7 @@ def test_a_certificate_with_another_subject_is_refused(tenant: Tenant, subject: 
 
 
 @pytest.mark.parametrize("verified", ["FAILED", "FAILED:unable to verify", "NONE", "", "success", "SUCCESSFUL"])
-def test_a_subject_is_accepted_only_where_the_edge_has_verified_the_issuer(tenant: Tenant, verified: str) -> None:
+def test_a_subject_is_accepted_only_if_the_edge_has_verified_the_issuer(tenant: Tenant, verified: str) -> None:
     # An attacker can create a certificate with any subject.
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate(), verified)).status == 401

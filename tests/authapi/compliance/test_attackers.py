@@ -97,7 +97,7 @@ def test_a_code_is_refused_without_the_key_of_its_client(bank: Bank) -> None:
 # --- A5: the client uses a token endpoint of the attacker -----------------------------------------------------------------------
 
 
-def test_an_assertion_for_another_endpoint_is_refused_here(bank: Bank) -> None:
+def test_an_assertion_for_another_endpoint_is_refused(bank: Bank) -> None:
     code = bank.log_in().answer["code"]
     sent = {"grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK, "code_verifier": VERIFIER}
     for audience in ("https://evil.test/", f"{bank.issuer}oauth/token", [bank.issuer, "https://evil.test/"], [bank.issuer]):

@@ -25,7 +25,7 @@ def test_a_form_and_json_are_parsed_to_the_same_members(members: dict[str, str])
 
 
 @pytest.mark.parametrize("unset", [None, "", "None", "undefined"])
-def test_every_spelling_of_an_unset_value_means_absent(unset: Any) -> None:
+def test_every_spelling_of_an_unset_value_is_read_as_absent(unset: Any) -> None:
     assert parse_body("application/json", json.dumps({"scope": unset, "a": "1"}).encode()) == {"a": "1"}
 
 

@@ -333,7 +333,7 @@ def test_id_tokens_with_an_unstored_signing_secret_are_refused_before_the_code_i
     assert ask_token(tenant, code_form(Registered(client, secret), code)).status == 200
 
 
-def test_an_exchange_costs_four_statements(tenant: Tenant) -> None:
+def test_an_exchange_needs_four_database_statements(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user, scope="openid offline_access")) for _ in range(2))
     assert statements_of(tenant, registered, code_form(registered, first))

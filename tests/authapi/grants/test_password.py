@@ -87,7 +87,7 @@ def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_client_without_the_grant_type_gets_an_error_that_says_so(tenant: Tenant, alice: User) -> None:
+def test_a_client_without_the_grant_type_gets_an_error_that_names_the_reason(tenant: Tenant, alice: User) -> None:
     for grant in ("password", REALM_GRANT):
         answer = log_in(tenant, web_client(tenant), grant_type=grant, realm="people")
         assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
@@ -132,7 +132,7 @@ def test_too_many_failures_block_the_account_for_this_address(tenant: Tenant, cl
     assert log_in(tenant, client, address="192.0.2.99").status == 200
 
 
-def test_a_tenant_without_a_default_directory_gets_an_error_that_says_so(tenant: Tenant, client: Registered) -> None:
+def test_a_tenant_without_a_default_directory_gets_an_error_that_names_the_reason(tenant: Tenant, client: Registered) -> None:
     answer = log_in(tenant, client)
     assert (answer.status, answer.json()["error"]) == (403, "access_denied")
     assert "default connection" in answer.json()["error_description"]

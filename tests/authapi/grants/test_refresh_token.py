@@ -91,7 +91,7 @@ def test_a_token_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert outcome(refresh(other, client_with(other), first_token(tenant, client_with(tenant)))) == INVALID
 
 
-def test_a_client_without_the_grant_type_gets_an_error_that_says_so(tenant: Tenant) -> None:
+def test_a_client_without_the_grant_type_gets_an_error_that_names_the_reason(tenant: Tenant) -> None:
     registered = client_with(tenant)
     token = first_token(tenant, registered)
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"grant_types": ["authorization_code"]})
@@ -498,7 +498,7 @@ def test_a_revocation_without_criteria_is_refused(tenant: Tenant) -> None:
         revoke_refresh_tokens(tenant_id=tenant.pk)
 
 
-def test_a_refresh_costs_three_statements_with_rotation_and_two_without(tenant: Tenant) -> None:
+def test_a_refresh_needs_three_statements_with_rotation_and_two_without(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     rotating, lasting = client_with(tenant), client_with(tenant, rotation_type="non-rotating")
     user = some_user(tenant)

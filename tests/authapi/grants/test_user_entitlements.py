@@ -85,7 +85,7 @@ def test_unknown_and_duplicate_scopes_are_dropped_silently(tenant: Tenant) -> No
     assert granted.scopes == ("write", "openid", "read")
 
 
-def test_a_missing_scope_means_every_scope_of_the_api(tenant: Tenant) -> None:
+def test_a_request_without_a_scope_is_granted_every_scope_of_the_api(tenant: Tenant) -> None:
     api(tenant)
     assert entitled(tenant, web_client(tenant), some_user(tenant), None).scopes == ("read", "write", "delete")
 

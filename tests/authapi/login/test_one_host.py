@@ -12,7 +12,7 @@ from tests.authapi.browser import Browser
 from tests.authapi.login.conftest import Login
 
 
-def test_a_staff_login_and_a_user_login_neither_start_nor_end_each_others_session(login: Login, settings: Any) -> None:
+def test_staff_logins_and_user_logins_do_not_start_or_end_each_others_sessions(login: Login, settings: Any) -> None:
     settings.LOCALHOST_TENANT = login.tenant.pk
     forget_hosts()
     browser = login.browser = Browser(login.tenant, host="localhost")

@@ -46,7 +46,7 @@ def asked_page(login: Login, **changes: Any) -> Page:
 # --- Consent ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_third_party_client_gets_nothing_before_the_user_consents(foreign: Login) -> None:
+def test_a_third_party_client_gets_no_response_before_the_user_consents(foreign: Login) -> None:
     page = asked_page(foreign)
     assert "See what you have ordered" in page.text
     assert "ada@example.test" in page.text

@@ -133,7 +133,7 @@ def test_guesses_from_many_addresses_block_the_account_except_on_a_known_device(
     assert attempt(visitor, staff.email) == "/admin/"
 
 
-def test_guesses_from_a_known_device_are_blocked_too(visitor: Client, staff: Staff) -> None:
+def test_guesses_from_a_known_device_are_blocked_as_well(visitor: Client, staff: Staff) -> None:
     attempt(visitor, staff.email)
     for _ in range(admin_login.FAILURES_PER_DEVICE):
         attempt(visitor, staff.email, "wrong")

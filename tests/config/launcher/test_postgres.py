@@ -45,7 +45,7 @@ def running(place: Path) -> Iterator[Process]:
         process.stop()
 
 
-def test_written_data_survives_a_restart(tmp_path: Path) -> None:
+def test_written_data_is_kept_after_a_restart(tmp_path: Path) -> None:
     with running(tmp_path):
         postgres.ensure_database(tmp_path)
         with psycopg.connect(postgres.url_of(tmp_path)) as connection:

@@ -26,7 +26,7 @@ def running(place: Path) -> Iterator[redis.Redis]:
         process.stop()
 
 
-def test_written_data_survives_a_restart(tmp_path: Path) -> None:
+def test_written_data_is_kept_after_a_restart(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         client.rpush("queue", "a nudge")
     with running(tmp_path) as client:

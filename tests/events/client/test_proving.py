@@ -22,7 +22,7 @@ def read(proof: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return header, json.loads(content.payload)
 
 
-def test_a_proof_is_for_one_request_and_shows_no_private_key() -> None:
+def test_a_proof_is_valid_for_one_request_and_contains_no_private_key() -> None:
     prover = new_prover()
     header, claims = read(prover.proof("GET", "https://a.example.test/api/v2/events?from=1#x", token="the-token"))
     assert (header["typ"], set(header["jwk"])) == ("dpop+jwt", {"kty", "crv", "x", "y"})

@@ -83,7 +83,7 @@ def test_slots_of_all_processes_are_counted_together() -> None:
     _run(story)
 
 
-def test_the_slots_of_a_dead_process_expire() -> None:
+def test_the_slots_of_a_killed_process_expire() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
         # A dead process does not renew or free slots.

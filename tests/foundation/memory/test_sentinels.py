@@ -24,7 +24,7 @@ def test_an_older_configuration_is_not_used_although_the_new_master_is_down() ->
     assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=False)]) is None
 
 
-def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_sentinel_reaches_it() -> None:
+def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_sentinel_can() -> None:
     assert chosen([View(5, NEW, is_up=False), View(5, NEW, is_up=True)]) == NEW
 
 

@@ -132,7 +132,7 @@ def test_nothing_is_added_to_a_row_of_another_tenant(browser: Client, user: User
     assert browser.get(page(foreign, "Members")).status_code == 404
 
 
-def test_an_auditor_sees_the_members_and_can_neither_add_nor_remove_them(tenant: Tenant, organization: Organization, user: User) -> None:
+def test_an_auditor_sees_the_members_and_cannot_add_or_remove_them(tenant: Tenant, organization: Organization, user: User) -> None:
     add_members(tenant_id=tenant.pk, organization_id=organization.pk, user_ids=[user.user_id])
     auditor = browser_of(new_staff(tenant, AUDITOR))
 

@@ -58,7 +58,7 @@ def test_an_invalid_retention_is_reported_on_the_form_and_not_stored(operator: C
     assert "Days for which events are kept" in page.content.decode()
 
 
-def test_an_empty_retention_means_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
+def test_an_empty_retention_selects_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=7)
     operator.post(reverse("admin:identity_tenant_change", args=(quote(tenant.pk),)), {"name": "x", "event_retention_days": ""})
     assert Tenant.objects.get(pk=tenant.pk).event_retention_days is None

@@ -119,7 +119,7 @@ def test_a_password_for_a_user_without_a_database_connection_is_refused(browser:
     assert "whatever-it-is" not in answer.content.decode()
 
 
-def test_a_change_is_saved_as_one_event_and_listed_in_the_history(browser: Client, user: User) -> None:
+def test_a_change_records_one_event_and_is_listed_in_the_history(browser: Client, user: User) -> None:
     browser.post(page(user), form_of(browser, user, given_name="Augusta", app_metadata='{"plan": "silver"}'))
 
     changed = User.objects.of(user.tenant_id).get()

@@ -65,7 +65,7 @@ def test_nothing_is_queued_when_the_transaction_is_rolled_back(tenant: Tenant) -
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_message_is_not_sent_again_after_a_worker_dies_while_sending(tenant: Tenant) -> None:
+def test_a_message_is_not_sent_again_after_a_worker_was_killed_while_sending_it(tenant: Tenant) -> None:
     job = queued(tenant)
     # The state after a worker was killed between the two transactions.
     assert once._claimed(job, None) is None

@@ -257,7 +257,7 @@ def test_a_secret_is_masked_in_every_encoding(secret: str, before: str, after: s
 
 
 @pytest.mark.parametrize("secret", ['quo"te\\slash', "ümlaut-€uro", "a+b/c=d&e f"])
-def test_an_encoded_secret_is_masked_as_a_whole(secret: str) -> None:
+def test_an_encoded_secret_is_masked_completely(secret: str) -> None:
     mask = Mask([secret])
     for ascii_only in (True, False):
         assert mask.text(json.dumps({"echo": secret}, ensure_ascii=ascii_only)) == '{"echo": "***"}'

@@ -184,7 +184,7 @@ def test_a_failed_delete_raises_an_error_if_the_id_still_finds_the_user() -> Non
         assert run_event(server.base_url, "user.deleted").failed.status == 500
 
 
-def test_a_scim_404_on_put_causes_one_more_lookup_and_then_means_missing() -> None:
+def test_a_scim_404_on_put_causes_one_more_lookup_before_the_user_counts_as_missing() -> None:
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING), PUT=scim_error(404), POST=reply(201, user("9")))) as server:
         ran = run_event(server.base_url, "user.updated", options={"upsert": True})
         assert ran.reason == "created-from-update"

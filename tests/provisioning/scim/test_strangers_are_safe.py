@@ -262,7 +262,7 @@ def test_the_creation_time_of_a_link_is_that_of_the_last_read() -> None:
     assert links.only().created_there.endswith(".123Z")
 
 
-def test_a_key_counts_as_stored_only_after_a_read_returns_it() -> None:
+def test_a_key_counts_as_stored_only_after_a_read_has_returned_the_key() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     assert not links.only().is_keyed

@@ -243,7 +243,7 @@ def test_keys_are_read_from_the_address_that_the_issuer_publishes(world: World, 
         ({}, 400),
     ],
 )
-def test_an_email_address_identifies_a_user_only_when_both_sides_have_verified_it(
+def test_an_email_address_identifies_a_user_only_if_the_issuer_and_the_service_have_verified_it(
     world: World, claims: dict[str, Any], status: int
 ) -> None:
     world.change(user_claim="email")
@@ -264,7 +264,7 @@ def test_a_user_of_another_connection_with_the_same_subject_is_not_used(world: W
     assert refused(world.ask(world.token(sub="grace"))) == INVALID
 
 
-def test_users_are_created_where_the_profile_allows_it(world: World) -> None:
+def test_users_are_created_if_the_profile_allows_it(world: World) -> None:
     assert refused(world.ask(world.token(sub="grace"))) == INVALID
     world.change(creates_users=True)
     answer = world.ask(world.token(sub="grace", name="Grace", email="grace@acme.example.test"))
@@ -317,7 +317,7 @@ def test_a_client_for_which_the_connection_is_not_enabled_is_refused(world: Worl
     assert refused(world.ask(world.token()))[2] == "The connection was not found or is not enabled for the client."
 
 
-def test_a_public_client_can_be_allowed_too(world: World) -> None:
+def test_a_public_client_can_be_allowed_to_exchange_tokens(world: World) -> None:
     update_client(tenant_id=world.tenant.pk, client_id=world.client.client_id, changes={"token_endpoint_auth_method": "none"})
     forget_all()
     assert world.ask(world.token(), client_secret=None).status == 200

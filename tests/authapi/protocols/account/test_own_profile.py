@@ -65,7 +65,7 @@ def test_invalid_values_are_reported_at_their_fields_and_nothing_changes(account
     assert account.told().name == "Ada Lovelace"
 
 
-def test_the_chosen_language_is_used_and_other_metadata_stays(account: Account) -> None:
+def test_the_chosen_language_is_used_and_other_metadata_is_kept(account: Account) -> None:
     update_tenant_settings(tenant_id=account.tenant.pk, changes={"enabled_locales": ["en", "de"]})
     update_user(tenant_id=account.tenant.pk, user_id=account.user.user_id, changes={"user_metadata": {"plan": "gold"}})
     assert account.send("profile", **{**FORM, "language": "de"}).status == 303

@@ -160,7 +160,7 @@ def test_an_empty_or_unusual_state_is_returned_unchanged(login: Login) -> None:
     assert login.ask(prompt="none", state="a b&c=ä#%25").answer["state"] == "a b&c=ä#%25"
 
 
-def test_a_client_without_any_connection_gets_an_error_that_says_so(login: Login) -> None:
+def test_a_client_without_any_connection_gets_an_error_that_names_the_reason(login: Login) -> None:
     client, _ = web_client(login.tenant, name="Lonely")
     assert error_of(login.ask(client_id=client.client_id)) == ("invalid_request", "No connection is enabled for the client.")
 

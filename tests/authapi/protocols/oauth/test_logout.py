@@ -183,7 +183,7 @@ def test_a_head_request_ends_no_session(inside: Login) -> None:
         assert has_session(inside)
 
 
-def test_a_user_who_stays_logged_in_sees_a_page_that_says_so(inside: Login) -> None:
+def test_a_user_who_declines_the_logout_sees_that_they_are_still_logged_in(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", **ASIDE["old browser"])
     kept = inside.browser.submit(page, answer="no")
     assert (kept.status, "You are still logged in" in kept.text) == (200, True)

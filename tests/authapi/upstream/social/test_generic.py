@@ -174,7 +174,7 @@ def test_a_token_url_that_changes_during_the_login_gets_no_code(tenant: Tenant, 
     assert provider.paths == []
 
 
-def test_headers_parameters_and_client_authentication_come_from_the_connection(tenant: Tenant, provider: Provider) -> None:
+def test_the_connection_sets_headers_parameters_and_client_authentication(tenant: Tenant, provider: Provider) -> None:
     login = generic(
         tenant,
         provider,

@@ -56,7 +56,7 @@ def test_a_form_opened_before_the_proof_expires_is_refused_afterwards(tenant: Te
     assert AuthClient.objects.of(tenant.pk).get().secret_digest == client.secret_digest
 
 
-def test_a_proof_belongs_to_one_session_and_account(tenant: Tenant, rotation: str) -> None:
+def test_a_proof_is_valid_for_one_session_and_account(tenant: Tenant, rotation: str) -> None:
     first, second = new_staff(tenant), new_staff(tenant)
     with time_machine.travel(BEGIN, tick=False) as clock:
         proven, old = browser_of(first), browser_of(first)
