@@ -25,7 +25,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Default of the upstream system: five days. The upper limit ends every link that changes a password.
+# Default of the upstream system: five days. A link that changes a password must not be valid without limit.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000
 _LONGEST_ADDRESS = 2048
@@ -43,7 +43,7 @@ class WayBack:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The values stored with the ticket. The client is stored in a separate column if the row has one."""
+        """The values stored with the ticket. If the row has a column for the client, the client is stored there."""
         named = {"result_url": self.result_url, "tells_email": self.tells_email}
         belonging = {"organization_id": self.organization.pk if self.organization else ""}
         return {name: value for name, value in {**named, **belonging}.items() if value}

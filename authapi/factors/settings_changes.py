@@ -21,7 +21,7 @@ from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
 
 MOST_DAYS = 365
-# These policies also require a factor from users who have none, so the tenant must offer one.
+# These policies also require a factor from users who have none, so the tenant must offer a factor.
 DEMANDING = (SecondFactorPolicy.NEW_DEVICE.value, SecondFactorPolicy.ALWAYS.value)
 _SWITCHES = ("remembers_browsers", "passkeys", "offers_passkeys")
 _NO_SENDER = {
@@ -64,7 +64,7 @@ def switch_factor(*, tenant_id: str, factor: str, is_on: bool) -> TenantSettings
 
 @unit_of_work
 def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str | None) -> None:
-    """Set a stricter policy for an organization than its tenant and applications have. None removes it.
+    """Set a stricter policy for an organization than its tenant and applications have. None removes the policy of the organization.
 
     Raises `NotFound` for an unknown organization, and `Invalid` for an unknown policy.
     """

@@ -97,7 +97,7 @@ def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvita
 
 @unit_of_work
 def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: str, address: str = "") -> Invitation:
-    """Mail an invitation again. A pending invitation keeps its ticket. An expired one gets a new ticket and a new period.
+    """Mail an invitation again. A pending invitation keeps its ticket. An expired invitation gets a new ticket and a new period.
 
     Raises `InvitationNotFound` for an accepted or revoked invitation, `Conflict` for too many mails.
     """

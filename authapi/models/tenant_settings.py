@@ -24,7 +24,7 @@ class TenantSettings(UnrecordedOwned):
         return f"settings of {self.tenant_id}"
 
     def seal(self, name: str, secret: str) -> None:
-        """Store a secret, encrypted for this tenant and name, in place of an earlier one. An empty secret deletes it."""
+        """Store a secret, encrypted for this tenant and name, in place of an earlier secret. An empty secret deletes the stored secret."""
         sealed = {known: value for known, value in self.sealed_values.items() if known != name}
         self.sealed_values = {**sealed, **({name: vault.seal(secret, place=self._place(name))} if secret else {})}
 

@@ -1,4 +1,4 @@
-"""Access tokens of providers that an application presents: for which application they were issued, and to which user."""
+"""Access tokens of providers that an application presents: finds the application and the user of a token."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def hot_endpoint(
 ) -> Application:
     """Return an ASGI application for `endpoint`; its rate is counted under `name`.
 
-    `in_words_of` replaces cases by the interface's own. With `takes_cookies`, scripts of other origins may send
+    `in_words_of` replaces common cases by cases of the interface. With `takes_cookies`, scripts of other origins may send
     cookies, and the endpoint checks their origin.
 
     An endpoint that must hash a password returns `Later`; the rest then runs in the queue of slow work.
@@ -223,7 +223,7 @@ async def _done_at_once(request: _Request, at_once: AtOnce) -> _Done | None:
             try:
                 return await _tried_at_once(request, at_once)
             except Missing as missing:
-                # Nothing was done yet. The missing value is loaded once for all waiting requests, and then they start over.
+                # The request has changed nothing yet. The missing value is loaded once for all waiting requests, which then start over.
                 await executor.remembered(missing.memory, missing.key)
             except throttling.NoPlace:
                 # Charge the request now. It is not charged again when it starts over.

@@ -31,7 +31,7 @@ def element(tag: str, attributes: Mapping[str, str | None] | None = None, *conte
 
 
 def with_prefixes(made: Element, *prefixes: str) -> Element:
-    """Return a copy that declares further prefixes, for values such as `xs:string` that use one."""
+    """Return a copy that declares further prefixes, for values that use a prefix, such as `xs:string`."""
     declared = {name: uri for name, uri in made.nsmap.items() if name is not None} | {name: PREFIXES[name] for name in prefixes}
     copy: Element = etree.Element(made.tag, attrib={str(name): str(value) for name, value in made.attrib.items()}, nsmap=declared)
     copy.text = made.text

@@ -73,7 +73,7 @@ def read_address(channel: Channel, typed: str, *, countries: Collection[str] = (
         _is_email(text)
     except ValidationError as error:
         raise AddressOdd from error
-    # Refuse non-ASCII letters: some become ASCII letters in lower case, so two spellings could count as two addresses of one mailbox.
+    # Refuse non-ASCII letters: some become ASCII letters in lower case, so two spellings could become one address.
     if not text.isascii():
         raise AddressOdd
     return Address(channel, text.lower())

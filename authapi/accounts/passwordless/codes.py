@@ -21,14 +21,15 @@ from identity.models import Connection
 # Only the newest codes are valid. More than one code is valid, so that a late message or an attacker's request does not invalidate the
 # code of the user.
 _COUNTING = 2
-# Number of wrong guesses from all IP addresses after which a code is invalid. One IP address has fewer (`CODE_GUESSES_FROM_PLACE`).
+# Number of wrong guesses from all IP addresses after which a code is invalid. The number for one IP address is smaller
+# (`CODE_GUESSES_FROM_PLACE`).
 _MOST_FAILURES = 10
 _LONGEST_CODE = 16
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. Without `client`, codes of every client match: for checks that leave the code unused."""
+    """The scope in which a code is valid. Without `client`, the codes of every client match; only a check may omit it."""
 
     connection: Connection
     address: Address
@@ -75,7 +76,8 @@ def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: boo
 def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
     """Return the row with this code. Return None for a wrong code, and count a failure on every valid row. Lock the scope first."""
     counting = list(_counting(scope, timezone.now())[:_COUNTING])
-    # Compare with every row, and with a dummy if none exists: so that the time does not reveal which row matches or whether a row exists.
+    # Compare with every row, and with a dummy if there is no row, so that the time does not reveal which row matches or whether a row
+    # exists.
     found = [row for row in counting if len(code) <= _LONGEST_CODE and vault.digest_matches(_said(row, code), row.code_digest)]
     if not counting:
         vault.digest_matches(code[:_LONGEST_CODE], "")

@@ -24,9 +24,9 @@ from authapi.protocols.legacy.resource_owner import CASES
 from authapi.protocols.legacy.token_replies import NO_STORE
 
 CALLBACK_PATH = "login/callback"
-# Tells the form of this service apart from answers of providers, which arrive at the same address.
+# Distinguishes the form of this service from answers of providers, which arrive at the same address.
 TICKET_PREFIX = "ticket."
-# The parameters that are passed on to `/authorize`. The others are for the library.
+# The parameters that are passed on to `/authorize`. The library uses the other parameters itself.
 _PASSED_ON = (
     "client_id", "response_type", "response_mode", "redirect_uri", "scope", "audience", "state", "nonce", "connection", "code_challenge",
     "code_challenge_method", "prompt", "max_age", "ui_locales", "organization",

@@ -54,5 +54,5 @@ def response_types(text: str) -> frozenset[str]:
 
 
 def engine_name(types: frozenset[str]) -> str:
-    """Return the name of a set of response types in the engine's table, which has one order of the words only."""
+    """Return the name of a set of response types in the engine's table, which contains each set in one order only."""
     return " ".join(sorted(types))

@@ -22,8 +22,8 @@ def respond(
 ) -> HttpResponse:
     """Send `members` and the state to the client. With an `issuer`, the answer names it (RFC 9207).
 
-    With `keeps_opener`, the window stays connected to the application that opened it. A redirect without the same header would disconnect
-    it, too.
+    With `keeps_opener`, the window stays connected to the application that opened it. A redirect without the same header would also
+    disconnect the window.
     """
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in members.items()}
     if target.state is not None:

@@ -64,7 +64,7 @@ def instant(moment: datetime) -> str:
 
 
 def success(answering: Answering, login: Authenticated, settings: SamlSettings, signer: Signer) -> Element:
-    """Return the response with its assertion, signed and encrypted as the settings say."""
+    """Return the response with its assertion, signed and encrypted as the settings require."""
     assertion = unsigned_assertion(answering, login, settings)
     if settings.signs_assertion:
         assertion = signer.signed(assertion, place=_SIGNATURE_PLACE)

@@ -39,7 +39,7 @@ class Participation:
 
 @dataclass(frozen=True)
 class LogoutRequest:
-    """A logout request of an application. Without session indexes it is about every login of the user at that application."""
+    """A logout request of an application. Without session indexes, the request ends every login of the user at that application."""
 
     id: str
     issuer: str

@@ -19,7 +19,7 @@ class TimeUnreadable(ValueError):
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Which subject may present an assertion, where and until when (SAML Core 2.0, 2.4.1.2)."""
+    """The conditions for presenting an assertion: who may present it, to which address, and until when (SAML Core 2.0, 2.4.1.2)."""
 
     method: str
     recipient: str = ""
