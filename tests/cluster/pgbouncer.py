@@ -20,7 +20,7 @@ _OPTIONS = ("listen_addr = 127.0.0.1", "unix_socket_dir =", "auth_type = trust",
 
 @contextmanager
 def pgbouncer(mode: str, **options: object) -> Iterator[str]:
-    """Run PgBouncer in a pool mode; yield the `DATABASE_URL` of the test database through it."""
+    """Run PgBouncer in a pool mode. Yield the `DATABASE_URL` that connects to the test database through it."""
     program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
     if program is None:
         pytest.skip("PgBouncer is not installed; run `make peers`")
@@ -33,7 +33,7 @@ def pgbouncer(mode: str, **options: object) -> Iterator[str]:
         (directory / "pgbouncer.ini").write_text("\n".join(_lines(mode, port, directory, options)) + "\n")
         log = directory / "log"
         command = (program, str(directory / "pgbouncer.ini"))
-        # It refuses to run as root, like PostgreSQL.
+        # PgBouncer refuses to run as root, like PostgreSQL.
         started = Program("pgbouncer", command, is_ready=lambda: answers(("127.0.0.1", port)), identity=spawn.server_identity())
         with log.open("wb") as output:
             process = Process.start(started, output=output)

@@ -1,4 +1,4 @@
-"""A pooler in session mode keeps the settings of each session; another mode is refused at the start of every process.
+"""A pooler in session mode keeps the settings of each session. Every process refuses to start behind a pooler in another mode.
 
 `make test-cluster` runs the conformance tests of the stream behind a pooler in session mode.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("committed_db")
 
 @contextmanager
 def behind(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make Django connect to another address."""
+    """Make Django connect to another URL."""
     connection.close()
     with monkeypatch.context() as patch:
         for name, value in database_settings(url, pool_size=0).items():
@@ -43,7 +43,7 @@ def behind(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.core
 def test_a_pooler_that_shares_server_connections_is_refused(mode: str, options: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     with pgbouncer(mode, **options) as url, behind(url, monkeypatch):
-        # Two idle server connections, so that the pooler has a choice.
+        # Two idle server connections, so that the pooler can use a different one for the next transaction.
         with psycopg.connect(url, autocommit=True) as one, psycopg.connect(url, autocommit=True) as other:
             for each in (one, other):
                 each.execute("SELECT 1")

@@ -1,4 +1,4 @@
-"""The address of every page of the admin, and the budget of each page."""
+"""The URL of every page of the admin, and the budget of each page."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BUDGETS = Path(__file__).with_name("page_budgets.toml")
 
 
 def every_page(session: Client, rows: Rows) -> list[str]:
-    """Return the address of every page that `session` may open, the start page first."""
+    """Return the URL of every page that `session` may open, beginning with the start page."""
     others = [reverse("admin:choose_tenant"), reverse("admin:password_change")]
-    # Some addresses accept only POST, or need a row that does not exist.
+    # Some URLs accept only POST, or need a row that does not exist.
     extra = [address for page in site.pages for address in addresses_of_page(page)]
     start = reverse("admin:index")
     request = session.get(start).wsgi_request
@@ -44,7 +44,7 @@ def name_of(address: str) -> str:
 
 
 def budgets(unit: str) -> dict[str, int]:
-    """Return the most `kilobytes` or `queries` of each page."""
+    """Return the budget of `kilobytes` or `queries` of each page."""
     table = tomllib.loads(BUDGETS.read_text())
     return {name: row[unit] for name, row in table.items()}
 

@@ -1,4 +1,4 @@
-"""A worker that is killed between a request to a SCIM server and the link of the account: one user keeps exactly one account."""
+"""A worker is killed between a request to a SCIM server and storing the link of the account. The user keeps exactly one account."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stream(tenant: Tenant, server: RealServer, start_worker: Callable[..., Worke
     return create_stream(tenant_id=tenant.pk, subscriptions=types, destination_type="action", destination={"action_id": str(action.pk)})
 
 
-# `doubted`: the create is announced and not sent. `ran`: the server has responded. `settled`: the outcome and the link are stored.
+# `doubted`: the doubt is stored and the create is not sent. `ran`: the server has responded. `settled`: the outcome and the link are stored.
 @pytest.mark.parametrize("failpoint", ["doubted", "ran", "settled"])
 def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_changes(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path
@@ -65,7 +65,7 @@ def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_chan
 
 
 @pytest.mark.parametrize("failpoint", ["ran", "settled"])
-def test_a_kill_during_a_deletion_leaves_no_account_and_no_open_link(
+def test_a_worker_killed_during_a_deletion_leaves_no_account_and_no_open_link(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada")

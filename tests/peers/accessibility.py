@@ -1,6 +1,6 @@
-"""What axe finds on a page and whether the page fits, at 1440 and 360 pixels, in light and in dark.
+"""Checks a page with axe, and whether the page fits, at 1440 and 360 pixels, in light and dark mode.
 
-The page is loaded once. The window and the color scheme change in place, because loading a page takes longer than judging it.
+The page is loaded once. The width and the color scheme change without a reload, because loading a page takes longer than checking it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from tests.peers.chromium import Page
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 DESKTOP, PHONE = 1440, 360
 
-# The frame is the same on every page of the admin, so only the start page checks it.
+# The header and the navigation are the same on every page of the admin, so only the start page checks them.
 CONTENT = {"exclude": ["#header", "#nav-sidebar", "#toggle-nav-sidebar", "#footer"]}
-# Scripts of tests cannot run in frames whose sandbox forbids every script.
+# Test scripts cannot run in frames whose sandbox forbids every script.
 _JUDGED = (
     "axe.run(%s, {preload: false, iframes: false, resultTypes: ['violations'], %s})"
     ".then((result) => result.violations.map(({id, nodes}) => `${id}: ${nodes[0].html}`.slice(0, 400)))"
 )
-# Best practices that axe leaves off.
+# Best practices that axe does not check by default.
 _ALL_RULES = "rules: {'target-size': {enabled: true}, 'heading-order': {enabled: true}}"
-# Rules whose result depends on the colors, and those whose result depends on the width, too.
+# Rules whose result depends on the colors, and rules whose result also depends on the width.
 _RULES_OF_COLORS = "runOnly: ['color-contrast', 'link-in-text-block']"
 _RULES_OF_WIDTHS = "runOnly: ['target-size', 'color-contrast', 'link-in-text-block', 'scrollable-region-focusable']"
-# In this order each step changes the width or the scheme, not both.
+# In this order, each step changes either the width or the color scheme.
 _LOOKS = (
     (DESKTOP, "light", _ALL_RULES),
     (DESKTOP, "dark", _RULES_OF_COLORS),
@@ -33,15 +33,15 @@ _LOOKS = (
     (PHONE, "light", _RULES_OF_WIDTHS),
 )
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-# Half of the time of axe is spent on the elements of the frame, even when it does not judge them. The frame keeps its place without them.
+# Axe spends half of its time on the elements of header and navigation, even if it does not check them. Removing them keeps the layout.
 _EMPTY_FRAME = "for (const part of document.querySelectorAll('#nav-sidebar, #header')) part.replaceChildren()"
 _SCHEME = "matchMedia('(prefers-color-scheme: dark)').matches"
 
 
 def barriers_of(page: Page, *, is_whole: bool = False) -> list[str]:
-    """Return the faults of the open page, each with its width and scheme; leave the page wide and light.
+    """Return the faults of the open page, each with its width and color scheme. Afterwards, the page is wide and light.
 
-    `is_whole` judges the frame of the admin, too.
+    `is_whole` also checks the header and the navigation of the admin.
     """
     found = list(page.complaints)
     if page.evaluate("!window.axe"):
@@ -60,7 +60,7 @@ def barriers_of(page: Page, *, is_whole: bool = False) -> list[str]:
 
 
 def show_whole(page: Page, width: int, scheme: str) -> None:
-    """Set width and scheme, and a height without a scroll bar: otherwise the sticky bar of buttons covers fields."""
+    """Set width and color scheme, and a height without a scroll bar. With a scroll bar, the fixed bar of buttons would cover fields."""
     page.show_as(width=width, scheme=scheme)
     height = int(page.evaluate("document.documentElement.scrollHeight"))
     page.show_as(width=width, scheme=scheme, height=max(900, height))

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
-# The document and each file that it loads, as if none of them were cached.
+# The size of the document and of each file that it loads, without a cache.
 _BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
     .reduce((sum, {encodedBodySize}) => sum + encodedBodySize, 0)"""
 # More than the number of focusable elements of any page. The navigation alone has sixty.

@@ -1,6 +1,6 @@
-"""Pages of the manual in a real browser: accessible in light and dark, and no wider than a phone.
+"""Pages of the manual in a real browser: accessible in light and dark mode, and no wider than a phone.
 
-The test builds only the named pages: the others have the same theme, and all of them together take a minute of processor time.
+The test builds only the named pages. The other pages have the same theme, and building all pages takes a minute of processor time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not AXE.exists(), reason="chromium or axe-core is not installed: make test-peers"),
 ]
 
-# The index, a page with commands to paste, one with wide tables, and one with pictures.
+# The index, a page with commands to paste, a page with wide tables, and a page with pictures.
 _PAGES = ("index.md", "tutorials/first-stream.md", "reference/settings.md", "how-to/read-the-stream.md")
 
 
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the pages from a copy of their sources, in which links to other pages lead nowhere."""
+    """Build the pages from a copy of their sources. The links to other pages are broken in this copy."""
     environment = PLACE / "docs"
     if not tool_environment.is_installed(MANUAL, environment):
         pytest.skip("Sphinx is not installed: make test-peers")
@@ -52,7 +52,7 @@ def browser() -> Iterator[Chromium]:
         yield running
 
 
-def test_no_page_of_the_manual_has_an_accessibility_fault_or_is_wider_than_a_phone(browser: Chromium, html: Path) -> None:
+def test_every_page_of_the_manual_is_accessible_and_fits_a_phone(browser: Chromium, html: Path) -> None:
     page = browser.page()
     barriers = {}
     for name in _PAGES:

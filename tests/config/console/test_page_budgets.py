@@ -16,7 +16,7 @@ from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 from tests.factories.admin_pages import beyond_budget, every_page, name_of
 from tests.factories.filled_tables import fill
 
-# More than any budget of queries: a query per row of a list exceeds each of them.
+# More rows than the budget of any page, so that a query per row exceeds every budget.
 _ROWS = 60
 _SINGLE = {"identity.tenant", "events.head", "authapi.tenantsettings"}
 
@@ -37,7 +37,7 @@ def test_no_page_needs_more_queries_than_its_budget() -> None:
 
 
 def queries_of(browser: Client, address: str) -> int:
-    """Return the number of queries of a page whose templates and permissions are loaded."""
+    """Return the number of queries of a page after its templates and permissions were loaded."""
     browser.get(address)
     with CaptureQueriesContext(connection) as queries:
         assert browser.get(address, follow=True).status_code == 200, address
