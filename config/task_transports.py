@@ -61,11 +61,10 @@ class CheckedTransport(_DeliversOwn):
 class CheckedSentinelChannel(_ReadsJson, SentinelChannel):
     """A channel that finds its server like every other client of the service, by the address in the settings."""
 
-    connection_class = MasterConnection
-    connection_class_ssl = EncryptedMasterConnection
-
     def _sentinel_managed_pool(self, asynchronous: bool = False) -> redis.ConnectionPool:  # noqa: FBT001, FBT002  (kombu's signature)
         address = sentinel_address(settings.BROKER_URL or settings.REDIS_URL)
+        # `_connparams` derives its class of connections from this one.
+        self.connection_class = EncryptedMasterConnection if address.is_encrypted else MasterConnection
         options = self._connparams(asynchronous)  # type: ignore[attr-defined]  # kombu's types leave it out
         for name in ("host", "port", "username", "password", "db"):
             options.pop(name, None)

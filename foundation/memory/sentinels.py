@@ -136,10 +136,10 @@ def _require_master(hello: Any) -> None:
 
 
 def master_pool(address: SentinelAddress, **options: Any) -> redis.sentinel.SentinelConnectionPool:
-    """Return connections to the master. `options` are redis-py's for connections to the server, such as timeouts."""
+    """Return connections to the master. `options` are redis-py's for connections to the server, such as timeouts and their class."""
     sentinels = Sentinels(address.sentinels, sentinel_kwargs=_to_sentinels(address, options) | {"retry": Retry(NoBackoff(), 0)})
     kind = EncryptedMasterConnection if address.is_encrypted else MasterConnection
-    return redis.sentinel.SentinelConnectionPool(address.master, sentinels, connection_class=kind, **address.to_servers, **options)
+    return redis.sentinel.SentinelConnectionPool(address.master, sentinels, **{"connection_class": kind, **address.to_servers, **options})
 
 
 def async_master_pool(address: SentinelAddress, **options: Any) -> redis.asyncio.sentinel.SentinelConnectionPool:
@@ -147,7 +147,9 @@ def async_master_pool(address: SentinelAddress, **options: Any) -> redis.asyncio
     retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
     sentinels = AsyncSentinels(address.sentinels, sentinel_kwargs=_to_sentinels(address, options) | {"retry": retry})
     kind = AsyncEncryptedMasterConnection if address.is_encrypted else AsyncMasterConnection
-    return redis.asyncio.sentinel.SentinelConnectionPool(address.master, sentinels, connection_class=kind, **address.to_servers, **options)
+    return redis.asyncio.sentinel.SentinelConnectionPool(
+        address.master, sentinels, **{"connection_class": kind, **address.to_servers, **options}
+    )
 
 
 def _to_sentinels(address: SentinelAddress, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,45 @@
-"""A service on a PostgreSQL cluster, with tenants, writers and readers, and checks of their final state."""
+"""Services on clusters, with tenants, writers, readers, and their final state."""
 
 from __future__ import annotations
 
 import shutil
 
 import psycopg
+import redis
 
 from config.launcher import postgres
 from config.schema.restoring import restore_schema
+from foundation.memory.redis_clients import redis_client
 from tests.cluster.patroni import Cluster
+from tests.cluster.sentinels import RedisCluster
 from tests.faults.world import World
 
 
-class ClusterWorld(World):
-    """The world of the fault tests, with a cluster of three servers instead of one server."""
+class ServiceWorld(World):
+    """The world of the fault tests, with programs that run in it."""
+
+    def __init__(self) -> None:
+        try:
+            super().__init__()
+        except BaseException:
+            self.stop_clusters()
+            raise
+
+    @property
+    def of_workers(self) -> dict[str, str]:
+        """The variables of a worker that lead to these servers."""
+        return {"DATABASE_URL": self.address(), "OUTBOUND_ALLOW_HTTP": "1", "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8"}
+
+    def run_program(self, module: str, *arguments: str) -> str:
+        """Run a program against these servers; return what it prints."""
+        return self._run("-m", module, *arguments).strip()
+
+    def stop_clusters(self) -> None:
+        """Stop what this world has started beside the usual servers."""
+
+
+class ClusterWorld(ServiceWorld):
+    """A world with a PostgreSQL cluster of three servers."""
 
     def __init__(self, *, is_synchronous: bool) -> None:
         self._is_synchronous = is_synchronous
@@ -24,8 +50,12 @@ class ClusterWorld(World):
 
     def close(self) -> None:
         self.redis.stop()
-        self.cluster.close()
+        self.stop_clusters()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def stop_clusters(self) -> None:
+        if hasattr(self, "cluster"):
+            self.cluster.close()
 
     def _start_database(self) -> None:
         self.cluster = Cluster(self.directory, is_synchronous=self._is_synchronous)
@@ -33,3 +63,35 @@ class ClusterWorld(World):
         # Every migration would wait for a standby.
         with psycopg.connect(self.address(), autocommit=True) as connection:
             restore_schema(connection)
+
+
+class SentinelWorld(ServiceWorld):
+    """A world with three Redis protocol servers and three sentinels. Its prefix is the one that their accounts allow."""
+
+    def __init__(self, *, is_encrypted: bool) -> None:
+        self._is_encrypted = is_encrypted
+        super().__init__()
+
+    @property
+    def redis_url(self) -> str:
+        return self.cluster.url
+
+    def close(self) -> None:
+        self.stop_clusters()
+        self.postgres.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def stop_clusters(self) -> None:
+        if hasattr(self, "cluster"):
+            self.cluster.close()
+
+    def redis_client(self) -> redis.Redis:
+        return redis_client(self.redis_url, connect_seconds=2.0, answer_seconds=2.0)
+
+    def _start_database(self) -> None:
+        super()._start_database()
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            restore_schema(connection)
+
+    def _start_redis(self) -> None:
+        self.cluster = RedisCluster(self.directory / "redis-cluster", is_encrypted=self._is_encrypted)

@@ -32,7 +32,7 @@ class Taken:
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
     """Append the start and the end of the run. In between, follow the files `pause`, `slow` and `refuse`."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
-    number = envelope["data"]["object"]["number"]
+    number = envelope["data"]["object"].get("number")
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}
     _append(directory, {**line, "step": "start"})
     while (directory / "pause").exists():

@@ -36,7 +36,10 @@ def _tenant() -> dict[str, Any]:
     tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
     target = make_target(tenant, ("", 0))
     connection = create_connection(tenant_id=name, name="people", strategy=settings.DATABASE_STRATEGY)
-    users = [create_user(tenant_id=name, connection=connection, nickname=f"shared {number}") for number in range(SHARED_USERS)]
+    users = [
+        create_user(tenant_id=name, connection=connection, nickname=f"shared {number}", email=f"shared{number}@example.test")
+        for number in range(SHARED_USERS)
+    ]
     group = create_group(tenant_id=name, name="shared")
     batch = number_tenant(name)
     assert batch is not None

@@ -133,8 +133,9 @@ class World:
         self.seed = seed()
         self.random = random.Random(self.seed)
         self.postgres: Process
+        self.redis: Process
         self._start_database()
-        self.redis = self._start(valkey.prepare(self.directory, durable=False))
+        self._start_redis()
         self._tenants: list[Seeded] = []
         with psycopg.connect(self.address()) as database:
             restore_schema(database)
@@ -145,7 +146,7 @@ class World:
         return {
             **_TIMES,
             "DATABASE_URL": self.address(),
-            "REDIS_URL": valkey.url_of(self.directory),
+            "REDIS_URL": self.redis_url,
             "REDIS_PREFIX": "faults",
             "DJANGO_SETTINGS_MODULE": "config.settings.test",
             # A frozen Redis is detected as quickly as in production.
@@ -158,6 +159,10 @@ class World:
     def address(self, database: str = postgres.DATABASE) -> str:
         """Return the `DATABASE_URL` of a database on this server."""
         return postgres.url_of(self.directory, database)
+
+    @property
+    def redis_url(self) -> str:
+        return valkey.url_of(self.directory)
 
     def close(self) -> None:
         self.thaw(self.postgres, self.redis)
@@ -298,7 +303,7 @@ class World:
         self.redis.kill()
 
     def start_redis(self) -> None:
-        self.redis = self._start(valkey.prepare(self.directory, durable=False))
+        self._start_redis()
 
     def freeze(self, process: Process) -> None:
         """Freeze a server with all its processes, so that they accept connections and never answer."""
@@ -346,6 +351,9 @@ class World:
     def _start_database(self) -> None:
         self.postgres = self._start(postgres.prepare(self.directory, durable=True))
         postgres.ensure_database(self.directory)
+
+    def _start_redis(self) -> None:
+        self.redis = self._start(valkey.prepare(self.directory, durable=False))
 
     def _start(self, program: Program) -> Process:
         log = self.directory / f"{program.name}.log"

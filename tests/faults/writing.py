@@ -149,7 +149,7 @@ class Writer:
     def _create_user(self, mark: str) -> None:
         from identity.services.users import create_user
 
-        user = create_user(tenant_id=self.tenant["id"], connection=self.connection, nickname=mark)
+        user = create_user(tenant_id=self.tenant["id"], connection=self.connection, nickname=mark, email=f"{mark}@example.test")
         self._owe("user.created", user.user_id, mark)
         self.after.append(lambda: self.users.append(user.user_id))
 

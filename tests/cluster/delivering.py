@@ -1,0 +1,77 @@
+"""Deliveries of a world: a worker, a recorder, and a real SCIM server that must have the users of the tables in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.world import ServiceWorld
+from tests.deadlines import eventually
+from tests.factories.scim import RealServer, running_scim_server
+from tests.faults.worker import Worker
+from tests.faults.world import Seeded
+
+PROCESSES = 2
+# An abandoned lane is claimed again soon, and failures of the database do not count against the destination.
+_TIMES = {"DELIVERY_LEASE_SECONDS": "2", "DELIVERY_RETRY_DELAYS": ",".join(["0.5"] * 100), "BREAKER_FAILURES": "0"}
+
+
+@dataclass
+class Deliveries:
+    """Two streams of a tenant with their destinations."""
+
+    world: ServiceWorld
+    tenant: Seeded
+    directory: Path
+    recorder: str
+    scim: str
+    server: RealServer
+
+    def start_export(self) -> str:
+        """Start an export, which reads all users in a worker; return the job."""
+        return self.world.run_program("tests.cluster.binding", "export", self.tenant.id)
+
+    def let_lease_run_out(self, job: str) -> None:
+        """Let another worker take over the job now, instead of after a minute."""
+        self.world.query("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", job)
+
+    def is_exported(self, job: str) -> bool:
+        [(status,)] = self.world.query("SELECT status FROM identity_job WHERE id = %s", job)
+        assert status != "failed", "the export failed"
+        return bool(status == "completed")
+
+    def assert_sound(self) -> None:
+        """Wait until every delivery has ended, then judge all of them, and compare the accounts with the users."""
+        eventually(lambda: not self._lanes(), seconds=120, pause=0.5)
+        eventually(lambda: self._verdict() == "settled", seconds=60, pause=0.5)
+        rows = self.world.query("SELECT user_id, coalesce(nickname, '') FROM identity_user WHERE tenant_id = %s", self.tenant.id)
+        # Users that have not changed since the stream began have no account.
+        untouched = {name for name, nickname in rows if nickname.startswith("shared ")}
+        accounts = {user["externalId"]: user["nickName"] for user in self.server.users()}
+        assert accounts == {name: nickname for name, nickname in rows if name not in untouched}
+        states = self.world.query("SELECT DISTINCT state FROM provisioning_delivery WHERE stream_id = %s", self.scim)
+        assert {state for (state,) in states} <= {"delivered", "skipped", "superseded"}
+
+    def _lanes(self) -> int:
+        return int(self.world.query("SELECT count(*) FROM provisioning_lane WHERE tenant_id = %s", self.tenant.id)[0][0])
+
+    def _verdict(self) -> str:
+        return self.world.run_program("tests.cluster.judging", self.recorder, str(self.directory))
+
+
+@contextmanager
+def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, **variables: str) -> Iterator[Deliveries]:
+    """Deliver the events of the tenant until the end of the block."""
+    # Another tenant of an earlier test must not be delivered to a server that no longer runs.
+    world.query("UPDATE events_eventstream SET status = 'disabled'")
+    with running_scim_server() as server:
+        streams = json.loads(world.run_program("tests.cluster.binding", tenant.id, server.base_url))
+        environment = {"REDIS_PREFIX": world.environment["REDIS_PREFIX"], **world.of_workers, **_TIMES, **variables}
+        worker = Worker(directory, world.redis_url, concurrency=PROCESSES, ready_seconds=180, **environment)
+        try:
+            yield Deliveries(world, tenant, directory, streams["recorder"], streams["scim"], server)
+        finally:
+            worker.kill()

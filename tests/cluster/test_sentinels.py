@@ -1,0 +1,113 @@
+"""The master of a Redis protocol server is killed and frozen under load; everything continues with the master that the sentinels choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.delivering import Deliveries, delivering
+from tests.cluster.sentinels import PREFIX, encrypted_server
+from tests.cluster.world import SentinelWorld
+from tests.conformance.web_process import WebProcess
+from tests.deadlines import eventually
+from tests.faults.following import Follower, Following, assert_never_failed, latencies
+from tests.faults.invariants import assert_holds
+from tests.faults.worker import recorded
+from tests.faults.world import Seeded
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
+
+# Without a hint, an event is found after up to a second. Without a nudge, a delivery is found after five minutes.
+_HINTED_SECONDS = 0.5
+_SWEEP_SECONDS = 300
+_PATIENCE_SECONDS = 90
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(False, id="plain", marks=pytest.mark.core),
+        pytest.param(True, id="TLS", marks=pytest.mark.skipif(encrypted_server() is None, reason="redis-server is missing: `make peers`")),
+    ]
+)
+def world(request: pytest.FixtureRequest) -> Iterator[SentinelWorld]:
+    made = SentinelWorld(is_encrypted=request.param)
+    yield made
+    made.close()
+
+
+def events_arrive_by_hints(world: SentinelWorld, tenant: Seeded, following: Following) -> None:
+    """Wait until new events reach every subscriber sooner than without hints."""
+
+    def is_fast() -> bool:
+        place = world.head(tenant)
+        following.all_at(place._replace(position=place.position + 10), seconds=_PATIENCE_SECONDS)
+        recent = {position: at for position, at in world.recorded(tenant).items() if position > place.position}
+        found = latencies(following.followers, recent)
+        return bool(found) and found[len(found) * 9 // 10] < _HINTED_SECONDS
+
+    eventually(is_fast, seconds=_PATIENCE_SECONDS)
+
+
+def deliveries_arrive_by_nudges(deliveries: Deliveries) -> None:
+    """Wait until the worker delivers more events, before it would find them without the queue."""
+    before = len(recorded(deliveries.directory, step="end"))
+    eventually(lambda: len(recorded(deliveries.directory, step="end")) > before + 10, seconds=_PATIENCE_SECONDS)
+
+
+def everything_is_back(world: SentinelWorld, tenant: Seeded, following: Following, deliveries: Deliveries) -> None:
+    events_arrive_by_hints(world, tenant, following)
+    deliveries_arrive_by_nudges(deliveries)
+    eventually(lambda: world.slots(tenant) == len(following.followers), seconds=_PATIENCE_SECONDS)
+    rates_are_counted(world)
+
+
+def rates_are_counted(world: SentinelWorld) -> None:
+    """Wait until the master has keys of rate limits, which live for seconds."""
+    with world.redis_client() as client:
+        eventually(lambda: any(client.scan_iter(f"{PREFIX}:limits*")), seconds=_PATIENCE_SECONDS)
+
+
+def test_everything_continues_with_the_new_master(world: SentinelWorld, following: Following, tmp_path: Path) -> None:
+    tenant, cluster = world.tenant(), world.cluster
+
+    def subscribers(web: WebProcess) -> list[Follower]:
+        # Each connection is a request that the rate limit counts.
+        restless = [Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=5_000) for number in range(2)]
+        return [*restless, *(Follower(f"steady {number}", tenant, lambda: web.address) for number in range(2))]
+
+    with (
+        world.web(RATE_LIMITS_ENABLED="1", RATE_LIMIT_BURST="100000", DELIVERY_NUDGES_ENABLED="1") as web,
+        delivering(world, tenant, tmp_path, DELIVERY_SWEEP_SECONDS=str(_SWEEP_SECONDS)) as deliveries,
+        world.writers(tenant, 2, think=0.05, DELIVERY_NUDGES_ENABLED="1") as writers,
+    ):
+        following.add(*subscribers(web))
+        eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
+        everything_is_back(world, tenant, following, deliveries)
+
+        killed = cluster.index_of_master()
+        cluster.kill(killed)
+        cluster.wait_for_another_master(killed)
+        everything_is_back(world, tenant, following, deliveries)
+        cluster.start(killed)
+        assert cluster.role_of(killed) == "master", "a restarted server has not learned yet that it was replaced"
+        everything_is_back(world, tenant, following, deliveries)
+        cluster.wait(cluster.is_whole)
+
+        frozen = cluster.index_of_master()
+        cluster.freeze(frozen)
+        cluster.wait_for_another_master(frozen)
+        everything_is_back(world, tenant, following, deliveries)
+        cluster.thaw(frozen)
+        everything_is_back(world, tenant, following, deliveries)
+        cluster.wait(cluster.is_whole)
+
+        writers.stop()
+        eventually(lambda: world.is_numbered(tenant), seconds=20)
+        following.all_at(world.head(tenant), seconds=60)
+        following.stop()
+        deliveries.assert_sound()
+    assert following.statuses.keys() <= {200}
+    assert_never_failed(following)
+    assert_holds(world.history(tenant, [writers], following.readers))
