@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from authapi.services.clients import revoke_client
+from events.models import LogEntry
 from identity.models import Tenant
 from tests.conformance.reader import Subscriber
 from tests.conformance.target import Target, make_target
@@ -145,6 +146,16 @@ def another(target: Target) -> Target:
     """A second tenant on the same server."""
     name = f"{target.tenant.pk}-b"
     return make_target(TenantFactory.create(id=name, name=name, host=f"{name}.example.test"), target.address)
+
+
+def test_a_stream_that_is_refused_for_an_unreadable_log_releases_its_slot(target: Target) -> None:
+    Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=3)
+    with target.subscribe() as stream:
+        start = stream.opened().id
+    target.write("user.created", "user.created")
+    LogEntry.objects.filter(tenant_id=target.tenant.pk, position=target.head().position - 1).delete()
+    for _ in range(5):
+        _refused(target.subscribe({"from": start}), 503, "unavailable")
 
 
 @pytest.mark.transport

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -244,6 +245,37 @@ def test_the_stored_body_never_changes_once_written(tenant: Tenant, database_con
     numbered(tenant.pk)
     assert bytes(Event.objects.get(tenant_id=tenant.pk).body) == body
     assert orjson.loads(body)["type"] == "connection.created"
+
+
+def test_a_tenant_whose_numbering_failed_is_numbered_again(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection
+) -> None:
+    numberer = Numberer()
+    numberer._add([tenant.pk])
+    database.execute("SET lock_timeout = '50ms'")
+    with open_connection() as blocker, blocker.transaction():
+        blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            numberer._number_pending(database)
+    numberer._number_pending(database)
+    assert LogEntry.objects.filter(tenant_id=tenant.pk).count() == 1
+
+
+def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
+    tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVENTS_NUMBERER_ENABLED = True
+    numberer = Numberer()
+    # The numberer takes this thread for its own and starts none, so that what is pending stays there.
+    numberer._thread = threading.current_thread()
+    monkeypatch.setitem(numbering._numberers, os.getpid(), numberer)
+    with contextlib.suppress(ZeroDivisionError), transaction.atomic():
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name="lost")
+        raise ZeroDivisionError
+    with transaction.atomic():
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name="kept")
+        assert numberer._pending == set()
+    assert numberer._pending == {tenant.pk}
 
 
 def lock_waiters() -> int:

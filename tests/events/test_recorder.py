@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from events.models import Event, Mark, Outbox
 from events.record.catalogue import DOCUMENT_KINDS
 from events.record.recorder import TransactionRequired, record_document
+from events.record.schemas import SchemaViolation
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from identity.services.passwords import set_password
@@ -35,6 +36,17 @@ def test_a_failed_recording_rolls_back_the_change(tenant: Tenant, database_conne
     with pytest.raises(ValueError, match="exceed the maximum size"):
         make(tenant, database_connection, name="n" * 300)
     assert not User.objects.of(tenant.pk).exists()
+
+
+def test_data_that_breaks_the_schema_of_its_event_rolls_back_the_change(tenant: Tenant, database_connection: Connection) -> None:
+    user = make(tenant, database_connection)
+    with connection.cursor() as cursor:
+        # Another program writes a list where the schema requires an object.
+        cursor.execute("UPDATE identity_user SET app_metadata = '[1]' WHERE id = %s", [user.pk])
+    with pytest.raises(SchemaViolation, match="app_metadata"):
+        users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Ada"})
+    assert User.objects.of(tenant.pk).get(pk=user.pk).name != "Ada"
+    assert types(tenant.pk) == ["connection.created", "user.created"]
 
 
 def test_a_rolled_back_change_leaves_no_event(tenant: Tenant, database_connection: Connection) -> None:

@@ -31,7 +31,7 @@ The exit status is 1 if a mutant is missed or broken, and 2 if the tests already
 def main(arguments: Sequence[str]) -> int:
     """Run the selected mutants and return the exit status."""
     options = _parser().parse_args(arguments)
-    chosen = [mutant for mutant in MUTANTS if fnmatchcase(mutant.name, options.only)]
+    chosen = [mutant for mutant in MUTANTS if any(fnmatchcase(mutant.name, pattern) for pattern in options.only.split())]
     if not chosen:
         print(f"No mutant is named {options.only}. --list prints the names.")
         return 2
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="make test-mutants", description=_EXPLANATION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", default="*", metavar="NAME", help="run the mutant with this name, or all that match a pattern: ONLY='events-*'"
+        "--only", default="*", metavar="NAME", help="run the mutants with these names or patterns: ONLY='events-* identity-audit-*'"
     )
     parser.add_argument("--list", action="store_true", help="print each mutant with the rule that it breaks, and run nothing")
     parser.add_argument(

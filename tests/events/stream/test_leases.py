@@ -146,3 +146,24 @@ def test_each_process_counts_its_own_slots_at_once_without_redis() -> None:
         assert asyncio.get_running_loop().time() - started < 1.0
 
     _run(story)
+
+
+def test_the_slots_of_a_dead_process_expire_while_a_process_of_the_tenant_renews_its_own() -> None:
+    async def story() -> None:
+        prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
+        # Renewing keeps the key of the tenant, so that only the score of a slot can end it.
+        dead, alive = _leases(prefix=prefix, seconds=0.5), _leases(prefix=prefix, seconds=0.5)
+        await dead.acquire("acme", limit=2)
+        await alive.acquire("acme", limit=2)
+        renewing = asyncio.create_task(alive.renew())
+        until = asyncio.get_running_loop().time() + 5
+        while True:
+            try:
+                await alive.acquire("acme", limit=2)
+                break
+            except TenantLimitReached:
+                assert asyncio.get_running_loop().time() < until, "the slot of the dead process did not expire"
+                await asyncio.sleep(0.02)
+        renewing.cancel()
+
+    _run(story)

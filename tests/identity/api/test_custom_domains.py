@@ -8,11 +8,12 @@ import pytest
 from django.db import connections
 from pytest_django.fixtures import Settings
 
-from identity.hosts import default_address, forget_hosts, resolve_host
+from identity.hosts import default_address, forget_hosts, hosts_of, resolve_host
 from identity.models import AuditEntry, CustomDomain, Tenant
 from identity.services import domains
 from identity.services.domain_checks import issuer_of
 from tests.config.two_tenants import make_other_tenant
+from tests.factories.models.identity import CustomDomainFactory
 from tests.management import Answer, Management, request
 from tests.name_server import NameServer, name_server
 
@@ -273,6 +274,15 @@ def test_links_use_the_default_domain_which_is_verified_and_in_use(api: Manageme
     assert default_address(tenant.pk) == f"http://{canonical}"
     assert resolve_host(host) is None
     assert api.delete(f"custom-domains/{domain['custom_domain_id']}").status == 204
+
+
+def test_links_and_tokens_never_use_a_domain_that_is_not_verified(tenant: Tenant, host: str) -> None:
+    # Neither the default domain of an older backup nor one that an operator marked by SQL has a proof.
+    CustomDomainFactory.create(tenant=tenant, host=host, is_default=True, verified_at=None)
+    canonical = f"{tenant.pk}.example.test"
+    assert default_address(tenant.pk) == f"http://{canonical}"
+    assert hosts_of(tenant.pk) == {canonical}
+    assert tenant_at(host) is None
 
 
 def test_a_domain_test_requires_a_verified_domain_and_describes_the_problem(
