@@ -13,10 +13,10 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-mutants test-seeded-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-19s %s\n", $$1, $$2}'
 
 up: embedded ## Start everything and check that it works: PORT=8000, DETACH=1, TLS=1, DATABASE_URL and REDIS_URL are honored
 	$(LAUNCHER) up
@@ -60,6 +60,9 @@ test-cluster: peers ## Run the tests on clusters of PostgreSQL and Redis whose s
 
 test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help
 	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)
+
+test-seeded-mutants: dev ## Plant mutants drawn from a printed seed in the log, deliveries and tokens: ONLY='log lanes', SEED=1, COUNT=40
+	@$(PY) -u -W ignore -m tests.mutants.seeded $(ONLY) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(OPTIONS)
 
 test-outage: dev ## Stop a SCIM server for ten real minutes while 1,000 users change: SECONDS=600
 	@OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_provisioning_outage.py

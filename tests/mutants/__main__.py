@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.mutants.catalog import MUTANTS
 from tests.mutants.mutant import Mutant
-from tests.mutants.running import Verdict, copied_tree, judge, run_tests, servers, warm_up
+from tests.mutants.running import Runner, Verdict, copied_tree, runner, servers, warm_up
 
 ROOT = Path(__file__).resolve().parents[2]
 _EXPLANATION = """\
@@ -42,9 +42,10 @@ def main(arguments: Sequence[str]) -> int:
     begin = time.monotonic()
     with copied_tree(ROOT) as copy, servers():
         warm_up()
-        if not options.skip_baseline and not _is_baseline_passed(copy, chosen):
-            return 2
-        counts = _judge_all(copy, chosen, is_verbose=len(chosen) == 1)
+        with runner(copy) as using:
+            if not options.skip_baseline and not _is_baseline_passed(using, chosen):
+                return 2
+            counts = _judge_all(using, chosen, is_verbose=len(chosen) == 1)
     print(", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict) + f"; {time.monotonic() - begin:.0f} s in all")
     return 0 if counts[Verdict.CAUGHT] == len(chosen) else 1
 
@@ -65,10 +66,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _is_baseline_passed(copy: Path, chosen: Sequence[Mutant]) -> bool:
+def _is_baseline_passed(using: Runner, chosen: Sequence[Mutant]) -> bool:
     tests = sorted({test for mutant in chosen for test in mutant.tests})
     print(f"without a mutant: {len(tests)} files or tests", flush=True)
-    judgement = run_tests(copy, tests)
+    judgement = using.run(tests)
     is_passed = judgement.verdict is Verdict.MISSED
     print(f"without a mutant: {'passed' if is_passed else 'failed ' + judgement.detail}, {judgement.seconds:.1f} s", flush=True)
     if not is_passed:
@@ -76,10 +77,10 @@ def _is_baseline_passed(copy: Path, chosen: Sequence[Mutant]) -> bool:
     return is_passed
 
 
-def _judge_all(copy: Path, chosen: Sequence[Mutant], *, is_verbose: bool) -> Counter[Verdict]:
+def _judge_all(using: Runner, chosen: Sequence[Mutant], *, is_verbose: bool) -> Counter[Verdict]:
     counts: Counter[Verdict] = Counter()
     for number, mutant in enumerate(chosen, 1):
-        judgement = judge(copy, mutant)
+        judgement = using.judge(mutant)
         counts[judgement.verdict] += 1
         print(
             f"{number:3}/{len(chosen)} {judgement.verdict.value:7} {mutant.name:52} {judgement.seconds:5.1f} s  {judgement.detail}",

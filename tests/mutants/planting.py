@@ -1,4 +1,4 @@
-"""Plants a mutant into a source tree and removes it again. Imports no module of the product."""
+"""Plants a mutant into a tree and removes it again. Imports nothing of the product."""
 
 from __future__ import annotations
 
@@ -16,32 +16,39 @@ _Symbol = _Definition | ast.Assign | ast.AnnAssign
 
 
 class StaleMutant(Exception):
-    """Raised if the mutant can no longer be applied to the source."""
+    """The mutant no longer applies to the source."""
 
 
 @contextmanager
 def planted(root: Path, mutant: Mutant) -> Iterator[None]:
     """Write the mutant into the tree at `root`, and restore the file at the end. Raise `StaleMutant` before writing."""
-    file = file_of(root, mutant)
+    file = file_of(root, mutant.module)
+    with replaced(file, mutated(file.read_text(), mutant)):
+        yield
+
+
+@contextmanager
+def replaced(file: Path, text: str) -> Iterator[None]:
+    """Replace the text of a file, and restore the file at the end."""
     original = file.read_text()
-    _write(file, mutated(original, mutant))
+    _write(file, text)
     try:
         yield
     finally:
         _write(file, original)
 
 
-def file_of(root: Path, mutant: Mutant) -> Path:
-    """Return the file of the mutant's module, which may be a package. Raise `StaleMutant` if there is none."""
-    path = root.joinpath(*mutant.module.split("."))
+def file_of(root: Path, module: str) -> Path:
+    """Return the file of a module, which may be a package. Raise `StaleMutant` if there is none."""
+    path = root.joinpath(*module.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.exists():
             return file
-    raise StaleMutant(f"{mutant.module} does not exist")
+    raise StaleMutant(f"{module} does not exist")
 
 
 def mutated(source: str, mutant: Mutant) -> str:
-    """Return the source with the fault. Raise `StaleMutant` if symbol or fragment is missing or ambiguous, or if the result is invalid."""
+    """Return the source with the fault. Raise `StaleMutant` if symbol or fragment is missing or ambiguous, or the result is invalid."""
     node = _symbol_in(source, mutant)
     decorators = node.decorator_list if isinstance(node, _Definition) else []
     first, last = min(part.lineno for part in (node, *decorators)) - 1, node.end_lineno or node.lineno
@@ -89,5 +96,5 @@ def _definitions(parent: ast.AST, prefix: str) -> Iterator[tuple[str, _Symbol]]:
 
 def _write(file: Path, text: str) -> None:
     file.write_text(text)
-    # Python compares only the size and the second of a source file with its bytecode. Both may be equal after planting a fault.
+    # Python compares only size and second of a source file with its bytecode; both may be equal after a planted fault.
     Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import marshal
 import os
 import secrets
 import shutil
@@ -14,18 +15,25 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NoReturn
 
+import django
 import psycopg
 import pytest
+import redis
 
 from config.launcher.servers import temporary_servers
+from tests.mutants.grafting import Graft, LoadedFunctions, graft_of, noted_calls
 from tests.mutants.mutant import Mutant
-from tests.mutants.planting import StaleMutant, planted
+from tests.mutants.planting import StaleMutant, file_of, mutated, replaced
 
 # The slowest imports of a run, which need no settings.
 _WARM = (
@@ -33,9 +41,11 @@ _WARM = (
     "kombu", "celery", "requests", "urllib3", "asgiref.sync", "cryptography.x509", "jmespath", "lxml.etree", "joserfc.jwt",
     "django.db.models", "django.test", "django.forms", "django.template", "oauthlib.oauth2", "structlog",
 )  # fmt: skip
+# What most tests import of the product; the rest follows in the child.
+_PRODUCT = ("config.urls", "config.asgi", "config.celery", "provisioning.engine.delivering", "events.stream.endpoint")
 _LINKED = (".venv", ".peers")
 # More time than any test may take.
-_LONGEST_SECONDS = 300.0
+LONGEST_SECONDS = 300.0
 _OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 
@@ -98,34 +108,137 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def judge(copy: Path, mutant: Mutant) -> Judgement:
-    """Plant the mutant in the copy and run its tests."""
-    begin = time.monotonic()
+class Runner:
+    """Runs tests of the copy in children: of this process, or of one that has also imported the product."""
+
+    def __init__(self, copy: Path, project: Connection) -> None:
+        self.copy = copy
+        self._project = project
+
+    def judge(self, mutant: Mutant) -> Judgement:
+        """Plant the mutant in the copy and run its tests."""
+        try:
+            file = file_of(self.copy, mutant.module)
+            changed = mutated(file.read_text(), mutant)
+        except StaleMutant as stale:
+            return Judgement(Verdict.BROKEN, str(stale), 0.0, "")
+        return self.judge_text(file, changed, mutant.tests)
+
+    def judge_text(self, file: Path, changed: str, tests: Sequence[str], *, longest: float = LONGEST_SECONDS) -> Judgement:
+        """Replace the text of a file and run the tests.
+
+        The text is replaced although the process with the product needs only the code, because tests start other processes.
+        """
+        graft = graft_of(file, file.read_text(), changed) if _is_valid(changed) else None
+        with replaced(file, changed):
+            judgement = None if graft is None else self._asked(tests, graft, longest)
+            return judgement or run_tests(self.copy, tests, longest=longest)
+
+    def run(self, tests: Sequence[str]) -> Judgement:
+        """Run the tests without a mutant."""
+        return self._asked(tests, {}, LONGEST_SECONDS) or run_tests(self.copy, tests)
+
+    def _asked(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
+        """Run the tests in a child of the process with the product; None if the change needs a new import."""
+        self._project.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest))
+        answer: tuple[str, str, float, str] | None = self._project.recv()
+        return None if answer is None else Judgement(Verdict(answer[0]), *answer[1:])
+
+
+@contextmanager
+def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Runner]:
+    """Start the process that imports the product from the copy with `load`; end it afterwards."""
+    ours, theirs = Pipe()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _be_the_project(copy, theirs, load or load_the_product)
+    theirs.close()
     try:
-        with planted(copy, mutant):
-            judgement = run_tests(copy, mutant.tests)
-    except StaleMutant as stale:
-        return Judgement(Verdict.BROKEN, str(stale), time.monotonic() - begin, "")
-    return judgement
+        yield Runner(copy, ours)
+    finally:
+        ours.close()
+        os.waitpid(pid, 0)
 
 
-def run_tests(copy: Path, tests: Sequence[str]) -> Judgement:
+def _is_valid(text: str) -> bool:
+    try:
+        compile(text, "text", "exec")
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def run_tests(copy: Path, tests: Sequence[str], *, longest: float = LONGEST_SECONDS) -> Judgement:
     """Run the tests in a child until the first failure. Without a mutant, the expected verdict is `MISSED`: all tests passed."""
+    return _in_a_child(tests, longest, partial(_enter, copy))
+
+
+def _in_a_child(tests: Sequence[str], longest: float, prepare: Callable[[], None]) -> Judgement:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-run-") as directory:
         output, failed = Path(directory, "output"), Path(directory, "failed")
         output.touch()
         pid = os.fork()
         if pid == 0:
-            _be_the_child(copy, tests, output, failed)
-        code = _wait(pid)
-        verdict, detail = _verdict_of(code, failed.read_text() if failed.exists() else "")
+            _be_the_child(tests, output, failed, prepare)
+        code = _wait(pid, longest)
+        verdict, detail = _verdict_of(code, failed.read_text() if failed.exists() else "", longest)
         return Judgement(verdict, detail, time.monotonic() - begin, output.read_text(errors="replace"))
 
 
-def _verdict_of(code: int | None, failed: str) -> tuple[Verdict, str]:
+def _be_the_project(copy: Path, requests: Connection, load: Callable[[], object]) -> NoReturn:
+    """Import the product, then run tests in children until the other end of the pipe is closed."""
+    code = 0
+    try:
+        prefix = os.environ["REDIS_PREFIX"] = f"mutants-{os.getpid()}"
+        _enter(copy)
+        with warnings.catch_warnings(), noted_calls(copy) as called:
+            warnings.simplefilter("ignore")
+            load()
+        functions = LoadedFunctions(copy, called)
+        gc.collect()
+        gc.freeze()
+        with suppress(EOFError):
+            while True:
+                _answer(requests, functions, prefix)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    os._exit(code)
+
+
+def _answer(requests: Connection, functions: LoadedFunctions, prefix: str) -> None:
+    tests, names, longest = requests.recv()
+    graft: Graft = {name: marshal.loads(code) for name, code in names.items()}  # noqa: S302  (sent by the parent of this process)
+    if not functions.can_take(graft):
+        requests.send(None)
+        return
+    _forget_keys(prefix)
+    judgement = _in_a_child(tests, longest, partial(functions.take, graft))
+    # As plain values: this process has forgotten the modules of the tests, so it cannot name their classes.
+    requests.send((judgement.verdict.value, judgement.detail, judgement.seconds, judgement.output))
+
+
+def load_the_product() -> None:
+    """Import what most tests use."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
+    django.setup()
+    for name in _PRODUCT:
+        importlib.import_module(name)
+
+
+def _forget_keys(prefix: str) -> None:
+    """Delete the state of the previous run in Redis, such as the rate of an address."""
+    if "REDIS_URL" in os.environ:
+        with redis.Redis.from_url(os.environ["REDIS_URL"]) as server:
+            for key in server.scan_iter(f"{prefix}*", count=1000):
+                server.delete(key)
+
+
+def _verdict_of(code: int | None, failed: str, longest: float) -> tuple[Verdict, str]:
     if code is None:
-        return Verdict.BROKEN, f"the tests did not end within {_LONGEST_SECONDS:.0f} seconds"
+        return Verdict.BROKEN, f"the tests did not end within {longest:.0f} seconds"
     if failed:
         return Verdict.CAUGHT, failed
     if code == pytest.ExitCode.OK:
@@ -144,7 +257,7 @@ class _FirstFailure:
             self._file.write_text(report.nodeid)
 
 
-def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) -> None:
+def _be_the_child(tests: Sequence[str], output: Path, failed: Path, prepare: Callable[[], None]) -> NoReturn:
     """Run pytest in the copy and end the process without the cleanup of the parent."""
     code = 70
     try:
@@ -152,14 +265,7 @@ def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) 
         descriptor = os.open(output, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(descriptor, stream)
-        os.chdir(copy)
-        # Each run has its own prefix in Redis, so that state such as rates is not shared with the next run.
-        os.environ["REDIS_PREFIX"] = f"mutant-{os.getpid()}"
-        sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
-        # The child imports the packages of the tree from the copy.
-        for name in [name for name in sys.modules if (copy / name.partition(".")[0]).is_dir()]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
+        prepare()
         code = int(pytest.main([*_OPTIONS, *tests], plugins=[_FirstFailure(failed)]))
     except BaseException:
         traceback.print_exc()
@@ -169,9 +275,20 @@ def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) 
     os._exit(code)
 
 
-def _wait(pid: int) -> int | None:
+def _enter(copy: Path) -> None:
+    """Make this process import the packages of the tree from the copy."""
+    os.chdir(copy)
+    # Each run has its own prefix in Redis, so that state such as rates is not shared with the next run.
+    os.environ.setdefault("REDIS_PREFIX", f"mutant-{os.getpid()}")
+    sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
+    for name in [name for name in sys.modules if (copy / name.partition(".")[0]).is_dir()]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def _wait(pid: int, longest: float) -> int | None:
     """Return the exit code, or None after the time limit. Kill processes that the child left."""
-    deadline = time.monotonic() + _LONGEST_SECONDS
+    deadline = time.monotonic() + longest
     code = None
     while code is None and time.monotonic() < deadline:
         ended, status = os.waitpid(pid, os.WNOHANG)

@@ -28,7 +28,7 @@ def names_in(file: Path) -> frozenset[str]:
 
 def problem_of(mutant: Mutant) -> str | None:
     try:
-        mutated(source_of(file_of(ROOT, mutant)), mutant)
+        mutated(source_of(file_of(ROOT, mutant.module)), mutant)
     except StaleMutant as stale:
         return str(stale)
     for test in mutant.tests:

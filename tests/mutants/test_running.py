@@ -16,14 +16,15 @@ from tests.mutants.catalog import MUTANTS
 ROOT = Path(__file__).resolve().parents[2]
 # The run has its own process, because a fork of a test process would inherit its threads and plugins.
 JUDGE = """
-import json, sys
+import importlib, json, sys
 from pathlib import Path
 from tests.mutants.mutant import Mutant
-from tests.mutants.running import judge
+from tests.mutants.running import runner
 verdicts = []
-for changed in json.loads(sys.argv[2]):
-    judgement = judge(Path(sys.argv[1]), Mutant(name="toy", rule="A toy.", **changed))
-    verdicts.append([judgement.verdict.value, judgement.detail])
+with runner(Path(sys.argv[1]), lambda: importlib.import_module("toy.guard")) as using:
+    for changed in json.loads(sys.argv[2]):
+        judgement = using.judge(Mutant(name="toy", rule="A toy.", **changed))
+        verdicts.append([judgement.verdict.value, judgement.detail])
 print(json.dumps(verdicts))
 """
 GUARD = "def is_allowed(age: int) -> bool:\n    return age >= 18\n\n\ndef name() -> str:\n    return 'guard'\n"

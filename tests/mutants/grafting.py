@@ -1,0 +1,116 @@
+"""Replaces the code of functions in a process that has already imported their module. Imports nothing of the product.
+
+The import of the product takes longer than most runs of tests. A process that has imported it needs only the changed code of a mutant:
+every name that refers to the function then has the fault. A change outside of functions, such as a constant, needs a new import.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+# The changed code of functions by their qualified names.
+Graft = Mapping[str, CodeType]
+
+
+def graft_of(file: Path, original: str, changed: str) -> Graft | None:
+    """Return the changed functions of a module, or None if the texts differ outside of functions."""
+    before, after = (dict(_parts(compile(text, str(file), "exec"))) for text in (original, changed))
+    differing = {name for name in before.keys() | after.keys() if _told(before.get(name)) != _told(after.get(name))}
+    if not differing or not all(isinstance(before.get(name), CodeType) and isinstance(after.get(name), CodeType) for name in differing):
+        return None
+    return {name: code for name, code in after.items() if name in differing and isinstance(code, CodeType)}
+
+
+class LoadedFunctions:
+    """Every function of this process, by file and qualified name.
+
+    `called` are the codes that ran during the imports: a change of one of them needs a new import, too.
+    """
+
+    def __init__(self, root: Path, called: Set[CodeType]) -> None:
+        self._called = {(code.co_filename, code.co_qualname) for code in called}
+        self._of: dict[tuple[str, str], list[FunctionType]] = {}
+        # Programs freeze their objects after the start, and frozen objects are not listed.
+        gc.unfreeze()
+        for found in gc.get_objects():
+            # The class that a lazy object names would load the object.
+            if type(found) is FunctionType and found.__code__.co_filename.startswith(str(root)):
+                self._of.setdefault((found.__code__.co_filename, found.__code__.co_qualname), []).append(found)
+
+    def can_take(self, graft: Graft) -> bool:
+        """Tell whether the functions are loaded, have not run yet, and can get the changed code."""
+        for name, code in graft.items():
+            functions = self._of.get((code.co_filename, name), [])
+            if not functions or (code.co_filename, name) in self._called:
+                return False
+            if any(function.__code__.co_freevars != code.co_freevars for function in functions):
+                return False
+        return True
+
+    def take(self, graft: Graft) -> None:
+        """Give the functions their changed code."""
+        for name, code in graft.items():
+            for function in self._of[code.co_filename, name]:
+                function.__code__ = code
+
+
+@contextmanager
+def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
+    """Collect the code below `root` that runs during the block."""
+    called: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(root)):
+            called.add(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
+
+
+def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]]:
+    """Yield each outermost function of a module with its name, and what the module and its classes consist of without functions."""
+    numbers: dict[str, int] = {}
+    own: list[object] = []
+    for constant in code.co_consts:
+        if not isinstance(constant, CodeType):
+            own.append(repr(constant))
+        elif _is_function(constant):
+            numbers[constant.co_qualname] = numbers.get(constant.co_qualname, 0) + 1
+            # Functions with one name, such as the two of a property, cannot be told apart in a process.
+            yield (constant.co_qualname if numbers[constant.co_qualname] == 1 else f"={constant.co_qualname}"), constant
+        else:
+            yield from _parts(constant)
+    for name, count in numbers.items():
+        if count > 1:
+            yield f"*{name}", (count,)
+    yield f"<{code.co_qualname}>", (code.co_code, tuple(own), code.co_names)
+
+
+def _is_function(code: CodeType) -> bool:
+    # CO_NEWLOCALS and CO_OPTIMIZED are set for functions only.
+    return code.co_flags & 0x3 == 0x3
+
+
+def _told(part: CodeType | tuple[object, ...] | None) -> object:
+    """Return what makes a piece differ from another one, without its lines."""
+    if not isinstance(part, CodeType):
+        return part
+    constants = tuple(_told(constant) if isinstance(constant, CodeType) else repr(constant) for constant in part.co_consts)
+    return (
+        part.co_code,
+        constants,
+        part.co_names,
+        part.co_varnames,
+        part.co_freevars,
+        part.co_cellvars,
+        part.co_flags,
+        part.co_exceptiontable,
+    )
