@@ -207,8 +207,8 @@ MUTANTS = (
     Mutant(
         name="provisioning-dispatch-disabled",
         at="provisioning.engine.dispatch:_LOCK_STREAM",
-        old="WHERE id = %s AND status = 'enabled' FOR",
-        new="WHERE id = %s FOR",
+        old="WHERE id = %s AND status = 'enabled' AND",
+        new="WHERE id = %s AND",
         rule="A disabled stream is not dispatched.",
         tests=(
             "tests/provisioning/engine/test_dispatch.py",
@@ -242,8 +242,8 @@ MUTANTS = (
     Mutant(
         name="provisioning-deletions-no-probe",
         at="provisioning.engine.breaker:_TAKE_PROBES",
-        old="    AND NOT {_IS_STAGED}\n",
-        new="",
+        old="    AND NOT {_IS_STAGED} AND s.tenant_id",
+        new="    AND s.tenant_id",
         rule="A stream with staged deletions is not probed.",
         tests=("tests/provisioning/engine/test_deletion_guard.py",),
     ),
@@ -390,8 +390,8 @@ MUTANTS = (
         new="False",
         rule="The editor of the mapping requires the permission to change the action.",
         tests=(
-            "tests/config/console/test_admin_roles.py::test_no_address_of_any_page_answers_an_account_without_permissions",
-            "tests/config/console/test_admin_roles.py::test_every_address_refuses_a_write_by_an_auditor",
+            "tests/config/console/test_admin_roles.py::test_an_account_without_permissions_gets_no_page_of_any_model",
+            "tests/config/console/test_admin_roles.py::test_every_url_refuses_a_write_by_an_auditor",
         ),
     ),
 )
