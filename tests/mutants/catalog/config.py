@@ -198,4 +198,20 @@ MUTANTS = (
             "tests/authapi/pages/test_components.py",
         ),
     ),
+    Mutant(
+        name="config-live-tenant",
+        at="config.server.live_events:watcher_of",
+        old="if (tenant_in_scope(request) or only_tenant()) != tenant_id:",
+        new="if False:",
+        rule="The live page shows only the events of the tenant of its session.",
+        tests=("tests/config/server/test_live_events.py",),
+    ),
+    Mutant(
+        name="config-log-masked",
+        at="config.logging:mask_secrets",
+        old="_masked_value(value)",
+        new="value",
+        rule="A log line contains no credential.",
+        tests=("tests/config/test_logging.py",),
+    ),
 )

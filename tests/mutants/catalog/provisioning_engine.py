@@ -367,31 +367,4 @@ MUTANTS = (
             "tests/provisioning/engine/test_delivering.py",
         ),
     ),
-    Mutant(
-        name="provisioning-sweep-marks",
-        at="provisioning.engine.sweeper:sweep",
-        old="tripwire.sweep(_MARKS_PER_SWEEP)",
-        new="pass",
-        rule="The sweeper records the changes that bypassed the signals.",
-        tests=("tests/provisioning/engine/test_sweeper.py",),
-    ),
-    Mutant(
-        name="provisioning-sweep-nudge-marks",
-        at="provisioning.engine.sweeper:_DUE_LANES",
-        old="(l.nudged_until IS NULL OR l.nudged_until <= clock_timestamp())",
-        new="true",
-        rule="The sweeper sends no second message for a lane while the first one may arrive.",
-        tests=("tests/provisioning/engine/test_sweeper.py",),
-    ),
-    Mutant(
-        name="provisioning-mapping-permission",
-        at="provisioning.admin.mapping_editor:mapping_view",
-        old="not model_admin.has_change_permission(request, action)",
-        new="False",
-        rule="The editor of the mapping requires the permission to change the action.",
-        tests=(
-            "tests/config/console/test_admin_roles.py::test_an_account_without_permissions_gets_no_page_of_any_model",
-            "tests/config/console/test_admin_roles.py::test_every_url_refuses_a_write_by_an_auditor",
-        ),
-    ),
 )
