@@ -33,7 +33,10 @@ _LOGGERS = frozenset({"logger", "metrics"})
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """One piece of a source text and its replacement. `symbol` is the function, class or constant that contains it."""
+    """One piece of a source text and its replacement. `symbol` is the function, class or constant that contains it.
+
+    `function` is the outermost function, empty outside of functions.
+    """
 
     begin: int
     end: int
@@ -42,6 +45,7 @@ class Change:
     operator: str
     symbol: str = field(compare=False)
     line: int = field(compare=False)
+    function: str = field(compare=False, default="")
 
     def applied(self, source: str) -> str:
         return source[: self.begin] + self.new + source[self.end :]
@@ -80,20 +84,22 @@ class _Walk:
         self._lines = source.splitlines()
 
     def changes(self) -> Iterator[Change]:
-        yield from self._in(self._tree, "")
+        yield from self._in(self._tree, "", "")
 
-    def _in(self, node: ast.AST, symbol: str) -> Iterator[Change]:
+    def _in(self, node: ast.AST, symbol: str, function: str) -> Iterator[Change]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             symbol = f"{symbol}.{node.name}".lstrip(".")
+            function = function or ("" if isinstance(node, ast.ClassDef) else symbol)
         elif isinstance(node, ast.Assign) and not symbol and isinstance(node.targets[0], ast.Name):
             symbol = node.targets[0].id
         elif isinstance(node, ast.Import | ast.ImportFrom) or _is_quiet(node):
             return
         for old, new, operator in self._replacements(node):
             begin, end = old if isinstance(old, tuple) else self._span(old)
-            yield Change(begin, end, self._source[begin:end], new, operator, symbol or "module", self._source.count("\n", 0, begin) + 1)
+            line = self._source.count("\n", 0, begin) + 1
+            yield Change(begin, end, self._source[begin:end], new, operator, symbol or "module", line, function)
         for child in _children(node):
-            yield from self._in(child, symbol)
+            yield from self._in(child, symbol, function)
 
     def _replacements(self, node: ast.AST) -> Iterator[_Replacement]:
         match node:
