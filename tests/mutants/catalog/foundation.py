@@ -234,12 +234,4 @@ MUTANTS = (
         rule="The age of a cached answer counts from the moment of its request.",
         tests=("tests/foundation/memory/test_ttl_cache.py",),
     ),
-    Mutant(
-        name="foundation-metadata-merged",
-        at="foundation.json_values:merged",
-        old="{**old, **change}.items()",
-        new="change.items()",
-        rule="An update of metadata keeps the members that the update does not name.",
-        tests=("tests/identity/api/test_users.py",),
-    ),
 )

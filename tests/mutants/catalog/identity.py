@@ -361,4 +361,12 @@ MUTANTS = (
             "tests/provisioning/test_option_redaction.py",
         ),
     ),
+    Mutant(
+        name="identity-metadata-merged",
+        at="identity.services.users:_merged",
+        old="merged = {**old, **change}",
+        new="merged = change",
+        rule="An update of metadata keeps the members that the update does not name.",
+        tests=("tests/identity/api/test_users.py",),
+    ),
 )
