@@ -49,7 +49,7 @@ ALLOWED = {
     ("identity/services/jobs.py", "_fail"): (1, "a worker ends the job that it has claimed"),
     ("identity/services/jobs.py", "run_next_chunk"): (1, "a worker claims a job by its id"),
     ("identity/services/jobs.py", "take_unattended_jobs"): (2, "the sweep finds jobs that no worker has claimed"),
-    ("provisioning/admin/account_links.py", "AccountLinkAdmin.rows_to_list"): (
+    ("provisioning/admin/account_links.py", "AccountLinkAdmin.get_queryset"): (
         1,
         "reads the actions of rows that the list has already filtered by tenant",
     ),
