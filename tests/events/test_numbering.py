@@ -274,8 +274,8 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
         raise ZeroDivisionError
     with transaction.atomic():
         users.create_user(tenant_id=tenant.pk, connection=database_connection, name="kept")
-        assert numberer._pending == set()
-    assert numberer._pending == {tenant.pk}
+        assert list(numberer._pending) == []
+    assert list(numberer._pending) == [tenant.pk]
 
 
 def lock_waiters() -> int:

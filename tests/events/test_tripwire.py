@@ -96,6 +96,15 @@ def test_the_children_of_rows_deleted_without_signals_are_recorded_first(
     assert folded(events) == {}
 
 
+def test_a_change_that_is_undone_before_the_sweep_records_no_event(tenant: Tenant, user: User) -> None:
+    for name in ("Augusta", "Ada"):
+        run_sql("UPDATE identity_user SET given_name = %s WHERE id = %s", name, user.pk)
+    assert Mark.objects.filter(tenant_id=tenant.pk).exists()
+    tripwire.sweep()
+    assert types(tenant.pk) == ["connection.created", "user.created"]
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+
+
 def test_a_row_inserted_and_deleted_again_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
     run_sql(
         "INSERT INTO identity_connection (id, tenant_id, name, strategy, display_name, options, sealed_options, realms, enabled_clients,"

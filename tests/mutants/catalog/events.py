@@ -295,12 +295,20 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        name="events-numbering-fair",
+        at="events.log.numbering:Numberer._number_pending",
+        old="batch = number_batch(database, tenant_id)",
+        new="batch = number_tenant(tenant_id, database)",
+        rule="A burst of one tenant delays the numbering of another tenant by one batch at most.",
+        tests=("tests/events/test_numbering.py",),
+    ),
+    Mutant(
         name="events-unchanged-document",
         at="events.record.catalogue:changes_between",
         old="or _visible(kind, before) != _visible(kind, after))",
         new="or True)",
         rule="A change without a visible difference records no event.",
-        tests=("tests/events/test_recorder.py",),
+        tests=("tests/events/test_tripwire.py",),
     ),
     Mutant(
         name="events-previous-document",

@@ -144,4 +144,12 @@ MUTANTS = (
             "tests/config/console/test_admin_roles.py::test_every_url_refuses_a_write_by_an_auditor",
         ),
     ),
+    Mutant(
+        name="provisioning-fair-turns",
+        at="provisioning.engine.fairness:Rota.more_urgent",
+        old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
+        new="return None",
+        rule="After a full turn, a worker process serves the stream that it has not served for the longest time.",
+        tests=("tests/provisioning/engine/test_fairness.py",),
+    ),
 )
