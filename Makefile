@@ -13,7 +13,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-mutants test-seeded-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-cluster-core test-mutants test-seeded-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-19s %s\n", $$1, $$2}'
@@ -56,7 +56,11 @@ test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_M
 	@TEST_SERVERS_DURABLE=1 $(PY) -m pytest -q tests/faults --durations=10
 
 test-cluster: peers ## Run the tests on clusters of PostgreSQL and Redis whose servers are killed, frozen and cut off
-	@$(PY) -m pytest -q tests/cluster
+	@$(PY) -m pytest -q tests/cluster --durations=10
+	@CONFORMANCE_SERVERS=pgbouncer $(PY) -m pytest -q -m "not deep" tests/conformance -k pgbouncer
+
+test-cluster-core: peers ## Run the tests on clusters that CI runs, in less than three minutes
+	@$(PY) -m pytest -n 2 -q -m core tests/cluster --durations=10
 
 test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help
 	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from tests.cluster.delivering import Deliveries, delivering
 from tests.cluster.sentinels import PREFIX, encrypted_server
 from tests.cluster.world import SentinelWorld
-from tests.conformance.web_process import WebProcess
 from tests.deadlines import eventually
 from tests.faults.following import Follower, Following, assert_never_failed, latencies
 from tests.faults.invariants import assert_holds
@@ -19,18 +19,18 @@ from tests.faults.world import Seeded
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
 
+Fault = Callable[[SentinelWorld, Callable[[], None]], None]
+
 # Without a hint, an event is found after up to a second. Without a nudge, a delivery is found after five minutes.
 _HINTED_SECONDS = 0.5
 _SWEEP_SECONDS = 300
 _PATIENCE_SECONDS = 90
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(False, id="plain", marks=pytest.mark.core),
-        pytest.param(True, id="TLS", marks=pytest.mark.skipif(encrypted_server() is None, reason="redis-server is missing: `make peers`")),
-    ]
-)
+WITH_TLS = pytest.mark.skipif(encrypted_server() is None, reason="redis-server is not installed; run `make peers`")
+
+
+@pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[SentinelWorld]:
     made = SentinelWorld(is_encrypted=request.param)
     yield made
@@ -69,45 +69,57 @@ def rates_are_counted(world: SentinelWorld) -> None:
         eventually(lambda: any(client.scan_iter(f"{PREFIX}:limits*")), seconds=_PATIENCE_SECONDS)
 
 
-def test_everything_continues_with_the_new_master(world: SentinelWorld, following: Following, tmp_path: Path) -> None:
-    tenant, cluster = world.tenant(), world.cluster
+def kill(world: SentinelWorld, everything_is_back: Callable[[], None]) -> None:
+    old = world.cluster.index_of_master()
+    world.cluster.kill(old)
+    world.cluster.wait_for_another_master(old)
+    everything_is_back()
+    world.cluster.start(old)
+    assert world.cluster.role_of(old) == "master", "no sentinel has told the restarted server yet that it was replaced"
+    everything_is_back()
 
-    def subscribers(web: WebProcess) -> list[Follower]:
-        # Each connection is a request that the rate limit counts.
-        restless = [Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=5_000) for number in range(2)]
-        return [*restless, *(Follower(f"steady {number}", tenant, lambda: web.address) for number in range(2))]
 
+def freeze(world: SentinelWorld, everything_is_back: Callable[[], None]) -> None:
+    old = world.cluster.index_of_master()
+    world.cluster.freeze(old)
+    world.cluster.wait_for_another_master(old)
+    everything_is_back()
+    world.cluster.thaw(old)
+    everything_is_back()
+
+
+@pytest.mark.parametrize(
+    ("world", "faults"),
+    [
+        pytest.param(False, (kill,), id="killed", marks=pytest.mark.core),
+        pytest.param(True, (kill, freeze), id="killed and frozen, with TLS", marks=WITH_TLS),
+    ],
+    indirect=["world"],
+)
+def test_everything_continues_with_the_new_master(
+    world: SentinelWorld, faults: tuple[Fault, ...], following: Following, tmp_path: Path
+) -> None:
+    tenant = world.tenant()
     with (
         world.web(RATE_LIMITS_ENABLED="1", RATE_LIMIT_BURST="100000", DELIVERY_NUDGES_ENABLED="1") as web,
         delivering(world, tenant, tmp_path, DELIVERY_SWEEP_SECONDS=str(_SWEEP_SECONDS)) as deliveries,
         world.writers(tenant, 2, think=0.05, DELIVERY_NUDGES_ENABLED="1") as writers,
     ):
-        following.add(*subscribers(web))
+        # Each connection is a request that the rate limit counts.
+        following.add(*(Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=5_000) for number in range(2)))
+        following.add(*(Follower(f"steady {number}", tenant, lambda: web.address) for number in range(2)))
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
-        everything_is_back(world, tenant, following, deliveries)
+        is_back = partial(everything_is_back, world, tenant, following, deliveries)
+        is_back()
 
-        killed = cluster.index_of_master()
-        cluster.kill(killed)
-        cluster.wait_for_another_master(killed)
-        everything_is_back(world, tenant, following, deliveries)
-        cluster.start(killed)
-        assert cluster.role_of(killed) == "master", "a restarted server has not learned yet that it was replaced"
-        everything_is_back(world, tenant, following, deliveries)
-        cluster.wait(cluster.is_whole)
-
-        frozen = cluster.index_of_master()
-        cluster.freeze(frozen)
-        cluster.wait_for_another_master(frozen)
-        everything_is_back(world, tenant, following, deliveries)
-        cluster.thaw(frozen)
-        everything_is_back(world, tenant, following, deliveries)
-        cluster.wait(cluster.is_whole)
+        for fault in faults:
+            fault(world, is_back)
+            world.cluster.wait(world.cluster.is_whole)
 
         writers.stop()
         eventually(lambda: world.is_numbered(tenant), seconds=20)
         following.all_at(world.head(tenant), seconds=60)
         following.stop()
-        deliveries.assert_sound()
     assert following.statuses.keys() <= {200}
     assert_never_failed(following)
     assert_holds(world.history(tenant, [writers], following.readers))

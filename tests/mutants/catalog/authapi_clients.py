@@ -80,4 +80,12 @@ MUTANTS = (
         rule="A request with two client authentication methods is refused.",
         tests=("tests/authapi/test_client_auth.py",),
     ),
+    Mutant(
+        name="authapi-proofs-run",
+        at="authapi.possession.replays:UsedProofs._current",
+        old='if stored.endswith(f".{run}"):',
+        new="if stored:",
+        rule="A restarted or promoted Redis begins a new generation of nonces.",
+        tests=("tests/authapi/possession/test_endpoints.py",),
+    ),
 )

@@ -214,4 +214,28 @@ MUTANTS = (
         rule="A log line contains no credential.",
         tests=("tests/config/test_logging.py",),
     ),
+    Mutant(
+        name="config-queue-rabbitmq",
+        at="config.task_transports:use_checked_transports",
+        old='CheckedAmqpTransport: ("amqp", "pyamqp"),',
+        new="",
+        rule="Messages of RabbitMQ are checked like those of Redis.",
+        tests=("tests/config/test_task_transports.py",),
+    ),
+    Mutant(
+        name="config-queue-sentinel",
+        at="config.task_transports:use_checked_transports",
+        old='CheckedSentinelTransport: ("sentinel",),',
+        new="",
+        rule="Messages of a Redis behind Sentinel are checked.",
+        tests=("tests/config/test_task_transports.py",),
+    ),
+    Mutant(
+        name="config-broker-password",
+        at="config.settings.queue:_sentinel_url",
+        old="sentinel://sentinels/{",
+        new="sentinel://{url}/{",
+        rule="The address of sentinels reaches Celery without its password.",
+        tests=("tests/config/settings/test_broker_url.py",),
+    ),
 )

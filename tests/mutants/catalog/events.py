@@ -350,4 +350,20 @@ MUTANTS = (
         rule="Pruning never raises the floor above the last pruned event, so the cursor of an idle tenant stays valid.",
         tests=("tests/events/test_retention.py",),
     ),
+    Mutant(
+        name="events-hints-frozen-server",
+        at="events.hints:HintListener._ask_when_silent",
+        old="if self._is_silent and is_asked:",
+        new="if False:",
+        rule="A listener leaves a server that does not answer.",
+        tests=("tests/events/test_hints.py",),
+    ),
+    Mutant(
+        name="events-numberer-limits",
+        at="events.log.numbering:open_connection",
+        old="opened.execute(*set_statement(session_settings()))",
+        new="pass",
+        rule="The connection of the numberer has the limits of a session.",
+        tests=("tests/foundation/database/test_session_settings.py",),
+    ),
 )
