@@ -16,7 +16,12 @@ from tests.faults.world import Seeded
 
 PROCESSES = 2
 # An abandoned lane is claimed again soon, and failures of the database do not count against the destination.
-_TIMES = {"DELIVERY_LEASE_SECONDS": "2", "DELIVERY_RETRY_DELAYS": ",".join(["0.5"] * 100), "BREAKER_FAILURES": "0"}
+_TIMES = {
+    "DELIVERY_LEASE_SECONDS": "2",
+    "DELIVERY_RETRY_DELAYS": ",".join(["0.5"] * 100),
+    "BREAKER_FAILURES": "0",
+    "EVENTS_SWEEPER_ENABLED": "1",
+}
 
 
 @dataclass

@@ -69,7 +69,7 @@ def test_a_failover_that_loses_events_tells_every_reader_before_a_position_is_as
         world.cluster.wait(world.cluster.is_whole)
 
 
-def test_a_log_that_nobody_reads_begins_a_new_epoch_at_its_first_event_after_a_lossy_failover(fast_world: ClusterWorld) -> None:
+def test_a_log_without_readers_begins_a_new_epoch_at_its_first_event_after_a_lossy_failover(fast_world: ClusterWorld) -> None:
     world, tenant = fast_world, fast_world.tenant()
     write(world, tenant, 5)
     world.cluster.wait(world.cluster.is_whole)
