@@ -97,4 +97,4 @@ def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy
 
 
 def started(world: ServiceWorld, directory: Path, environment: dict[str, str]) -> Worker:
-    return Worker(directory, world.redis_url, concurrency=PROCESSES, ready_seconds=180, **environment)
+    return Worker(directory, world.redis_url, concurrency=PROCESSES, **environment)

@@ -16,8 +16,9 @@ from django.db import connection
 
 from config.launcher import postgres
 from events.log import database_identity
-from events.log.database_identity import Identity, compare_at_start
+from events.log.database_identity import compare_at_start
 from events.log.numbering import open_connection
+from events.log.server_identity import Identity, identity_of
 from events.models import DatabaseIdentity, Head
 from identity.models import Tenant
 from tests.config.launcher.test_postgres import running
@@ -71,7 +72,7 @@ def test_a_recovery_raises_the_timeline_and_a_new_cluster_has_another_identifier
             database_identity.note_first(database)
             assert database_identity.compare(database) is None
             database.execute("ALTER SYSTEM SET restore_command = 'false'")
-            noted = database_identity.identity_of(database)
+            noted = identity_of(database)
     [configuration] = first.rglob("postgresql.auto.conf")
     (configuration.parent / "recovery.signal").touch()
     with running(first):
@@ -86,7 +87,7 @@ def test_a_recovery_raises_the_timeline_and_a_new_cluster_has_another_identifier
     with running(second):
         postgres.ensure_database(second)
         with psycopg.connect(postgres.url_of(second), autocommit=True) as database:
-            assert database_identity.identity_of(database).system_identifier != noted.system_identifier
+            assert identity_of(database).system_identifier != noted.system_identifier
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from events.models import Event, Mark, Outbox
 from events.record.catalogue import DOCUMENT_KINDS
 from events.record.recorder import TransactionRequired, record_document
-from events.record.schemas import SchemaViolation
+from foundation.shapes import SchemaViolation
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from identity.services.passwords import set_password

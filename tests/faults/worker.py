@@ -18,12 +18,14 @@ from tests.deadlines import eventually
 from tests.faults.recording import DIRECTORY_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
+# A worker starts several processes, beside the servers of the test.
+_READY_SECONDS = 180.0
 
 
 class Worker:
     """`celery -A config worker` with the test's database. `directory` contains its log, records and failpoints."""
 
-    def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, ready_seconds: float = 60, **variables: str) -> None:
+    def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, **variables: str) -> None:
         self.directory = directory
         self._log = directory / f"worker-{len(list(directory.glob('worker-*')))}.log"
         environment = {**environment_of(directory, redis_url), **variables}
@@ -31,7 +33,7 @@ class Worker:
         command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
-        eventually(lambda: " ready." in self.log or self.process.poll() is not None, seconds=ready_seconds)
+        eventually(lambda: " ready." in self.log or self.process.poll() is not None, seconds=_READY_SECONDS)
         assert self.process.poll() is None, self.log
 
     @property

@@ -15,9 +15,10 @@ from tests.authapi.factors.passkeys import set_passkeys
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.models.identity import TenantFactory
 from tests.factories.sign_in import PASSWORD, people, person, web_client
+from tests.peers.accessibility import AXE
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 from tests.peers.hosted.world import application_server
-from tests.peers.test_staff_passkeys import AXE, is_clean
+from tests.peers.test_staff_passkeys import is_clean
 
 pytestmark = [
     pytest.mark.peer,

@@ -38,7 +38,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]  # None ends the trace
+        threading.settrace(None)
         _notes[item.nodeid] = (time.monotonic() - begin, sorted(called))
 
 
