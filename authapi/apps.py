@@ -29,6 +29,7 @@ class AuthapiConfig(AppConfig):
         for protocol in PROTOCOLS:
             register(protocol)
         self._answer_identity()
+        self._travel()
         cover("authapi", are_credentials=True)
         tenant_looks.fill(mail_looks)
         self._judge_connections()
@@ -40,6 +41,13 @@ class AuthapiConfig(AppConfig):
         self._hear_of_factors()
         audit_noted.connect(note_entry, dispatch_uid="authapi.staff_lines")
         work_ends.connect(note_work, dispatch_uid="authapi.administrative_log")
+
+    @staticmethod
+    def _travel() -> None:
+        """Declare how the tables travel when a tenant moves to another installation."""
+        from authapi import carried_tables  # noqa: PLC0415  (models are loaded only now)
+
+        carried_tables.declare()
 
     @staticmethod
     def _tell_of_addresses() -> None:

@@ -17,6 +17,7 @@ class EventsConfig(AppConfig):
         hooks.snapshot_cursor.fill(head_cursor.head_cursor)
         figures.register(figures.EVENTS)
         stopping.before_export(leaving.unfinished)
+        leaving.declare()
         receivers.connect()
         tripwire.connect()
         # Purge the head first, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.

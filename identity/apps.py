@@ -8,9 +8,11 @@ class IdentityConfig(AppConfig):
     def ready(self) -> None:
         # Imported here because models are loaded only now. The import registers the checks.
         from identity import checks  # noqa: F401, PLC0415
+        from identity.moving import own_tables  # noqa: PLC0415
         from identity.purging import cover  # noqa: PLC0415
 
         # The audit log outlives its tenant: it still records the actor that deleted the tenant, and the changes in the tenant.
         cover("identity", platform_wide=("Tenant", "FormerTenant"), last=("TenantMove",), outliving=("AuditEntry",))
         # Acts of staff in the admin, found by the account.
         cover("admin")
+        own_tables.declare()

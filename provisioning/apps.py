@@ -17,6 +17,7 @@ class ProvisioningConfig(AppConfig):
 
         cover("provisioning", platform_wide=("Sweeper",))
         before_export(leaving.unfinished)
+        leaving.declare()
         identity_hooks.before_tenant_ends(draining.is_drained)
         identity_hooks.job_waits.connect(nudges.work_on_waiting_job, dispatch_uid="provisioning.job_waits")
         identity_hooks.work_waits.connect(nudges.begin_waiting_work, dispatch_uid="provisioning.work_waits")

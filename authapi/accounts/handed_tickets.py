@@ -63,7 +63,7 @@ def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: boo
     parameters: dict[str, Any] = {**way_back.parameters, "marks_verified": marks_verified}
     if password:
         check_password(user.connection, password, personal_data(user), user=user)
-        parameters["sealed_password"] = vault.seal(password, place=_place(user))
+        parameters["sealed_password"] = vault.seal(password, place=password_place(user.tenant_id, user.pk))
     ticket, secret = issue(
         user=user,
         purpose=AccountTicket.Purpose.PASSWORD_RESET,
@@ -96,7 +96,11 @@ def is_prepared(ticket: AccountTicket) -> bool:
 
 def prepared_password(ticket: AccountTicket) -> str:
     """Return the password that the application has chosen. Empty if the user chooses one."""
-    return vault.unseal(ticket.parameters["sealed_password"], place=_place(ticket.user)) if is_prepared(ticket) else ""
+    return (
+        vault.unseal(ticket.parameters["sealed_password"], place=password_place(ticket.tenant_id, ticket.user_id))
+        if is_prepared(ticket)
+        else ""
+    )
 
 
 def is_result_address(address: str) -> bool:
@@ -130,5 +134,6 @@ def _check(way_back: WayBack) -> None:
         raise Invalid(problems)
 
 
-def _place(user: User) -> str:
-    return f"{user.tenant_id}:user:{user.pk}:prepared_password"
+def password_place(tenant_id: str, user_key: int) -> str:
+    """Return the associated data of the password that an application has chosen."""
+    return f"{tenant_id}:user:{user_key}:prepared_password"

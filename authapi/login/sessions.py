@@ -65,7 +65,7 @@ def begin_session(
     )
     idle, whole = _lifetimes(session)
     session.expires_at, session.idle_expires_at = now + whole, now + min(idle, whole)
-    session.sealed_upstream = vault.seal(upstream, place=_upstream_place(session)) if upstream else ""
+    session.sealed_upstream = vault.seal(upstream, place=upstream_place(session)) if upstream else ""
     session.save(force_insert=True)
     return session, secret
 
@@ -79,7 +79,7 @@ def renew_session(
     """
     now = timezone.now()
     secret = new_secret()
-    changes = {"sealed_upstream": vault.seal(upstream, place=_upstream_place(session))} if upstream else {}
+    changes = {"sealed_upstream": vault.seal(upstream, place=upstream_place(session))} if upstream else {}
     renewed = Session.objects.of(session.tenant_id).filter(pk=session.pk, digest=session.digest)
     count = renewed.update(
         digest=digest_of(secret),
@@ -134,7 +134,7 @@ def find_session(*, tenant_id: str, cookie: str) -> Session | None:
 
 def upstream_of(session: Session) -> str | None:
     """Return the data that a federated logout needs."""
-    return vault.unseal(session.sealed_upstream, place=_upstream_place(session)) if session.sealed_upstream else None
+    return vault.unseal(session.sealed_upstream, place=upstream_place(session)) if session.sealed_upstream else None
 
 
 def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
@@ -147,7 +147,7 @@ def note_client(session: Session, client: Client, *, protocol: str, state: Mappi
     if state is None:
         rows.bulk_create([row], ignore_conflicts=True)
         return
-    row.sealed_state = vault.seal(orjson.dumps(dict(state)).decode(), place=_participant_place(row))
+    row.sealed_state = vault.seal(orjson.dumps(dict(state)).decode(), place=participant_place(row))
     rows.bulk_create([row], update_conflicts=True, unique_fields=["session", "client", "protocol"], update_fields=["sealed_state"])
 
 
@@ -231,7 +231,7 @@ def _sender(ip: str | None, user_agent: str, country: str) -> dict[str, Any]:
     return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT], "last_country": country}
 
 
-def _upstream_place(session: Session) -> str:
+def upstream_place(session: Session) -> str:
     return f"{session.tenant_id}:session:{session.pk}:upstream"
 
 
@@ -244,9 +244,9 @@ def _participants(session: Session) -> dict[str, list[Participant]]:
 
 
 def _participant_state(row: SessionClient) -> dict[str, Any]:
-    state: dict[str, Any] = orjson.loads(vault.unseal(row.sealed_state, place=_participant_place(row))) if row.sealed_state else {}
+    state: dict[str, Any] = orjson.loads(vault.unseal(row.sealed_state, place=participant_place(row))) if row.sealed_state else {}
     return state
 
 
-def _participant_place(row: SessionClient) -> str:
+def participant_place(row: SessionClient) -> str:
     return f"{row.tenant_id}:session:{row.session_id}:participant:{row.client_id}:{row.protocol}"

@@ -133,7 +133,7 @@ def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
     text = new_secret()
     row.revoked, row.is_rotated, row.last_exchanged_at = now, True, now
     if policy.leeway:
-        row.sealed_successor, row.sealed_until = vault.seal(text, place=_successor_place(row)), now + policy.leeway
+        row.sealed_successor, row.sealed_until = vault.seal(text, place=successor_place(row)), now + policy.leeway
     return text
 
 
@@ -145,7 +145,7 @@ def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime)
     """
     if not row.sealed_successor or row.sealed_until is None or row.sealed_until <= now:
         return None
-    text = vault.unseal(row.sealed_successor, place=_successor_place(row))
+    text = vault.unseal(row.sealed_successor, place=successor_place(row))
     successor = locked_refresh_token(tenant_id=row.tenant_id, token=text)
     if successor is None or successor.revoked is not None or has_ended(successor, policy, now=now):
         return None
@@ -170,7 +170,7 @@ def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, pol
     return text
 
 
-def _successor_place(row: RefreshToken) -> str:
+def successor_place(row: RefreshToken) -> str:
     return f"{row.tenant_id}:refresh-token:{row.wire_id}:successor"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from events.models import Mark, Outbox
+from identity.moving.carrying import carry
 
 
 def unfinished(tenant_id: str) -> list[str]:
@@ -13,3 +14,14 @@ def unfinished(tenant_id: str) -> list[str]:
     if marks := Mark.objects.filter(tenant_id=tenant_id).count():
         found.append(f"{marks:,} changes are not recorded as events yet; the sweep of a running worker records them.")
     return found
+
+
+def declare() -> None:
+    """Declare how the tables of events travel."""
+    carry(
+        "events",
+        left_behind={"Outbox": "It is empty before an export.", "Mark": "There are none before an export."},
+        # The timeline of another server says nothing here: the first numbering notes that of this one.
+        cleared={"Head": ("timeline",)},
+        filled_by_triggers=("Mark",),
+    )

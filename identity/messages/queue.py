@@ -53,12 +53,12 @@ class _Content:
         text = json.dumps({"recipient": self.recipient, "context": self.context})
         if len(text) > _LONGEST_CONTEXT:
             raise Invalid({"context": ["The message holds too much."]})
-        return vault.seal(text, place=_place(job))
+        return vault.seal(text, place=message_place(job))
 
     @classmethod
     def opened(cls, job: Job) -> _Content:
         try:
-            return cls(**json.loads(vault.unseal(job.parameters[SEALED], place=_place(job))))
+            return cls(**json.loads(vault.unseal(job.parameters[SEALED], place=message_place(job))))
         except vault.SecretUnreadable as error:
             raise MessageRefused("The message cannot be opened: its key is missing.") from error
 
@@ -211,5 +211,5 @@ def _checked_recipient(recipient: str, channel: str, tenant_id: str, connection:
     return recipient
 
 
-def _place(job: Job) -> str:
+def message_place(job: Job) -> str:
     return f"{job.tenant_id}:message:{job.pk}"

@@ -33,7 +33,7 @@ def store_rows(job: Job, rows: Iterable[Any], *, most_rows: int, most_characters
 
 def rows_of(chunk: JobChunk) -> tuple[int, list[Any]]:
     """Return the number of the first row of a chunk, and its rows."""
-    text = zlib.decompress(vault.unseal_bytes(bytes(chunk.content), place=_place(chunk.job_id, chunk.number)))
+    text = zlib.decompress(vault.unseal_bytes(bytes(chunk.content), place=place_of(chunk.job_id, chunk.number)))
     return chunk.number, json.loads(text)
 
 
@@ -46,8 +46,9 @@ def clear(chunk: JobChunk) -> None:
 
 def _store(job: Job, first: int, rows: list[str]) -> None:
     packed = zlib.compress(f"[{','.join(rows)}]".encode(), _FASTEST)
-    JobChunk.objects.create(job=job, number=first, content=vault.seal_bytes(packed, place=_place(job.pk, first)))
+    JobChunk.objects.create(job=job, number=first, content=vault.seal_bytes(packed, place=place_of(job.pk, first)))
 
 
-def _place(job_id: str, number: int) -> str:
+def place_of(job_id: str, number: int) -> str:
+    """Return the associated data of the rows of a chunk."""
     return f"job:{job_id}:{number}"

@@ -46,7 +46,7 @@ def purge_tenant(tenant_id: str, *, seconds: float | None = None) -> bool:
         raise NotFound("The tenant does not exist.")
     if tenant.status != Tenant.Status.DELETED or tenant.purge_after is None or tenant.purge_after > timezone.now():
         raise NotSupported(f"The tenant {tenant_id} is {tenant.status}, and its rows are not due for deletion.")
-    _end_sessions(tenant_id)
+    end_staff_sessions(tenant_id)
     until = None if seconds is None else time.monotonic() + seconds
     while purge_chunk(tenant_id):
         if until is not None and time.monotonic() > until:
@@ -82,7 +82,7 @@ def _delete_chunk(table: OwnedTable, tenant_id: str) -> int:
     return len(keys)
 
 
-def _end_sessions(tenant_id: str) -> None:
+def end_staff_sessions(tenant_id: str) -> None:
     """Delete the sessions of the tenant's staff. Reads all sessions, because no column names the account of a session."""
     staff = {str(key) for key in Staff.objects.filter(tenant=tenant_id).values_list("pk", flat=True)}
     for session in Session.objects.iterator() if staff else ():

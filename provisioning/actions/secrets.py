@@ -18,7 +18,7 @@ from provisioning.webhooks.configuration import WebhookConfiguration
 def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
     """Store `value` under `name`, replacing an earlier one."""
     secret, _ = ActionSecret.objects.update_or_create(
-        action=action, name=name, defaults={"sealed": vault.seal(value, place=_place_of(action.tenant_id, action.pk, name))}
+        action=action, name=name, defaults={"sealed": vault.seal(value, place=place_of(action.tenant_id, action.pk, name))}
     )
     return secret
 
@@ -37,7 +37,7 @@ def takes_token_elsewhere(action: Action, base_url: str) -> bool:
     if BEARER_TOKEN not in stored:
         return False
     try:
-        before = vault.unseal(stored[BASE_URL], place=_place_of(action.tenant_id, action.pk, BASE_URL))
+        before = vault.unseal(stored[BASE_URL], place=place_of(action.tenant_id, action.pk, BASE_URL))
         return origin_of(before) != origin_of(base_url)
     except (KeyError, ValueError, vault.SecretUnreadable):
         return True
@@ -48,7 +48,7 @@ def open_sealed(setup: Setup) -> dict[str, str]:
     opened: dict[str, str] = {}
     for name, sealed in setup.sealed.items():
         try:
-            opened[name] = vault.unseal(sealed, place=_place_of(setup.tenant_id, setup.action_id, name))
+            opened[name] = vault.unseal(sealed, place=place_of(setup.tenant_id, setup.action_id, name))
         except vault.SecretUnreadable as error:
             raise Misconfigured(f"the secret {name} cannot be decrypted: {error}") from error
     return opened
@@ -56,12 +56,12 @@ def open_sealed(setup: Setup) -> dict[str, str]:
 
 def open_sealed_secret(setup: Setup, name: str) -> str:
     """Return one secret; raise `KeyError` if it does not exist and `vault.SecretUnreadable` if it cannot be decrypted."""
-    return vault.unseal(setup.sealed[name], place=_place_of(setup.tenant_id, setup.action_id, name))
+    return vault.unseal(setup.sealed[name], place=place_of(setup.tenant_id, setup.action_id, name))
 
 
 def seal_webhook(*, tenant_id: str, stream_id: str, webhook: WebhookConfiguration) -> None:
     """Store URL and credentials of the stream's webhook as one value, so that a delivery never mixes two configurations."""
-    sealed = vault.seal(json.dumps(asdict(webhook)), place=_place_of_webhook(tenant_id, stream_id))
+    sealed = vault.seal(json.dumps(asdict(webhook)), place=place_of_webhook(tenant_id, stream_id))
     WebhookSecrets.objects.update_or_create(stream_id=stream_id, defaults={"tenant_id": tenant_id, "sealed": sealed})
 
 
@@ -71,12 +71,12 @@ def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
     if row is None:
         raise Misconfigured("the secrets of the webhook are missing: set the destination again")
     try:
-        return WebhookConfiguration(**json.loads(vault.unseal(row.sealed, place=_place_of_webhook(tenant_id, stream_id))))
+        return WebhookConfiguration(**json.loads(vault.unseal(row.sealed, place=place_of_webhook(tenant_id, stream_id))))
     except vault.SecretUnreadable as error:
         raise Misconfigured(f"the secrets of the webhook cannot be decrypted: {error}") from error
 
 
-def _place_of(tenant_id: str, action_id: UUID, name: str) -> str:
+def place_of(tenant_id: str, action_id: UUID, name: str) -> str:
     """Return the associated data of a secret, so that a copy for another tenant, action or name cannot be decrypted.
 
     All versions of an action have the same associated data.
@@ -84,5 +84,5 @@ def _place_of(tenant_id: str, action_id: UUID, name: str) -> str:
     return f"{tenant_id}:action:{action_id}:{name}"
 
 
-def _place_of_webhook(tenant_id: str, stream_id: str) -> str:
+def place_of_webhook(tenant_id: str, stream_id: str) -> str:
     return f"{tenant_id}:stream:{stream_id}:webhook"

@@ -47,7 +47,7 @@ def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: st
     """
     job = Job(tenant_id=row.tenant_id, type=Job.Type.PASSWORDLESS_CODE, connection=row.connection)
     sealed = orjson.dumps({"code": contents.code, "link": contents.link}).decode()
-    job.parameters = {"row": row.pk, "organization_id": organization_id, _SEALED: vault.seal(sealed, place=_place(job))}
+    job.parameters = {"row": row.pk, "organization_id": organization_id, _SEALED: vault.seal(sealed, place=code_place(job))}
     validated_save(job)
     send_after_commit(job)
     return job
@@ -72,7 +72,7 @@ def hand_over(job: Job) -> bool:
 
 def contents_of(job: Job) -> Contents:
     """Return the contents that a job will send, in clear."""
-    opened = orjson.loads(vault.unseal(job.parameters[_SEALED], place=_place(job)))
+    opened = orjson.loads(vault.unseal(job.parameters[_SEALED], place=code_place(job)))
     return Contents(opened["code"], opened["link"])
 
 
@@ -110,5 +110,5 @@ def _row(job: Job) -> PasswordlessCode | None:
     return rows.filter(pk=job.parameters.get("row")).first()
 
 
-def _place(job: Job) -> str:
+def code_place(job: Job) -> str:
     return f"{job.tenant_id}:job:{job.pk}:contents"

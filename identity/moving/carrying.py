@@ -1,0 +1,110 @@
+"""What apps declare about their tables for moves. The tables themselves come from `identity.purging`, so none can be forgotten.
+
+Primary keys from a sequence are shifted at the target, where other rows may have them. Foreign keys follow by themselves. Apps declare
+the rest: encrypted values, whose encryption is bound to the row; keys in other columns; and tables that stay behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+from django.db import models
+from django.db.models import Q
+
+# Names a member of a JSON column by its keys; empty for a column that is encrypted as a whole.
+Pointer = tuple[str | int, ...]
+# Returns the place of each encrypted value of a row, by pointer. A place is the associated data of the encryption.
+Places = Callable[[Any], Mapping[Pointer, str]]
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A column with encrypted values. `holding` selects the rows that have one.
+
+    `members` are the top-level members of a JSON column that are encrypted; empty if the whole column is.
+    """
+
+    column: str
+    places: Places
+    holding: Q
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TextKey:
+    """A text column with the primary key of a row. `kind_column` says of which model, as one of `kinds` or as its label."""
+
+    column: str
+    kind_column: str
+    kinds: Mapping[str, str] | None = None
+
+
+@dataclass
+class Carriage:
+    """All declarations, by model."""
+
+    left_behind: dict[type[models.Model], str] = field(default_factory=dict)
+    sealed: dict[type[models.Model], tuple[Sealed, ...]] = field(default_factory=dict)
+    keys: dict[type[models.Model], dict[str, type[models.Model]]] = field(default_factory=dict)
+    text_keys: dict[type[models.Model], tuple[TextKey, ...]] = field(default_factory=dict)
+    cleared: dict[type[models.Model], frozenset[str]] = field(default_factory=dict)
+    filled_by_triggers: list[type[models.Model]] = field(default_factory=list)
+
+
+_carriage = Carriage()
+
+
+def carry(
+    app_label: str,
+    *,
+    left_behind: Mapping[str, str] | None = None,
+    sealed: Mapping[str, tuple[Sealed, ...]] | None = None,
+    keys: Mapping[str, Mapping[str, str]] | None = None,
+    text_keys: Mapping[str, tuple[TextKey, ...]] | None = None,
+    cleared: Mapping[str, Iterable[str]] | None = None,
+    filled_by_triggers: Iterable[str] = (),
+) -> None:
+    """Declare how the tables of an app travel. Models are named by their class.
+
+    `left_behind` gives the reason of each table that does not travel. `keys` names the model whose primary key a column without a foreign
+    key contains. `cleared` names columns that are empty at the target. Triggers add rows to tables of `filled_by_triggers` during an
+    import, which deletes these rows in the same transaction.
+    """
+
+    def model(name: str) -> type[models.Model]:
+        return apps.get_model(name) if "." in name else apps.get_model(app_label, name)
+
+    _carriage.left_behind |= {model(name): reason for name, reason in (left_behind or {}).items()}
+    _carriage.sealed |= {model(name): columns for name, columns in (sealed or {}).items()}
+    _carriage.keys |= {model(name): {column: model(other) for column, other in named.items()} for name, named in (keys or {}).items()}
+    _carriage.text_keys |= {model(name): columns for name, columns in (text_keys or {}).items()}
+    _carriage.cleared |= {model(name): frozenset(columns) for name, columns in (cleared or {}).items()}
+    _carriage.filled_by_triggers += [model(name) for name in filled_by_triggers]
+
+
+def carriage() -> Carriage:
+    """Return the declarations of all apps."""
+    return _carriage
+
+
+def sealed_text(column: str, place: Callable[[Any], str]) -> Sealed:
+    """Declare a text column that is empty or one encrypted value."""
+    return Sealed(column, lambda row: {(): place(row)} if getattr(row, column) else {}, ~Q(**{column: ""}))
+
+
+def sealed_names(column: str, place: Callable[[Any, str], str]) -> Sealed:
+    """Declare a JSON column that maps names to encrypted values."""
+    return Sealed(column, lambda row: {(name,): place(row, name) for name in getattr(row, column)}, ~Q(**{column: {}}))
+
+
+def sealed_member(column: str, member: str, place: Callable[[Any], str]) -> Sealed:
+    """Declare a JSON column with one encrypted member."""
+    return Sealed(
+        column,
+        lambda row: {(member,): place(row)} if getattr(row, column).get(member) else {},
+        Q(**{f"{column}__has_key": member}),
+        (member,),
+    )

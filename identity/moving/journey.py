@@ -1,0 +1,79 @@
+"""The key of a journey: it encrypts an archive, proves who made it, and is carried apart from it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_NONCE_BYTES = 12
+# The text of a new key has 43 characters: 256 random bits.
+_SHORTEST = 43
+_RECEIPT_BYTES = 10
+
+
+class NotSealedSo(ValueError):
+    """The bytes were not encrypted with this key for this place, or were changed."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+def new_key() -> str:
+    """Return a new journey key as text."""
+    return secrets.token_urlsafe(32)
+
+
+class Journey:
+    """Encrypts and decrypts the parts of one archive, each bound to its place in it."""
+
+    def __init__(self, key: str, archive_id: str) -> None:
+        """Raises `ValueError` for a key that `new_key` did not make."""
+        text = key.strip()
+        if len(text) < _SHORTEST or not text.isascii():
+            raise ValueError("A journey key has 43 characters.")
+        self._root = hmac.digest(text.encode(), f"journey:{archive_id}".encode(), "sha256")
+        self._cipher = AESGCM(self._derived("encrypt"))
+        self._archive_id = archive_id
+
+    @property
+    def check(self) -> str:
+        """A value that stands in the archive in clear, so that a wrong key is distinguished from changed bytes."""
+        return self._derived("check").hex()
+
+    @property
+    def receipt(self) -> str:
+        """The text that `hand-over` prints and `open` demands: it proves that the tenant does not run at the source any more."""
+        text = self._derived("handed over")[:_RECEIPT_BYTES].hex()
+        return "-".join(text[start : start + 5] for start in range(0, len(text), 5))
+
+    def seal(self, content: bytes, *, place: str) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, content, self._bound(place))
+
+    def unseal(self, sealed: bytes, *, place: str) -> bytes:
+        """Return the content. Raises `NotSealedSo`."""
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], self._bound(place))
+        except (InvalidTag, ValueError) as error:
+            raise NotSealedSo from error
+
+    def fingerprint(self, text: str) -> str:
+        """Return a keyed digest, by which both sides compare a value without showing it."""
+        return hmac.digest(self._derived("compare"), text.encode(), "sha256").hex()
+
+    def _derived(self, purpose: str) -> bytes:
+        return hmac.digest(self._root, purpose.encode(), "sha256")
+
+    def _bound(self, place: str) -> bytes:
+        return f"{self._archive_id}:{place}".encode()
+
+
+def receipt_digest(receipt: str) -> str:
+    """Return the digest of a receipt that the target stores."""
+    plain = "".join(character for character in receipt.lower() if character.isalnum())
+    return hashlib.sha256(plain.encode()).hexdigest()

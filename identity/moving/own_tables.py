@@ -1,0 +1,52 @@
+"""How the tables of identity travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q
+
+from identity.models import Connection, JobChunk
+from identity.moving.carrying import Pointer, Sealed, TextKey, carry, sealed_names, sealed_text
+from identity.services.chunks import place_of
+
+
+def declare() -> None:
+    """Declare the tables of identity, and Django's own log of the admin."""
+    carry(
+        "identity",
+        left_behind={"TenantMove": "It describes the move on this side."},
+        sealed={
+            "Connection": (Sealed("sealed_options", _of_options, ~Q(sealed_options={})),),
+            "MessageProvider": (sealed_names("sealed_settings", lambda row, name: row._place(name)),),
+            "StaffFactor": (sealed_text("sealed_secret", lambda row: row._place),),
+            "EnrolledFactor": (sealed_text("sealed_secret", lambda row: row._place),),
+            "JobChunk": (Sealed("content", _of_chunk, ~Q(content=b"")),),
+        },
+        keys={"JobUser": {"user_key": "User"}},
+        text_keys={
+            "AuditEntry": (
+                TextKey("object_id", kind_column="object_type"),
+                TextKey("actor_id", kind_column="actor_kind", kinds={"staff": "identity.staff"}),
+            ),
+        },
+    )
+    carry("admin", left_behind={"LogEntry": "The admin writes the audit log instead."})
+
+
+def _of_options(row: Connection) -> Mapping[Pointer, str]:
+    """Return the places of options. An option that is no text is encrypted as JSON, one level deeper."""
+    pointers: dict[Pointer, str] = {}
+    for path, token in row.sealed_options.items():
+        pointers[(path,) if isinstance(token, str) else (path, "json")] = f"{row._secrets_place}:{path}"
+    return pointers
+
+
+def _of_chunk(row: Any) -> Mapping[Pointer, str]:
+    """Return the place of a chunk's rows. The pieces of an export file are compressed and not encrypted."""
+    chunk: JobChunk = row
+    key_id, _, _ = bytes(chunk.content[:64]).partition(b".")
+    is_sealed = key_id.decode("latin-1") in settings.ENCRYPTION_KEYS
+    return {(): place_of(chunk.job_id, chunk.number)} if is_sealed else {}

@@ -1,0 +1,150 @@
+"""Rows on the wire: COPY from the source, COPY into the target with shifted keys, and the digests that both sides compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from identity.moving.tables import CarriedTable, Column, Offsets
+
+# A part ends after this number of bytes, or of rows. It is encrypted, and later inserted, as a whole.
+PART_BYTES = 8 * 1024 * 1024
+PART_ROWS = 50_000
+_STAGED = "moving_rows"
+# Free numbers between the sequence and the imported keys: rows that other transactions insert meanwhile take the first of them.
+_GAP = 10_000
+# Two halves of the digest are summed. A sum does not depend on the order of the rows.
+_DIGEST = "coalesce(sum(('x' || substr({row}, 1, 15))::bit(60)::bigint), 0)::text || '-' || "
+_DIGEST += "coalesce(sum(('x' || substr({row}, 17, 15))::bit(60)::bigint), 0)::text"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The number of rows of a table, their digest, and the first and last primary key from a sequence."""
+
+    rows: int
+    digest: str
+    first: int | None = None
+    last: int | None = None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Some rows of one table in PostgreSQL's text format."""
+
+    content: bytes
+    rows: int
+    last: str
+
+
+def summary_at_source(table: CarriedTable, tenant_id: str) -> Summary:
+    """Return the summary of a table at the source. The server computes it."""
+    return _summary(table, tenant_id, [column.leaving("t") for column in table.columns], {})
+
+
+def summary_at_target(table: CarriedTable, tenant_id: str, offsets: Offsets) -> Summary:
+    """Return the summary that the source had, computed from the rows at the target."""
+    return _summary(table, tenant_id, [column.left("t", offsets) for column in table.columns], offsets)
+
+
+def _summary(table: CarriedTable, tenant_id: str, values: list[str], offsets: Offsets) -> Summary:
+    compared = [column.compared(value) for column, value in zip(table.columns, values, strict=True)]
+    digest = _DIGEST.format(row=f"md5(ROW({', '.join(compared)})::text)")
+    bounds = f'min(t."{table.key}"), max(t."{table.key}")' if table.is_shifted else "NULL, NULL"
+    where, shift = table.rows, offsets.get(table.name)
+    if shift is not None and table.is_shifted:
+        # Entries of the audit log from an earlier stay of the tenant do not belong to the import.
+        where += f' AND t."{table.key}" BETWEEN {shift.first + shift.offset} AND {shift.last + shift.offset}'
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*), {digest}, {bounds} FROM {table.name} t WHERE {where}", {"tenant": tenant_id})  # noqa: S608
+        return Summary(*cursor.fetchone())
+
+
+def cuts(table: CarriedTable, tenant_id: str, *, late: bool, after: str | None) -> Iterator[Cut]:
+    """Yield the tenant's rows in the order of the primary key, after one key, cut into parts. Holds one part in memory."""
+    columns = (table.columns[0], *table.late) if late else table.early
+    where = table.rows
+    if late:
+        where += " AND (" + " OR ".join(f't."{column.name}" IS NOT NULL' for column in table.late) + ")"
+    if after is not None:
+        where += f' AND t."{table.key}" > %(after)s::{table.columns[0].type}'
+    values = ", ".join(column.leaving("t") for column in columns)
+    statement = f'COPY (SELECT {values} FROM {table.name} t WHERE {where} ORDER BY t."{table.key}") TO STDOUT'  # noqa: S608
+    # The caller queries the database between two parts, and a COPY occupies its connection.
+    apart = connection.copy()
+    buffer: list[bytes] = []
+    size = rows = 0
+    try:
+        with apart.cursor() as cursor, cursor.cursor.copy(statement, {"tenant": tenant_id, "after": after}) as copy:
+            for line in copy:
+                buffer.append(bytes(line))
+                size += len(buffer[-1])
+                rows += 1
+                if size >= PART_BYTES or rows >= PART_ROWS:
+                    yield _cut(buffer, rows)
+                    buffer, size, rows = [], 0, 0
+        if buffer:
+            yield _cut(buffer, rows)
+    finally:
+        apart.close()
+
+
+def _cut(lines: list[bytes], rows: int) -> Cut:
+    # The key is the first value. Keys contain no character that the text format escapes.
+    return Cut(b"".join(lines), rows, lines[-1].split(b"\t", 1)[0].strip().decode())
+
+
+def insert(table: CarriedTable, content: bytes, offsets: Offsets) -> int:
+    """Insert rows of the archive with shifted keys, inside the transaction of the caller; return their number."""
+    columns = table.early
+    with _staged(table, columns, content) as cursor:
+        names = ", ".join(f'"{column.name}"' for column in columns)
+        values = ", ".join(column.arriving("m", offsets) for column in columns)
+        cursor.execute(f"INSERT INTO {table.name} ({names}) SELECT {values} FROM {_STAGED} m")  # noqa: S608  (names of the schema)
+        return int(cursor.rowcount)
+
+
+def fill_late(table: CarriedTable, content: bytes, offsets: Offsets) -> int:
+    """Set the columns that refer to rows which came later, inside the transaction of the caller; return the number of rows."""
+    key = table.columns[0]
+    with _staged(table, (key, *table.late), content) as cursor:
+        changes = ", ".join(f'"{column.name}" = {column.arriving("m", offsets)}' for column in table.late)
+        cursor.execute(f'UPDATE {table.name} t SET {changes} FROM {_STAGED} m WHERE t."{key.name}" = {key.arriving("m", offsets)}')  # noqa: S608
+        return int(cursor.rowcount)
+
+
+class _staged:  # noqa: N801  (used as a function)
+    """A temporary table with rows of the archive as they were at the source."""
+
+    def __init__(self, table: CarriedTable, columns: tuple[Column, ...], content: bytes) -> None:
+        self._table, self._columns, self._content = table, columns, content
+
+    def __enter__(self) -> Any:
+        self._cursor = connection.cursor()
+        definition = ", ".join(f'"{column.name}" {column.type}' for column in self._columns)
+        self._cursor.execute(f"CREATE TEMPORARY TABLE {_STAGED} ({definition}) ON COMMIT DROP")
+        with self._cursor.cursor.copy(f"COPY {_STAGED} FROM STDIN") as copy:
+            copy.write(self._content)
+        return self._cursor
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self._cursor.execute(f"DROP TABLE {_STAGED}")
+        self._cursor.close()
+
+
+def reserve(table: CarriedTable, first: int, last: int) -> int:
+    """Take a block of primary keys from the sequence of a table, and return what an import adds to its keys.
+
+    Call it under a lock that excludes other imports. The sequence is moved at once and stays moved, also if the import is removed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [table.name, table.key])
+        (sequence,) = cursor.fetchone()
+        cursor.execute(f"SELECT last_value FROM {sequence}")  # noqa: S608  (a name of the schema)
+        offset = int(cursor.fetchone()[0]) + _GAP - first
+        cursor.execute("SELECT setval(%s, %s)", [sequence, last + offset])
+    return offset
