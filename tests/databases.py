@@ -37,7 +37,7 @@ def migrated_test_database() -> Iterator[None]:
         # A killed run may have left the database. If that run is still alive, this run stops here.
         _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
-        with _connected_to(name):
+        with connected_to(name):
             yield
         _drop(server, name)
         server.execute("SELECT pg_advisory_unlock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
@@ -56,7 +56,7 @@ def _make_template(server: psycopg.Connection) -> None:
             return
         _remove_abandoned(server)
         _execute(server, "CREATE DATABASE {}", _TEMPLATE)
-        with _connected_to(_TEMPLATE):
+        with connected_to(_TEMPLATE):
             connection.ensure_connection()
             restore_schema(connection.connection)
             # If the dump does not match this checkout or the server, this command runs all migrations.
@@ -66,7 +66,7 @@ def _make_template(server: psycopg.Connection) -> None:
 
 
 @contextmanager
-def _connected_to(name: str) -> Iterator[None]:
+def connected_to(name: str) -> Iterator[None]:
     """Make Django use another database of the same server."""
     usual = connection.settings_dict["NAME"]
     connections.close_all()

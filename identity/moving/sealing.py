@@ -46,7 +46,7 @@ def seal_again(table: CarriedTable, secrets: list[Any], shift: Shift | None) -> 
         changes = {}
         for column, values in by_row[str(row.pk)].items():
             places = columns[column].places(row)
-            changes[column] = _with_values(getattr(row, column), [(pointer, value, places[pointer]) for pointer, value in values])
+            changes[column] = with_values(getattr(row, column), [(pointer, value, places[pointer]) for pointer, value in values])
         own: models.QuerySet[Any] = models.QuerySet(table.model).filter(pk=row.pk)
         # The managers of recorded models refuse updates. The marks of the import are deleted with the part.
         models.QuerySet.update(own, **changes)
@@ -90,7 +90,7 @@ def _at(value: Any, pointer: Pointer) -> Any:
     return value
 
 
-def _with_values(stored: Any, values: list[tuple[Pointer, str, str]]) -> Any:
+def with_values(stored: Any, values: list[tuple[Pointer, str, str]]) -> Any:
     """Return the value of a column with encrypted values in place of those of the source."""
     if isinstance(stored, bytes | memoryview):
         ((_, value, place),) = values
