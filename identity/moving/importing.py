@@ -46,9 +46,9 @@ def import_tenant(archive: Archive, *, progress: Progress) -> None:
         begin(archive)
     for part in archive.parts[: TenantMove.objects.get(pk=archive.tenant_id).parts_done]:
         progress(part.table, 0 if part.is_late else part.rows)
-    while part := _import_next(archive):
+    while done := _import_next(archive):
         failpoints.reach("tenant_part_imported")
-        progress(part.table, 0 if part.is_late else part.rows)
+        progress(done.table, 0 if done.is_late else done.rows)
     verify(archive)
 
 

@@ -41,7 +41,7 @@ def seal_again(table: CarriedTable, secrets: list[Any], shift: Shift | None) -> 
     for key, column, pointer, value in secrets:
         by_row.setdefault(str(_moved(key, shift)), {}).setdefault(column, []).append((tuple(pointer), value))
     columns = {sealed.column: sealed for sealed in table.sealed}
-    rows = models.QuerySet(table.model).filter(pk__in=list(by_row))
+    rows: models.QuerySet[Any] = models.QuerySet(table.model).filter(pk__in=list(by_row))
     for row in rows.iterator(chunk_size=_ROWS_AT_ONCE):
         changes = {}
         for column, values in by_row[str(row.pk)].items():

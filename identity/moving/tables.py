@@ -151,7 +151,7 @@ def _through(model: type[Model], steps: list[str], alias: str) -> str:
     relation = model._meta.get_field(steps[0])
     other = _related(relation)
     inner = _through(other, steps[1:], f"{alias}p")
-    key = other._meta.pk.column  # type: ignore[union-attr]  # every model has a primary key
+    key = other._meta.pk.column
     return f"{alias}.{relation.column} IN (SELECT {alias}p.{key} FROM {other._meta.db_table} {alias}p WHERE {inner})"  # type: ignore[union-attr]  # noqa: S608
 
 
@@ -245,5 +245,5 @@ def _related(relation: Any) -> type[Model]:
 
 
 def _key(model: type[Model]) -> models.Field[Any, Any]:
-    key: models.Field[Any, Any] = model._meta.pk  # type: ignore[assignment]  # every model has a primary key
+    key: models.Field[Any, Any] = model._meta.pk
     return key

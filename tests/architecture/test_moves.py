@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from django.apps import apps
 from django.db import models
@@ -79,7 +80,7 @@ def test_a_row_comes_after_the_rows_that_it_refers_to() -> None:
     late = {f"{table.name}.{column.name}" for table in carried_tables() for column in table.late}
     for table in carried_tables():
         for row_field in table.model._meta.concrete_fields:
-            other = row_field.related_model._meta.db_table if row_field.is_relation else None
+            other = _table_of(row_field.related_model)
             if other in order and f"{table.name}.{row_field.column}" not in late:
                 assert order.index(other) < order.index(table.name), f"{table.name}.{row_field.column}"
 
@@ -140,10 +141,14 @@ def _unexplained_numbers(table: CarriedTable) -> Iterator[str]:
             yield str(row_field.column)
 
 
+def _table_of(model: Any) -> str | None:
+    return model._meta.db_table if isinstance(model, type) and issubclass(model, models.Model) else None
+
+
 def _through_tables(model: type[models.Model]) -> Iterator[type[models.Model]]:
     for relation in model._meta.many_to_many:
         through = relation.remote_field.through
-        if through._meta.auto_created:
+        if through is not None and through._meta.auto_created:
             yield through
 
 

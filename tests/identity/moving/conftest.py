@@ -1,7 +1,18 @@
-"""The recording destination of deliveries, for tests of moves."""
+"""Fixtures of moves: the recording destination of deliveries, and another installation."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from tests.identity.moving.installations import Target, other_installation
 from tests.provisioning.engine.conftest import recorder
 
 __all__ = ["recorder"]
+
+
+@pytest.fixture
+def target(committed_db: None) -> Iterator[Target]:
+    with other_installation() as target:
+        yield target

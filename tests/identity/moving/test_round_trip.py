@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from django.conf import settings
 from django.db import models
 
@@ -19,14 +17,8 @@ from identity.moving.tables import CarriedTable, carried_tables
 from identity.purging import coverage
 from provisioning.models import ActionVersion
 from tests.factories.admin import Rows
-from tests.identity.moving.installations import Target, exported, other_installation, quiet
+from tests.identity.moving.installations import Target, exported, quiet
 from tests.identity.test_tenant_deletion import rows_that_name
-
-
-@pytest.fixture
-def target(committed_db: None) -> Iterator[Target]:
-    with other_installation() as target:
-        yield target
 
 
 def counts(tenant_id: str) -> dict[str, int]:
@@ -36,17 +28,17 @@ def counts(tenant_id: str) -> dict[str, int]:
 def with_every_row(tenant: Tenant) -> Rows:
     """Create a row of every model, with a value in each encrypted column."""
     rows = Rows(tenant)
-    for table in coverage().ordered:
-        if table.model not in carriage().left_behind:
-            rows.of(table.model)
+    for owned in coverage().ordered:
+        if owned.model not in carriage().left_behind:
+            rows.of(owned.model)
     for table in carried_tables():
         for sealed in table.sealed:
-            models.QuerySet.update(table.owned.rows(tenant.pk), **{sealed.column: _unsealed(table, sealed)})
-            for row in table.owned.rows(tenant.pk):
+            mine = table.owned.rows(tenant.pk)
+            models.QuerySet.update(mine, **{sealed.column: _unsealed(table, sealed)})
+            for row in mine.all():
                 values = [(pointer, _plain(row, sealed), place) for pointer, place in sealed.places(row).items()]
                 assert values, f"{table.name}.{sealed.column} names no place"
-                sealed_now = with_values(getattr(row, sealed.column), values)
-                models.QuerySet.update(table.owned.rows(tenant.pk).filter(pk=row.pk), **{sealed.column: sealed_now})
+                models.QuerySet.update(mine.filter(pk=row.pk), **{sealed.column: with_values(getattr(row, sealed.column), values)})
     return rows
 
 
