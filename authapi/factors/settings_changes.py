@@ -1,4 +1,4 @@
-"""Changes the settings of a tenant and its organizations for second factors and passkeys. Reads: `authapi.factors.settings`."""
+"""Changes the settings of a tenant and its organizations for second factors and passkeys. `authapi.factors.settings` reads them."""
 
 from __future__ import annotations
 

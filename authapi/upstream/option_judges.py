@@ -1,4 +1,4 @@
-"""Checks the options of connections whose strategies this app serves, when they are written."""
+"""Checks the options of a connection before the connection is saved, for each strategy of this app."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Row = tuple[str, str, str]
 
 
 def write_document(results: Figures) -> None:
-    """Replace the figures in the page: the deliveries, and the lists of the admin in a block of their own."""
+    """Replace the two blocks of figures in the page: deliveries, and lists of the admin."""
     text = _replaced(PAGE.read_text(), "", _deliveries(results))
     PAGE.write_text(_replaced(text, _LISTS, _machine(results) + lists_table(results["lists"])))
 
@@ -50,13 +50,13 @@ def _rate(rounds: list[Figures]) -> list[Row]:
     ours, bare, ours_ms, bare_ms = (median(figures[name] for figures in rounds) for name in ("ours", "bare", "ours_ms", "bare_ms"))
     return [
         (
-            f"Deliveries of one worker process, median of {len(rounds)} rounds in turn with the bare loop",
-            f"{ours:,.0f}/s beside {bare:,.0f}/s: {median(ratios):.0%} ({min(ratios):.0%} to {max(ratios):.0%})",
+            f"Deliveries of one worker process and requests of the bare loop, run alternately; median of {len(rounds)} rounds",
+            f"{ours:,.0f}/s and {bare:,.0f}/s: {median(ratios):.0%} ({min(ratios):.0%} to {max(ratios):.0%})",
             "60 %",
         ),
         (
-            "Processor time of one delivery: the whole worker, beside the process of the bare loop",
-            f"{ours_ms:.2f} ms beside {bare_ms:.2f} ms",
+            "Processor time of the worker per delivery, and of the bare loop per request",
+            f"{ours_ms:.2f} ms and {bare_ms:.2f} ms",
             "",
         ),
     ]
@@ -78,7 +78,7 @@ def _memory(memory: Figures) -> list[Row]:
 
 
 def lists_table(lists: list[Figures]) -> str:
-    """Return the milliseconds of each list: first pages by the number of rows, the other pages at most rows."""
+    """Return the milliseconds of each list: the first page for each number of rows, the other pages for the largest number."""
     sizes = sorted({figures["rows"] for figures in lists})
     asked = [("first", size) for size in sizes] + [(page, sizes[-1]) for page in ("middle", "filter", "search")]
     found = {(figures["list"], figures["viewer"], figures["page"], figures["rows"]): figures["ms"] for figures in lists}

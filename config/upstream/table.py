@@ -33,8 +33,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One operation. An addition has no name. A served operation has no reason. The reason of a neutral one says what does not exist
-    here."""
+    """One operation. An addition has no name. A served operation has no reason.
+
+    A neutral operation (`NeutralEndpoint`) is about a resource that this service does not have; its reason says so.
+    """
 
     method: str
     path: str
@@ -71,7 +73,10 @@ def unbuilt_at(method: str | None, path: str) -> Entry | None:
 
 
 def hidden_behind(route: Route) -> tuple[Entry, ...]:
-    """Return the unbuilt operations whose requests match a route: with another method, or with a fixed word in place of an id."""
+    """Return the unbuilt operations that clients can request at the path of a route.
+
+    An unbuilt operation has a method that the route does not serve, or a fixed word where the route has an id.
+    """
     segments, methods = tuple(template_of(route).split("/")), {method.upper() for method in route.actions}
     return tuple(
         entry

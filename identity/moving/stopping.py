@@ -20,7 +20,7 @@ from identity.services.saving import validated_save
 from identity.services.tenant_life import locked_tenant
 
 _MAY_STOP = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
-# Longer than the lease of a job, which covers the mail or message that the job sends.
+# Longer than the lease of a job. A job sends its mail or message before its lease expires.
 _EFFECT_SECONDS = 60
 
 # Returns a sentence for each kind of work that still runs for a stopped tenant.
@@ -52,7 +52,7 @@ class Stop:
 def stop_tenant(*, tenant_id: str) -> None:
     """Stop a tenant: its hosts answer 503, its streams end, workers leave it alone. A repeated call does no harm.
 
-    Raises `NotFound`, and `MoveRefused` for a tenant that is being deleted, arrives or has moved.
+    Raises `NotFound`, and `MoveRefused` for a tenant that is being deleted, is being imported or has moved.
     """
     tenant = locked_tenant(tenant_id)
     if tenant.status == Tenant.Status.STOPPED:
@@ -96,7 +96,7 @@ def _change_status(tenant: Tenant, status: str) -> None:
 
 
 def _running_jobs(tenant_id: str) -> list[str]:
-    """Find jobs that may be sending a mail or message: nothing outside the database waits for a lock."""
+    """Count jobs that may be sending a mail or message. No database lock shows this work."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT count(*) FROM {Job._meta.db_table} WHERE tenant_id = %s AND has_effect_due"  # noqa: S608  (a name of the schema)

@@ -43,7 +43,7 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
-        # Links of other actions that end with the user, and accounts that the server reported as missing in this run.
+        # Links of other actions that this run has ended, and accounts that the server reported as missing in this run.
         self._ended_kin: list[Link] = []
         self._gone: set[str] = set()
         # Whether the server has reported in this run that the linked account does not exist.

@@ -30,7 +30,7 @@ class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
 
 
 class AuthorizationCall(EngineRequest):
-    """A request at the authorization endpoint whose address for answers is known."""
+    """An authorization request. The URL for the response (`target`) is known."""
 
     def __init__(self, values: Mapping[str, str], repeated: frozenset[str], client: ClientFacts, target: Target) -> None:
         super().__init__()

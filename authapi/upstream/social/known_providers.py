@@ -269,4 +269,4 @@ def check_addresses(replaced: Mapping[str, Mapping[str, str]]) -> None:
         known = [*row.addresses, *(["issuer"] if row.issuer else [])]
         for name in addresses:
             if name not in known:
-                raise AddressUnknown(f"PROVIDER_ADDRESSES: {strategy} has no address {name}; it has {', '.join(known)}.")
+                raise AddressUnknown(f"PROVIDER_ADDRESSES: unknown address `{name}` of {strategy}; known addresses are {', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""Codes of passwordless connections at `/oauth/ro` and `/co/authenticate`: one login each, with the rules of every login."""
+"""Codes of passwordless connections at `/oauth/ro` and `/co/authenticate`. A code is valid for one login."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADDRESSES = {"email": EMAIL, "sms": NUMBER}
 
 @pytest.fixture
 def coded(old: OldClient, settings: Any) -> OldClient:
-    """The old client, with both passwordless connections."""
+    """Return the client of the fixture `old` with two passwordless connections, email and sms."""
     settings.SMS_SENDER = {"kind": "console"}
     for strategy in ADDRESSES:
         create_connection(tenant_id=old.tenant.pk, name=strategy, strategy=strategy, enabled_clients=[old.client.client_id], options={})

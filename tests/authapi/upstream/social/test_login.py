@@ -204,7 +204,7 @@ def test_an_unknown_provider_in_the_setting_prevents_the_start() -> None:
     check_addresses({"github": {"token_endpoint": "https://github.example.test/token"}, "apple": {"issuer": "https://apple.example.test"}})
     with pytest.raises(AddressUnknown, match="unknown strategy gitlab"):
         check_addresses({"gitlab": {"token_endpoint": "https://gitlab.example.test"}})
-    with pytest.raises(AddressUnknown, match="github has no address tokens"):
+    with pytest.raises(AddressUnknown, match="unknown address `tokens` of github"):
         check_addresses({"github": {"tokens": "https://github.example.test"}})
 
 
@@ -432,7 +432,7 @@ def test_apple_may_send_email_verified_as_text(at: Begin, said: Any, is_verified
 
 
 @pytest.mark.parametrize("missing", ["team_id", "kid", "app_secret"])
-def test_the_error_for_an_apple_connection_without_its_key_names_what_is_missing(at: Begin, missing: str) -> None:
+def test_the_error_for_an_incomplete_apple_key_names_the_missing_option(at: Begin, missing: str) -> None:
     login = at("apple", **{missing: None})
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
