@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,8 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import LEEWAY_SECONDS, verified_claims
 
 ISSUER, CLIENT_ID, NONCE = "https://idp.example.test", "a-client", "a-nonce"
-NOW = time.time()
+# Part of the names of cases, which must be equal in all workers.
+NOW = 1_800_000_000.0
 RSA = RSAKey.generate_key(2048, {"kid": "rsa"})
 OTHER = RSAKey.generate_key(2048, {"kid": "other"})
 EC = ECKey.generate_key("P-256", {"kid": "ec"})
