@@ -13,7 +13,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-cluster-core test-mutants test-seeded-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-cluster test-cluster-core test-mutants test-seeded-mutants test-mutation soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-19s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ test-mutants: dev ## Plant named faults in a copy of the source and check that t
 
 test-seeded-mutants: dev ## Plant mutants drawn from a printed seed in the log, deliveries and tokens: ONLY='log lanes', SEED=1, COUNT=40
 	@$(PY) -u -W ignore -m tests.mutants.seeded $(ONLY) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(OPTIONS)
+
+test-mutation: dev ## Plant every mutant of the pure modules, for hours: ONLY='foundation.*', COUNT=20 of each module, SEED=1
+	@$(PY) -u -W ignore -m tests.mutants.pure $(if $(ONLY),--only '$(ONLY)') $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(OPTIONS)
 
 test-outage: dev ## Stop a SCIM server for ten real minutes while 1,000 users change: SECONDS=600
 	@OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_provisioning_outage.py
@@ -130,7 +133,7 @@ messages: dev ## Update the catalogs of all languages with the texts of pages, m
 	@$(PY) -m config.catalogues
 
 lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
-	@for name in bootstrap base embedded dev docs; do \
+	@for name in bootstrap base embedded dev docs mutation; do \
 	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --universal --python-version 3.11 \
 	    requirements/$$name.in --output-file requirements/$$name.lock || exit 1; done
 	@! grep -nE 'https?://|index|find-links|file:' requirements/*.lock

@@ -60,6 +60,19 @@ def changes_of(source: str) -> list[Change]:
     return [change for change in sorted(set(_Walk(source).changes())) if _differs(change.applied(source), original)]
 
 
+def function_at(source: str, line: int) -> str:
+    """Return the qualified name of the outermost function at a line; empty outside of functions."""
+    return next((name for name, node in _functions(ast.parse(source), "") if node.lineno <= line <= (node.end_lineno or 0)), "")
+
+
+def _functions(parent: ast.AST, prefix: str) -> Iterator[tuple[str, ast.stmt]]:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node, f"{prefix}{node.name}.")
+
+
 def _differs(source: str, original: str) -> bool:
     try:
         return ast.dump(ast.parse(source)) != original

@@ -1,0 +1,105 @@
+"""The command of `make test-mutation`."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from config.launcher import tool_environment
+from tests.mutants.planting import file_of
+from tests.mutants.pure.modules import ROOT, files_near, pure_modules
+from tests.mutants.running import copied_tree, runner, servers, warm_up
+from tests.mutants.seeded.areas import Area
+from tests.mutants.seeded.operators import Change, function_at
+from tests.mutants.seeded.scoring import Drawn, score_of
+
+_ENVIRONMENT = ROOT / ".mutation"
+_LISTING = Path(__file__).with_name("listing.py")
+_LOCK = ROOT / "requirements" / "mutation.lock"
+_EXPLANATION = """\
+Plants every mutant that the operators of cosmic-ray make of the pure modules, and runs the tests near each module. A full run takes hours;
+ONLY='foundation.*' selects modules, COUNT=20 draws that many mutants of each module from SEED. The results are those of
+`make test-seeded-mutants`.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge the mutants of the chosen modules and return the exit status."""
+    options = _parser().parse_args(arguments)
+    if not tool_environment.install(_LOCK, _ENVIRONMENT):
+        print("pip could not install the packages of requirements/mutation.lock", file=sys.stderr)
+        return 2
+    modules = [module for module in pure_modules() if any(fnmatchcase(module, pattern) for pattern in options.only.split())]
+    scores = []
+    with copied_tree(ROOT) as copy, servers():
+        warm_up()
+        with runner(copy) as using:
+            for module in modules:
+                mutants, possible = _mutants_of(module, copy, seed=options.seed, count=options.count)
+                if possible:
+                    scores.append(
+                        score_of(Area(name=module, modules=(module,), tests=files_near(module)), using, mutants, possible=possible)
+                    )
+    print(f"\nseed {options.seed}", *scores, sep="\n")
+    caught = sum(score.caught for score in scores if score is not None)
+    missed = sum(len(score.missed) for score in scores if score is not None)
+    print(f"{len(scores)} modules: {caught} caught, {missed} missed")
+    return 2 if None in scores else int(missed > 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make test-mutation", description=_EXPLANATION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="*", help="modules or patterns: ONLY='identity.search.*'")
+    parser.add_argument("--count", type=int, help="the number of mutants of each module; by default all")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the draw")
+    return parser
+
+
+def _mutants_of(module: str, copy: Path, *, seed: int, count: int | None) -> tuple[Drawn, int]:
+    """Return the chosen mutants of a module, and the number of possible ones, without those of annotations."""
+    file = file_of(copy, module)
+    source = file.read_text()
+    command = [str(_ENVIRONMENT / "bin" / "python"), str(_LISTING), str(file)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    possible = [(module, change) for change in sorted({_change(source, *json.loads(line)) for line in listed}) if _matters(source, change)]
+    if count is None or count >= len(possible):
+        return possible, len(possible)
+    return sorted(random.Random(f"{seed}:{module}").sample(possible, count)), len(possible)
+
+
+def _change(source: str, begin: int, end: int, new: str, operator: str) -> Change:
+    line = source.count("\n", 0, begin) + 1
+    symbol = function_at(source, line)
+    return Change(begin, end, source[begin:end], new, operator, symbol or "module", line, symbol)
+
+
+def _matters(source: str, change: Change) -> bool:
+    try:
+        return _without_annotations(change.applied(source)) != _without_annotations(source)
+    except SyntaxError:
+        return False
+
+
+def _without_annotations(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    return ast.dump(tree)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

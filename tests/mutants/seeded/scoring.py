@@ -1,0 +1,102 @@
+"""Judges many mutants of an area: each is tried with the tests that call the changed function, fast tests first."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutants.planting import file_of
+from tests.mutants.running import Runner, Verdict
+from tests.mutants.seeded import call_notes
+from tests.mutants.seeded.areas import Area
+from tests.mutants.seeded.operators import Change
+from tests.mutants.seeded.survivors import reason_of
+
+# A mutant whose tests take this many times as long as without it waits for ever.
+_TIMES_THE_BASELINE = 5
+_SHORTEST_LIMIT_SECONDS = 60.0
+Drawn = Sequence[tuple[str, Change]]
+
+
+@dataclass
+class Score:
+    """The result of one area."""
+
+    area: Area
+    possible: int
+    caught: int = 0
+    equivalent: int = 0
+    missed: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        drawn = self.caught + self.equivalent + len(self.missed)
+        return (
+            f"{self.area.name:12} {drawn:3} of {self.possible:4}: {self.caught:3} caught, {self.equivalent:2} equivalent,"
+            f" {len(self.missed):2} missed, {self.seconds:5.0f} s"
+        )
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The functions that each test calls, fast tests first."""
+
+    of_tests: dict[str, frozenset[str]]
+
+    @classmethod
+    def noted(cls, copy: Path) -> Calls:
+        """Read the notes of the run without a mutant."""
+        notes = json.loads((copy / call_notes.NOTED).read_text())
+        return cls({test: frozenset(called) for test, (_, called) in sorted(notes.items(), key=lambda item: item[1][0])})
+
+    def tests_of(self, module: str, change: Change, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tests that call the changed function, or all: a change may be outside of functions, or run in another process."""
+        function = f"{_path_of(module)}:{change.function}"
+        found = tuple(test for test, called in self.of_tests.items() if any(name == function for name in called))
+        return found if change.function and found else otherwise
+
+
+def _path_of(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
+
+
+def score_of(area: Area, using: Runner, mutants: Drawn, *, possible: int) -> Score | None:
+    """Judge mutants of one area, each with its module; None if the tests of the area fail without a mutant."""
+    begin = time.monotonic()
+    (using.copy / call_notes.ASKED).write_text(json.dumps([_path_of(module) for module in area.modules]))
+    baseline = using.run(["-p", "tests.mutants.seeded.call_notes", *area.tests])
+    print(f"{area.name}: without a mutant {baseline.seconds:.1f} s", flush=True)
+    if baseline.verdict is not Verdict.MISSED:
+        print(f"{area.name}: failed without a mutant: {baseline.detail}\n{baseline.output}", flush=True)
+        return None
+    calls = Calls.noted(using.copy)
+    limit = max(_SHORTEST_LIMIT_SECONDS, baseline.seconds * _TIMES_THE_BASELINE)
+    score = Score(area, possible)
+    for module, change in mutants:
+        _judge_into(score, using, module, change, tests=calls.tests_of(module, change, area.tests), limit=limit)
+    score.seconds = time.monotonic() - begin
+    print(score, flush=True)
+    return score
+
+
+def _judge_into(score: Score, using: Runner, module: str, change: Change, *, tests: tuple[str, ...], limit: float) -> None:
+    reason = reason_of(module, change)
+    if reason is not None:
+        score.equivalent += 1
+        _tell("equivalent", module, change, reason)
+        return
+    file = file_of(using.copy, module)
+    judgement = using.judge_text(file, change.applied(file.read_text()), tests, longest=limit)
+    if judgement.verdict is Verdict.MISSED:
+        score.missed.append(f"{module}:{change}")
+        _tell("missed", module, change, f"{judgement.seconds:.1f} s, {len(tests)} tests or files")
+    else:
+        score.caught += 1
+        _tell("caught", module, change, f"{judgement.seconds:.1f} s {judgement.detail}")
+
+
+def _tell(verdict: str, module: str, change: Change, detail: str) -> None:
+    print(f"{verdict:10} {module}:{change}  ({detail})", flush=True)
