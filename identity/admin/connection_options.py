@@ -15,6 +15,7 @@ from identity.models import Connection
 from identity.options.guide_fields import Guide, OptionField
 from identity.options.guides import GUIDES
 from identity.options.own_guides import DATABASE
+from identity.options.stored_guides import STORED_GUIDES
 
 _PREFIX = "option_"
 _SECRETS = ("secret", "key")
@@ -56,7 +57,7 @@ class PairsField(LinesField):
 
 def guide_of(strategy: str) -> Guide | None:
     """Return the guide of a strategy; None if its connections are entered as JSON only."""
-    return GUIDES.get(DATABASE if strategy == settings.DATABASE_STRATEGY else strategy)
+    return GUIDES.get(DATABASE if strategy == settings.DATABASE_STRATEGY else strategy) or STORED_GUIDES.get(strategy)
 
 
 def field_name(option: OptionField) -> str:

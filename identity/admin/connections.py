@@ -35,6 +35,7 @@ from identity.options.guide_fields import Guide
 from identity.options.guides import CALLBACK_PATH, GUIDES
 from identity.options.own_guides import DATABASE
 from identity.options.schemas.nodes import is_kept, split
+from identity.options.stored_guides import STORED_GUIDES
 from identity.services import connections
 
 
@@ -112,6 +113,10 @@ class ConnectionForm(ServiceForm):
             self.add_error(None, f"Enter these again: {', '.join(sorted(parts.secrets))}.")
 
 
+# Strategies with a form, those through which users can log in first.
+_FORMS = {**GUIDES, **STORED_GUIDES}
+
+
 def _strategy_of(request: HttpRequest, row: Connection | None) -> str:
     """Return the strategy of a row, of a submitted new row, or of the link to the form."""
     if row is not None and row.strategy:
@@ -180,7 +185,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         if context["guide"]:
             context["callback"] = self._callback(request, context["guide"], row)
         if row is None:
-            named = {settings.DATABASE_STRATEGY if name == DATABASE else name: guide.label for name, guide in GUIDES.items()}
+            named = {settings.DATABASE_STRATEGY if name == DATABASE else name: guide.label for name, guide in _FORMS.items()}
             context["guides"] = [(name, label, name == strategy) for name, label in named.items()]
         return super().render_change_form(request, context, *args, **kwargs)
 

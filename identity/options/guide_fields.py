@@ -35,3 +35,5 @@ class Guide:
     console: str = ""
     # The value to enter at the provider: the callback address, the callback address with the name of the connection, or nothing.
     callback: Literal["plain", "named", ""] = "plain"
+    # Whether users can log in through such a connection.
+    has_login: bool = True

@@ -18,6 +18,7 @@ from identity.options.guides import BRANDS, GUIDES
 from identity.options.own_guides import DATABASE
 from identity.options.schemas import schema_of
 from identity.options.schemas.nodes import Members, Node, Secret
+from identity.options.stored_guides import STORED_GUIDES
 from identity.passwords import DEFAULT_POLICY, POLICIES
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.social_provider import APPLE_KEY, TEAM_ID
@@ -49,8 +50,9 @@ def github(tenant: Tenant) -> Connection:
 def test_every_login_strategy_has_a_guide_that_matches_its_options() -> None:
     spoken = {name for name in known_strategies() if speaker_of(Connection(strategy=name)) is not None}
     assert set(GUIDES) == {DATABASE, *PASSWORDLESS_STRATEGIES, *spoken}
+    assert not set(STORED_GUIDES) & spoken
     assert set(BRANDS) <= set(KNOWN) <= set(GUIDES)
-    for strategy, guide in GUIDES.items():
+    for strategy, guide in {**GUIDES, **STORED_GUIDES}.items():
         for option in guide.fields:
             node: Node = schema_of(strategy, is_database=strategy == DATABASE)
             for part in option.name.split("."):
@@ -179,11 +181,31 @@ def test_a_filled_required_field_cannot_be_emptied(browser: Client, github: Conn
     assert now(github).options["client_id"] == "c"
 
 
-def test_options_without_fields_are_edited_as_json_only(browser: Client, tenant: Tenant) -> None:
-    company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="google-apps", options={"client_id": "x"})
+def test_options_without_a_field_are_edited_as_json(browser: Client, tenant: Tenant) -> None:
+    company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="ad", options={"agentVersion": "x", "kerberos": True})
     content = browser.get(page(company)).content.decode()
-    assert "option_client_id" not in content
-    assert "&quot;client_id&quot;: &quot;x&quot;" in content
+    assert "option_kerberos" in content
+    assert "&quot;agentVersion&quot;: &quot;x&quot;" in content
+    assert "&quot;kerberos&quot;" not in content
+
+
+@pytest.mark.parametrize("strategy", STORED_GUIDES)
+def test_the_form_of_a_strategy_without_logins_says_so_and_names_the_strategy_for_logins(browser: Client, strategy: str) -> None:
+    content = browser.get(f"{reverse(ADD)}?strategy={strategy}").content.decode()
+
+    assert "Users cannot log in through it." in content
+    assert "For logins, add a connection of" in content
+    assert all(field_name(option) in content for option in STORED_GUIDES[strategy].fields)
+
+
+def test_a_strategy_without_logins_keeps_its_fields_and_seals_its_tokens(browser: Client, tenant: Tenant) -> None:
+    row, _ = added(
+        browser, tenant, "google-apps", option_domain="example.com", option_admin_refresh_token="refresh-7", option_api_enable_users="on"
+    )
+
+    assert row is not None
+    assert row.options == {"domain": "example.com", "api_enable_users": True}
+    assert list(row.sealed_options) == ["admin_refresh_token"]
 
 
 def test_the_password_policy_has_fields_and_saving_keeps_options_without_fields(browser: Client, tenant: Tenant) -> None:
