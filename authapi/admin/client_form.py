@@ -17,8 +17,8 @@ from authapi.api.client_documents import client_resource, columns_of
 from authapi.compliance.levels import NONE, level_of
 from authapi.models import Client, ClientCredential, SecondFactorPolicy
 from authapi.services.clients import broken_rules, change_columns
-from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
+from foundation.admin.pair_fields import PairsField
 from foundation.api.refusals import Refusal
 from identity.admin.service_form import ServiceForm
 from identity.admin.users import merge_of
@@ -218,8 +218,8 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
     organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
-    client_metadata = ShapedJSONField(
-        label="Metadata", help_text="A JSON object with at most ten texts. Included in events that this client causes."
+    client_metadata = PairsField(
+        most=10, label="Metadata", help_text="At most ten pairs. Included in events that this client causes. Empty a row to remove it."
     )
 
     class Meta:

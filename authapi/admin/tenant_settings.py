@@ -54,6 +54,8 @@ _NOTIFIER = ("channel", "webhook_url", SECRET)
 _LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
 _REGISTERS = "enable_dynamic_client_registration"
+# A tenant has one row, so the form cannot add another.
+_ALONE = {"title": "Sign-in settings", "show_save_and_add_another": False}
 _NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
 
 
@@ -289,10 +291,10 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> Any:
-        return super().changeform_view(request, object_id, form_url, {"title": "Sign-in settings", **(extra_context or {})})
+        return super().changeform_view(request, object_id, form_url, {**_ALONE, **(extra_context or {})})
 
     def get_fieldsets(self, request: HttpRequest, obj: TenantSettings | None = None) -> Any:
-        own = [] if obj is None else [(None, {"fields": ["tenant", "updated_at"]})]
+        kept = [] if obj is None else [("Kept by the service", {"fields": ["tenant", "updated_at"], "classes": ["collapse"]})]
         looks = ["friendly_name", "picture_url", "support_email", "support_url"]
         ends = ["cookie_mode", "allowed_logout_urls", "oidc_logout_prompt_enabled", "rp_logout_end_session_endpoint_discovery"]
         names = ["default_directory", "default_audience", "default_redirection_uri", "enabled_locales"]
@@ -311,7 +313,6 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
             "token_introspection_supported",
         ]
         return [
-            *own,
             ("Names and support", {"fields": looks, "description": "Logo, colors and font are under Branding."}),
             ("Sessions", {"fields": [*LIFETIMES, *ends]}),
             ("Account page", {"fields": [f"account_{name}" for name in DEFAULTS["account_page"]]}),
@@ -320,6 +321,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
             ("Defaults", {"fields": names}),
             ("Approvals elsewhere", {"fields": [f"notifier_{name}" for name in _NOTIFIER], "description": _lacking(obj)}),
             ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
+            *kept,
         ]
 
     def heading_of(self, row: TenantSettings) -> str:

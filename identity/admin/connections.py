@@ -15,6 +15,8 @@ from django.utils.http import urlencode
 
 from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField, pretty
+from foundation.admin.line_fields import LinesField
+from foundation.admin.pair_fields import PairsField
 from identity.admin.connection_options import (
     field_name,
     form_fields,
@@ -38,6 +40,9 @@ from identity.options.schemas.nodes import is_kept, split
 from identity.options.stored_guides import STORED_GUIDES
 from identity.services import connections
 
+# As many as the management interface accepts.
+_METADATA_PAIRS = 10
+
 
 def strategy_choices() -> list[tuple[str, str]]:
     return [(name, name) for name in known_strategies()]
@@ -55,11 +60,11 @@ class ConnectionForm(ServiceForm):
         help_text="A JSON object. Secrets and unknown members are encrypted and never shown again. "
         "Enter one again to change it, or null to remove it.",
     )
-    realms = ShapedJSONField(label="Realms", shape=list, help_text="A JSON list of names. Empty: the name of the connection.")
-    enabled_clients = ShapedJSONField(
-        label="Enabled clients", shape=list, help_text="A JSON list of client ids that may use this connection."
+    realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
+    enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows them by name.")
+    metadata = PairsField(
+        most=_METADATA_PAIRS, label="Metadata", help_text="At most ten pairs, for your own notes. Empty a row to remove it."
     )
-    metadata = ShapedJSONField(label="Metadata", help_text="A JSON object for your own notes.")
     authentication = ShapedJSONField(label="Authentication", is_nullable=True)
     connected_accounts = ShapedJSONField(label="Connected accounts", is_nullable=True)
 

@@ -64,7 +64,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     id_field = "id"
     first_tab = "Overview"
     grows = False
-    list_display = ("name", "id", "status_badge", "destination_type", "position", "created_at", "tenant")
+    list_display = ("name", "status_badge", "destination_type", "position", "created_at", "tenant")
     list_filter = ("status", "destination_type")
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")

@@ -163,7 +163,7 @@ def test_a_client_without_an_api_gets_a_link_for_granting_one_instead_of_a_faili
     answer = browser.get(page(client), {"tab": "paste-into-your-application"})
     assert answer.context["snippets"] == []
     assert f"{reverse('admin:authapi_clientgrant_add')}?client={client.pk}" in answer.content.decode()
-    assert "until an API is granted" in answer.content.decode()
+    assert "Until an API is granted" in answer.content.decode()
 
 
 def test_the_audience_of_the_snippets_is_an_api_granted_to_the_client_itself(
