@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from datetime import timedelta
 from typing import Any
@@ -278,6 +279,15 @@ def test_one_form_has_all_settings_of_a_tenant(browser: Browser, tenant: Tenant)
     assert sign_in_settings(tenant.pk).session_lifetime == timedelta(hours=168)
     noted = AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="authapi.tenantsettings")
     assert noted.values("act_id").distinct().count() == 2
+
+
+def test_links_lead_to_each_section_of_the_settings(browser: Browser) -> None:
+    content = browser.get(reverse("admin:authapi_tenantsettings_add")).content.decode()
+
+    links = re.findall(r'<a href="#(fieldset-[0-9-]+-heading)">', content)
+    assert len(links) == 10
+    assert all(f'id="{link}"' in content for link in links)
+    assert "Save and add another" not in content
 
 
 @pytest.mark.parametrize(

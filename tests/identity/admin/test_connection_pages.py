@@ -121,3 +121,14 @@ def test_a_large_deletion_lists_the_rows_to_delete_and_shows_its_progress(
     assert "Being deleted, 33 %" in said
     assert "Being deleted, 33 %" in browser.get(page(company)).content.decode()
     assert "is being deleted" in browser.post(page(company), {"display_name": "New", "options": '{"client_id": "x"}'}).content.decode()
+
+
+def test_metadata_realms_and_applications_are_entered_in_rows_and_lines(browser: Client, company: Connection) -> None:
+    fields = {"metadata-name-0": "owner", "metadata-value-0": "sales", "realms": "company\nheadquarters", "enabled_clients": "one\n\ntwo"}
+
+    browser.post(page(company), {"options": '{"client_id": "x"}', **fields})
+
+    changed = now(company)
+    assert (changed.metadata, changed.realms) == ({"owner": "sales"}, ["company", "headquarters"])
+    assert sorted(changed.enabled_clients) == ["one", "two"]
+    assert 'value="owner"' in browser.get(page(company)).content.decode()
