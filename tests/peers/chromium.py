@@ -93,8 +93,8 @@ class Page:
 
     def press(self, key: str) -> None:
         """Press one key at the focused element."""
-        code = {"Tab": 9, "Enter": 13, " ": 32}[key]
-        text = {"Enter": "\r", " ": " "}.get(key, "")
+        code = {"Tab": 9, "Enter": 13, " ": 32, "/": 191, "ArrowDown": 40}[key]
+        text = {"Enter": "\r", " ": " ", "/": "/"}.get(key, "")
         common = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
         self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
