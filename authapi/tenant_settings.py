@@ -1,4 +1,4 @@
-"""The login settings of a tenant, with defaults. Writes: `services.tenant_settings`."""
+"""The login settings of a tenant, with defaults. `services.tenant_settings` writes them."""
 
 from __future__ import annotations
 

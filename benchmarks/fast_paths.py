@@ -1,4 +1,4 @@
-"""The gain of each fast path: the processor time of one process for the same result by the fast and by the plain path, in turn.
+"""The gain of each fast path: the processor time of one process for one result by the fast and by the plain path, measured alternately.
 
 Run with `.venv/bin/python -m benchmarks fast_paths`. Prints the median of the rounds in microseconds per call, without the time
 of the database. Each module that says "Fast path" in its first line has a row here, or names another benchmark.
@@ -81,7 +81,7 @@ async def timed_async(work: Callable[[], Awaitable[object]], calls: int) -> floa
 
 
 def compare(name: str, fast: Timed, plain: Timed) -> None:
-    """Print the medians of both, measured in turn."""
+    """Print the medians of both paths, measured alternately."""
     found = [(fast(), plain()) for _ in range(_ROUNDS)]
     quick, slow = (statistics.median(column) for column in zip(*found, strict=True))
     print(f"{name}: {quick:.1f} µs by the fast path, {slow:.1f} by the plain one, {quick / slow:.2f} of it", flush=True)

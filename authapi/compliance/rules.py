@@ -226,7 +226,7 @@ NO_IMPLICIT_GRANT = Rule(
 )
 HYBRID_GRANTS = Rule(
     Stage.CLIENT,
-    "The compliance level requires the response type code id_token: add the grant implicit beside authorization_code.",
+    "The compliance level requires the response type code id_token: add the grant implicit to authorization_code.",
     lambda client: "authorization_code" not in client.grant_types or "implicit" in client.grant_types,
     "unauthorized_client",
     "grant_types",

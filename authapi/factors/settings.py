@@ -1,4 +1,4 @@
-"""The settings of a tenant for second factors and passkeys, with defaults. Writes: `authapi.factors.settings_changes`."""
+"""The settings of a tenant for second factors and passkeys, with defaults. `authapi.factors.settings_changes` writes them."""
 
 from __future__ import annotations
 

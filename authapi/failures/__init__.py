@@ -36,7 +36,7 @@ class RequestRefused(Exception):
     """A request to an OAuth endpoint is refused; `case` names the row.
 
     `rate` is the rate of the bucket that refused the request; None for other refusals, or if `authapi.views.chain` has the rate. A JSON
-    endpoint adds `headers` to its answer, and `members` to the body beside the error. `reader` is the only origin whose scripts may read
+    endpoint adds `headers` to its answer, and `members` to the body with the error. `reader` is the only origin whose scripts may read
     the refusal of a request with cookies; empty if cookies have no effect.
     """
 

@@ -77,7 +77,7 @@ def change_credential(*, tenant_id: str, client_id: str, credential_id: str, exp
 
 @unit_of_work
 def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Client:
-    """Use a credential for authentication, beside another credential of its kind. The client's secret then no longer works.
+    """Use a credential for authentication, in addition to another credential of its kind. The client's secret then no longer works.
 
     Raises `NotFound`, `Invalid`, or `Conflict` if two credentials are already in use.
     """

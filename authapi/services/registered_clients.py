@@ -1,6 +1,6 @@
 """Clients that register themselves: created, then replaced or deleted with a registration access token. Rows store its digest only.
 
-They are third-party clients and never global. Settings that administrators have made beside the registration stay.
+They are third-party clients and never global. Settings of administrators that are no part of the registration stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a login may request beside scopes: authorization details, single claims, and a context of authentication. Pure."""
+"""What a login may request in addition to scopes: authorization details, single claims, and a context of authentication. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DETAILS = "authorization_details"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a login was granted beside scopes. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
+    """What a login was granted in addition to scopes. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
 
     `acr` is the context that the login has met. A login without such a request has None in place of an `Asked`.
     """

@@ -18,7 +18,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
     """Issue a code for a login and return it. Its row stores the digest until the code expires.
 
-    `until` is the time when the access token that is sent beside the code expires.
+    `until` is the time when the access token that is sent with the code expires.
     """
     code = new_secret()
     AuthorizationCode(

@@ -89,7 +89,7 @@ class TokenOrder:
     permissions: tuple[str, ...] | None = None
     organization: Mapping[str, str] = field(default_factory=dict)
     confirmation: Mapping[str, Any] | None = None
-    # The values that only few logins request beside scopes (`authapi.tokens.asked`), by claim name.
+    # The values that only few logins request in addition to scopes (`authapi.tokens.asked`), by claim name.
     further: Mapping[str, Any] = field(default_factory=dict)
     actor: Mapping[str, Any] | None = None
 

@@ -20,7 +20,7 @@ from authapi.tokens.user_tokens import UserIssue
 
 
 def id_token(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None = None) -> str:
-    """Return the signed id token of a login. `front_channel` has the values that are sent beside it: `access_token`, `code`, `state`.
+    """Return the signed id token of a login. `front_channel` has the values that are sent with the token: `access_token`, `code`, `state`.
 
     Raises `RequestRefused` if the client's id tokens are signed with its secret and the secret is not stored.
     """
@@ -69,7 +69,7 @@ def _claims(issue: UserIssue, *, now: int) -> dict[str, Any]:
 
 
 def _hashes(client: Client, beside: Mapping[str, str | None], algorithm: str) -> dict[str, str]:
-    """Return the hashes that tie the id token to the values beside it (Core 1.0, 3.3.2.11; FAPI 1.0 Advanced, 5.1)."""
+    """Return the hashes that bind the id token to the values that are sent with it (Core 1.0, 3.3.2.11; FAPI 1.0 Advanced, 5.1)."""
     names = {"access_token": "at_hash", "code": "c_hash"}
     if beside.get("state") and has(level_of(client.settings), STATE_HASH):
         names["state"] = "s_hash"

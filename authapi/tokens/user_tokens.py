@@ -20,7 +20,7 @@ class UserIssue:
 
     `scopes` are the granted scopes (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client; all
     tokens of that login have it. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` claim of the default
-    dialect, empty for logins in a browser. `asked` is what was granted beside the scopes, None for most logins.
+    dialect, empty for logins in a browser. `asked` is what was granted in addition to the scopes, None for most logins.
     """
 
     host: HostMatch

@@ -38,7 +38,7 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# At logout, the address that the browser opens contains this hint beside other parameters.
+# At logout, the address that the browser opens contains this hint and other parameters.
 _LONGEST_HINT = 6000
 
 
@@ -106,7 +106,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 
 
 def name_in_form(user: str) -> dict[str, str]:
-    """Return the name that Apple sends beside the code of the first login; empty for anything else.
+    """Return the name that Apple sends with the code of the first login; empty for anything else.
 
     The value comes through the browser without a signature, so nothing else in it is trusted, not even an email address.
     """

@@ -66,7 +66,7 @@ def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> Toke
     """
     profile = _profile(client, kind)
     if request.text("actor_token") is not None or request.text("actor_token_type") is not None:
-        raise RequestRefused(OAuthCase.TOKEN_TYPE_NOT_SUPPORTED, parameter="actor_token beside the subject_token_type", type=kind[:100])
+        raise RequestRefused(OAuthCase.TOKEN_TYPE_NOT_SUPPORTED, parameter="actor_token with the subject_token_type", type=kind[:100])
     organization = _organization(request, client, profile)
     check_entitlement(request, client)
     sender = person_behind(request, client)

@@ -127,7 +127,7 @@ def _require_right_to_enroll(caller: _Caller, request: TokenRequest) -> None:
         if ENROLL not in caller.scopes:
             raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"The scope {ENROLL} is needed.")
         return
-    # A password alone must not add a factor beside existing factors: an attacker could then prove the new factor instead.
+    # A password alone must not add a factor to existing factors: an attacker could then prove the new factor instead.
     if not caller.row.may_enroll or has_usable_factor(caller.prover, frozenset(caller.row.methods)):
         raise RequestRefused(FactorCase.ALREADY_ENROLLED, audience=f"{request.host.issuer}mfa/")
 

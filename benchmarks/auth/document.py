@@ -26,7 +26,7 @@ _NAMES = {
 class Row:
     """One server in one scenario.
 
-    `processor` has milliseconds per request, by account; the ratios are ours divided by this server's.
+    `processor` has milliseconds per request, by account; a ratio is the figure of this service divided by that of this server.
     """
 
     name: str
@@ -72,7 +72,7 @@ def _table(figures: Figures, connections: int) -> str:
             "",
             f"{name[0].upper()}{name[1:]}:",
             "",
-            f"| Server | processor ms a request | ours to it | {beside}requests a second | ours to it |",
+            f"| Server | processor time a request, ms | ratio | {beside}requests a second | ratio |",
             f"| --- | --- | --- | {'--- | ' * len(databases)}--- | --- |",
         ]
         lines += [_line(row, databases) for row in figures.rows[scenario]]

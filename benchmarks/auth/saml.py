@@ -1,4 +1,4 @@
-"""Logins of a SAML application by an open session, beside npm samlp: each answer is a page with a freshly signed response."""
+"""Logins of a SAML application by an open session, compared with npm samlp: each answer is a page with a freshly signed response."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def samlp(connections: int) -> Iterator[SamlSubject | None]:
         yield None
         return
     port = free_port()
-    # Node searches packages beside the program it runs.
+    # Node searches packages in the directory of the program that it runs.
     program = shutil.copy(Path(__file__).parent / "saml_provider.mjs", place)
     with TemporaryDirectory() as folder:
         command = [node, program, str(port), *_key_files(Path(folder))]

@@ -114,7 +114,15 @@ def _fan_out(results: Results) -> str:
                 _ratio(rate, results.value("burst", _PEER, "frames_per_second")),
             )
             rows.append([subject, _shown(single, 1), ratios[0], _shown(spread, 1), ratios[1], _shown(rate, 0), ratios[2]])
-    head = ["Server", f"µs per frame, {one}", "to nchan", f"µs per frame, {many}", "to nchan", f"burst of {burst}, frames/s", "to nchan"]
+    head = [
+        "Server",
+        f"µs per frame, {one}",
+        "ratio to nchan",
+        f"µs per frame, {many}",
+        "ratio to nchan",
+        f"burst of {burst}, frames/s",
+        "ratio to nchan",
+    ]
     return _table(head, rows)
 
 
@@ -147,11 +155,11 @@ def _own(results: Results) -> str:
                         f"p50 {_shown(times[0], 1)} ms, p99 {_shown(times[1], 1)} ms",
                     ]
                 )
-                rows[-1].append(_NONE if times[2] is None else f"{times[2]:.1f} times the floor")
+                rows[-1].append(_NONE if times[2] is None else f"{times[2]:.1f} times the bare commit")
         rate, ratio = (results.value("replay", subject, name) for name in ("events_per_second", "ratio_to_bare"))
         if rate is not None and ratio is not None:
             rows.append([f"{subject}: replay of one stream", f"{rate:,.0f} events/s", f"{ratio:.2f} of a bare psycopg fetch"])
-    return _table(["Latency and replay", "Measured", "Beside"], rows)
+    return _table(["Latency and replay", "Measured", "Compared with"], rows)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

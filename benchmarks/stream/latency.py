@@ -25,7 +25,7 @@ _LAST_SECONDS = 0.5
 
 
 def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, world: World) -> Figures:
-    """Measure our own latency: each sample is one saved user and one bare write, in turn."""
+    """Measure our own latency: each sample is one saved user, then one bare write."""
     with ExitStack() as stack:
         reader = stack.enter_context(open_streams(subject, programs, Shape(1, streams)))
         bare = stack.enter_context(floor())

@@ -34,7 +34,7 @@ from events.log.numbering import numberer  # noqa: E402
 
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
-# The server of production is measured completely, the others where they differ.
+# The server of production is measured completely; the other servers only in scenarios in which they differ.
 DEFAULT = "ours, uvicorn"
 # Long enough for the memory to settle; only the largest shape waits for heartbeats.
 _BRIEF_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""The servers of other vendors, and a bare one of our own, each with the same bytes per event."""
+"""The servers of other vendors, and a bare server of this project, each with the same bytes per event."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def drawn(panels: Sequence[Panel]) -> str:
         parts += _panel(panel, top)
         top += _TITLE + len(panel.bars) * (_BAR + _GAP) + _SPACE
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {top}" width="{_WIDTH}" role="img">'
-    return "\n".join([head, "<title>The event stream beside its peers</title>", f"<style>{_STYLE}</style>", *parts, "</svg>\n"])
+    return "\n".join([head, "<title>The event stream compared with other servers</title>", f"<style>{_STYLE}</style>", *parts, "</svg>\n"])
 
 
 def _panel(panel: Panel, top: int) -> list[str]:

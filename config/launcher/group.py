@@ -39,7 +39,7 @@ class Group:
         """Start everything in order.
 
         1. The control socket, so that `make down` works from the first moment.
-        2. PostgreSQL and Valkey, unless outside ones are named, and the SCIM server beside them.
+        2. The SCIM server, and PostgreSQL and Valkey unless the environment names other servers.
         3. Migrations and the demo's data.
         4. Web and worker.
         5. The tour through the main job, unless the database has other tenants.

@@ -19,7 +19,7 @@ def main() -> int:
     """Build the manual from the present sources.
 
     1. Install Sphinx and its theme from `requirements/docs.lock` into a separate environment.
-    2. Write the OpenAPI document, which is too large to be stored beside the sources.
+    2. Write the OpenAPI document, which is too large to be stored with the sources.
     3. Build; a warning, such as a link to a missing heading, is an error.
     4. Check every link of the built pages, and that they load nothing from other hosts.
     """

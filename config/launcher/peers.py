@@ -1,7 +1,7 @@
 """Installs the requirements of `make test-peers`: npm and Python packages below `.peers/`, Debian packages where the machine
 allows it.
 
-The lists are beside the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for a separate
+The lists are in the directories of the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for a separate
 environment, and `tests/peers/packages.txt`, a Debian package and one of its programs or files per line. Each folder of
 `tests/peers/servers` has an npm or Python lock too: a SCIM server whose packages conflict with ours and with the other servers'.
 Packages that cannot be installed are reported; their tests skip themselves with a reason.

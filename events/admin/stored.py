@@ -1,4 +1,4 @@
-"""Read-only admin pages of the rows beside the log; only the recorder and the numberer write them."""
+"""Read-only admin pages of further stored rows; only the recorder and the numberer write these rows."""
 
 from __future__ import annotations
 

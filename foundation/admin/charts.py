@@ -1,6 +1,6 @@
 """Charts that the server draws: SVG bars without text and style, so that they fit any width and color theme.
 
-The labels of the axes are text beside the drawing.
+The labels of the axes are text next to the drawing.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return rows if tenant is None else rows.filter(**{column: tenant})
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Remove the buttons beside a choice except the one that adds a row."""
+        """Remove the buttons next to a choice, except the button that adds a row."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
             field.widget.can_change_related = field.widget.can_delete_related = field.widget.can_view_related = False

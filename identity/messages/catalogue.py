@@ -166,7 +166,7 @@ _ALL = (
     Kind(
         "enrollment_email",
         "Setup of a second factor",
-        "Sent where an administrator wants it: a link at which the user sets up a second factor.",
+        "Sent when an administrator requests it: a link with which the user sets up a second factor.",
         built_in="enrollment_email",
         variables={**_LINK, **_UNTIL},
         is_always_sent=True,

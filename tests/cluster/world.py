@@ -35,7 +35,7 @@ class ServiceWorld(World):
         return self._run("-m", module, *arguments).strip()
 
     def stop_clusters(self) -> None:
-        """Stop what this world has started beside the usual servers."""
+        """Stop the servers that this world has started in addition to the usual servers."""
 
 
 class ClusterWorld(ServiceWorld):

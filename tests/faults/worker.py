@@ -18,7 +18,7 @@ from tests.deadlines import eventually
 from tests.faults.recording import DIRECTORY_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
-# A worker starts several processes, beside the servers of the test.
+# A worker starts several processes, in addition to the servers of the test.
 _READY_SECONDS = 180.0
 
 

@@ -146,8 +146,8 @@ def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
             try:
                 found |= dict.fromkeys(read_certificates(text))
             except CertificateUnreadable:
-                # An unsupported certificate beside a usable certificate must not lock users out. A document without a usable certificate is
-                # refused.
+                # An unsupported certificate must not lock users out if there is also a usable certificate. A document without a usable
+                # certificate is refused.
                 continue
     return tuple(found)[:MOST_CERTIFICATES]
 

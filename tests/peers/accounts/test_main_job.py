@@ -15,7 +15,7 @@ pytestmark = pytest.mark.peer
 
 
 def only(strangers: Strangers) -> dict[str, Any]:
-    """Return the only account that is ours."""
+    """Return the only account of this service."""
     (account,) = strangers.others()
     return account
 

@@ -126,7 +126,7 @@ def _grants(sent: Metadata, method: str) -> tuple[str, ...]:
     if unserved:
         raise refused(f"Unsupported grant type: {unserved[0][:100]}. A client that registers itself may have {', '.join(GRANTS)}.")
     if not set(grants) - {"refresh_token"}:
-        raise refused("The grant_types must have another grant beside refresh_token, with which the client gets its first tokens.")
+        raise refused("The grant_types must have another grant in addition to refresh_token: the client needs it to get its first tokens.")
     if "client_credentials" in grants and method == "none":
         raise refused("The grant client_credentials needs a client that authenticates.")
     types = sent.texts("response_types", ("code",) if "authorization_code" in grants else ())
