@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.db import connection as django_connection
+from psycopg.errors import LockNotAvailable
 
 from events.hints import publish_hint
 from events.log.timelines import DURABLE_COMMIT, IS_REPLICATED, fence_of, follow_replication, hold
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
+# Longer than another numberer needs for a batch. A transaction that holds the lock for longer is idle, or prunes the log.
+_HEAD_WAIT_MS = 250
 # Seconds between two checks of an idle process whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
 
@@ -95,20 +98,26 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
 
 
 def number_tenant(tenant_id: str, database: psycopg.Connection[Any] | None = None) -> NumberedBatch | None:
-    """Number every waiting event of the tenant; return the last batch with the total count, or None without a log."""
-    owned = None if database is not None else open_connection()
-    try:
-        total = 0
-        while True:
-            batch = number_batch(database or owned, tenant_id)  # type: ignore[arg-type]  # one of them is there
-            if batch is None:
-                return None
-            total += batch.count
-            if batch.count < BATCH:
-                return NumberedBatch(tenant_id, total, batch.head_position, batch.recorded_at)
-    finally:
-        if owned is not None:
-            owned.close()
+    """Number every waiting event of the tenant; return the last batch with the total count, or None without a log.
+
+    Without `database`, opens a connection and raises Django's errors.
+    """
+    if database is not None:
+        return _number_all(tenant_id, database)
+    # Callers expect Django's errors, as from any other statement: an unavailable database is answered with 503.
+    with django_connection.wrap_database_errors, open_connection() as owned:
+        return _number_all(tenant_id, owned)
+
+
+def _number_all(tenant_id: str, database: psycopg.Connection[Any]) -> NumberedBatch | None:
+    total = 0
+    while True:
+        batch = number_batch(database, tenant_id)
+        if batch is None:
+            return None
+        total += batch.count
+        if batch.count < BATCH:
+            return NumberedBatch(tenant_id, total, batch.head_position, batch.recorded_at)
 
 
 def waiting_tenants(database: psycopg.Connection[Any]) -> list[str]:
@@ -128,6 +137,12 @@ def open_connection() -> psycopg.Connection[Any]:
     except BaseException:
         opened.close()
         raise
+    return opened
+
+
+def _impatient_connection() -> psycopg.Connection[Any]:
+    opened = open_connection()
+    opened.execute(*set_statement({"lock_timeout": _HEAD_WAIT_MS}))
     return opened
 
 
@@ -189,7 +204,7 @@ class Numberer:
             self._wake.clear()
             try:
                 if database is None or database.closed:
-                    database = open_connection()
+                    database = _impatient_connection()
                 if time.monotonic() - looked_at >= _IDLE_SECONDS:
                     self._add(waiting_tenants(database))
                     looked_at = time.monotonic()
@@ -216,7 +231,10 @@ class Numberer:
             self._pending.update(dict.fromkeys(tenants))
 
     def _number_pending(self, database: psycopg.Connection[Any]) -> None:
-        """Number one batch of each pending tenant in turn, so that a tenant with a burst delays each other one by a batch at most."""
+        """Number one batch of each pending tenant in turn, so that a tenant with a burst delays each other one by a batch at most.
+
+        A tenant whose log another transaction locks is left out: the next query of the outbox, in a second, adds it again.
+        """
         while True:
             with self._guard:
                 if not self._pending:
@@ -225,6 +243,9 @@ class Numberer:
                 del self._pending[tenant_id]
             try:
                 batch = number_batch(database, tenant_id)
+            except LockNotAvailable:
+                logger.warning("a transaction locks the log of %s; other logs are numbered first", tenant_id)
+                continue
             except psycopg.Error:
                 self._add([tenant_id])
                 raise

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 import orjson
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from pytest_django.fixtures import Settings
 
 from events.log import numbering
 from events.log.numbering import NumberedBatch, Numberer, number_batch, number_tenant, open_connection
 from events.models import Event, Head, LogEntry, Outbox
+from foundation.database.session_settings import SESSION_SETTINGS
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables
@@ -204,6 +205,38 @@ def test_a_burst_of_one_tenant_delays_another_tenant_by_at_most_one_batch(
     ours = [one for one in announced if one[0] in {tenant.pk, other.pk}]
     assert (other.pk, 1) in ours[:2]
     assert ours[-1] == (tenant.pk, 23)
+
+
+def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of_a_second(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection, settings: Settings
+) -> None:
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
+    ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database")
+    settings.EVENTS_NUMBERER_ENABLED = True
+    thread = Numberer()
+    with database.transaction():
+        database.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
+        thread.notify(tenant.pk)
+        thread.notify(other.pk)
+        # A session gives up a lock after ten seconds.
+        wait_until(lambda: not Outbox.objects.filter(tenant_id=other.pk).exists(), seconds=5)
+        assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
+    try:
+        wait_until(lambda: not Outbox.objects.filter(tenant_id=tenant.pk).exists())
+    finally:
+        thread.stop()
+
+
+def test_a_locked_log_is_an_error_of_the_database_for_a_request(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"lock_timeout": "100"}
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], SESSION_SETTINGS, limits)
+    with database.transaction():
+        database.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
+        with pytest.raises(OperationalError):
+            number_tenant(tenant.pk)
+    assert number_tenant(tenant.pk) is not None
 
 
 def test_no_event_is_lost_when_a_writer_is_killed_between_commit_and_numbering(tenant: Tenant, database_connection: Connection) -> None:

@@ -1,14 +1,16 @@
-"""A TCP proxy and balancer with faults that a test selects: it stops reading, adds latency, and resets connections."""
+"""A TCP proxy and balancer with faults that a test selects: it stops reading, adds latency, flips bytes, and resets connections."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import socket
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 Address = tuple[str, int]
 _PIECE = 16 * 1024
@@ -16,14 +18,21 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """A context manager that forwards connections to `targets` in turn, and skips targets that do not listen."""
+    """A context manager that forwards connections to `targets` in turn, and skips targets that do not listen.
 
-    def __init__(self, *targets: Address, listen_backlog: int = 1024) -> None:
+    A target is an address, or the path of a Unix socket.
+    """
+
+    def __init__(self, *targets: Address | Path, listen_backlog: int = 1024) -> None:
         self.targets = list(targets)
         self.address: Address = ("127.0.0.1", 0)
         self.is_stalled = False
         # Latency in seconds of every byte, in each direction.
         self.delay_seconds = 0.0
+        # The share of forwarded pieces in which one byte is changed, in each direction.
+        self.flip_share = 0.0
+        self.flipped = 0
+        self.random = random.Random()
         self.opened = 0
         self._turn: Iterator[int] = itertools.count()
         self._backlog = listen_backlog
@@ -78,7 +87,7 @@ class Proxy:
         for _ in range(len(self.targets)):
             target = self.targets[next(self._turn) % len(self.targets)]
             try:
-                return await asyncio.wait_for(asyncio.open_connection(*target, limit=_PIECE), 2.0)
+                return await asyncio.wait_for(_connection(target), 2.0)
             except OSError:
                 continue
         return None
@@ -92,11 +101,23 @@ class Proxy:
                 # Bytes in transit still arrive.
                 await asyncio.sleep(self.delay_seconds)
                 return
+            data = self._damaged(data)
             if self.delay_seconds:
                 self._loop.call_later(self.delay_seconds, sink.write, data)
             else:
                 sink.write(data)
             await sink.drain()
+
+    def has_flipped(self, count: int) -> bool:
+        return self.flipped >= count
+
+    def _damaged(self, data: bytes) -> bytes:
+        if self.random.random() >= self.flip_share:
+            return data
+        self.flipped += 1
+        damaged = bytearray(data)
+        damaged[self.random.randrange(len(data))] ^= 1 << self.random.randrange(8)
+        return bytes(damaged)
 
     def __enter__(self) -> Proxy:
         self._thread.start()
@@ -117,3 +138,9 @@ class Proxy:
         await asyncio.gather(*others, return_exceptions=True)
         # Aborted and closed transports close their sockets in the next turn of the event loop.
         await asyncio.sleep(0.01)
+
+
+async def _connection(target: Address | Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(target, Path):
+        return await asyncio.open_unix_connection(target, limit=_PIECE)
+    return await asyncio.open_connection(*target, limit=_PIECE)

@@ -46,7 +46,7 @@ def _tenant() -> dict[str, Any]:
     return {
         "id": name,
         "host": target.host,
-        "token": target.token(seconds=86_400),
+        "token": target.token(seconds=86_400, scopes=("read:events", "read:users", "update:users")),
         "connection": connection.pk,
         "users": [user.user_id for user in users],
         "group": group.pk,

@@ -35,7 +35,7 @@ def test_no_event_is_lost_or_repeated_when_a_writer_is_killed_at_a_step(
         following.add(*(Follower(f"stream {number}", tenant, lambda: web.address) for number in range(2)))
         groups = []
         for _ in range(KILLS):
-            writers = stack.enter_context(world.writers(tenant, 2, FAILPOINTS_DIR=str(tmp_path)))
+            writers = stack.enter_context(world.writers(tenant, 2, variables={"FAILPOINTS_DIR": str(tmp_path)}))
             groups.append(writers)
             eventually(partial(writers.have_made, 10), seconds=60)
             (tmp_path / failpoint).touch()
@@ -56,7 +56,7 @@ def test_no_event_is_lost_or_repeated_when_a_web_process_is_killed_during_number
     tenant = world.tenant()
     with Proxy() as balancer, world.web() as survivor, ExitStack() as stack:
         following.add(*(Follower(f"stream {number}", tenant, lambda: balancer.address) for number in range(4)))
-        writers = stack.enter_context(world.writers(tenant, 2, EVENTS_NUMBERER_ENABLED="0"))
+        writers = stack.enter_context(world.writers(tenant, 2, variables={"EVENTS_NUMBERER_ENABLED": "0"}))
         for _ in range(KILLS):
             victim = stack.enter_context(world.web(FAILPOINTS_DIR=str(tmp_path)))
             balancer.targets = [victim.address, survivor.address]

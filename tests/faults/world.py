@@ -30,6 +30,7 @@ from events.log.cursor import Cursor, CursorSealer
 from events.log.envelope import encode_envelope, event_source
 from foundation.ids import new_event_id
 from tests.conformance.web_process import WebProcess, web_process
+from tests.faults.freezing import family
 from tests.faults.invariants import Entry, History, Operation, Place, Reader
 from tests.faults.programme import seed
 
@@ -134,6 +135,8 @@ class World:
         self.random = random.Random(self.seed)
         self.postgres: Process
         self.redis: Process
+        # The directory in which the directory of PostgreSQL is created.
+        self.database_home = self.directory
         self._start_database()
         self._start_redis()
         self._tenants: list[Seeded] = []
@@ -158,7 +161,7 @@ class World:
 
     def address(self, database: str = postgres.DATABASE) -> str:
         """Return the `DATABASE_URL` of a database on this server."""
-        return postgres.url_of(self.directory, database)
+        return postgres.url_of(self.database_home, database)
 
     @property
     def redis_url(self) -> str:
@@ -173,9 +176,13 @@ class World:
     def tenant(self) -> Seeded:
         """Return an unused tenant."""
         if not self._tenants:
-            made = json.loads(self._run("-m", "tests.faults.seeding", str(_TENANTS_AT_ONCE)))
-            self._tenants = [Seeded(**one) for one in made]
+            self._tenants = self.new_tenants(_TENANTS_AT_ONCE)
         return self._tenants.pop()
+
+    def new_tenants(self, number: int, **variables: str) -> list[Seeded]:
+        """Create tenants in a process with these variables."""
+        made = json.loads(self._run("-m", "tests.faults.seeding", str(number), **variables))
+        return [Seeded(**one) for one in made]
 
     def append(self, tenant: Seeded, *, keys: int, rounds: int) -> str:
         """Append events of this many users to the log of a stream with recording workers. Return the stream."""
@@ -191,10 +198,12 @@ class World:
             yield [stack.enter_context(self.web(**variables)) for _ in range(2)]
 
     @contextmanager
-    def writers(self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, **variables: str) -> Iterator[Writers]:
+    def writers(
+        self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, variables: Mapping[str, str] | None = None
+    ) -> Iterator[Writers]:
         """Run writers of a tenant, each in its own process. They are stopped afterwards."""
         directory = Path(tempfile.mkdtemp(dir=self.directory))
-        writers = Writers(tenant, directory)
+        writers, environment = Writers(tenant, directory), os.environ | self.environment | dict(variables or {})
         with (directory / "errors").open("wb") as errors:
             for _ in range(number):
                 name = f"w{secrets.token_hex(3)}"
@@ -202,9 +211,7 @@ class World:
                 document = {"name": name, "tenant": tenant.__dict__, "seed": self.random.random(), "think": think, "count": count}
                 specification.write_text(json.dumps({**document, "log": str(directory / f"{name}.log"), "stop": str(directory / "stop")}))
                 command = [sys.executable, "-m", "tests.faults.writing", str(specification)]
-                writers.processes.append(
-                    subprocess.Popen(command, cwd=ROOT, env=os.environ | self.environment | variables, stdout=errors, stderr=errors)
-                )
+                writers.processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=errors, stderr=errors))
         try:
             yield writers
         finally:
@@ -287,12 +294,20 @@ class World:
     def redis_client(self) -> redis.Redis:
         return redis.Redis.from_url(valkey.url_of(self.directory), socket_timeout=2.0)
 
-    def restart_postgres(self, mode: signal.Signals = signal.SIGINT, environment: Mapping[str, str] | None = None) -> None:
+    def restart_postgres(
+        self, mode: signal.Signals = signal.SIGINT, environment: Mapping[str, str] | None = None, settings: Iterable[str] = ()
+    ) -> None:
         """Stop the server, and start it again. SIGINT is a fast shutdown. SIGQUIT is an immediate shutdown, like a crash."""
         self.postgres.popen.send_signal(mode)
         self.postgres.popen.wait(30)
-        program = postgres.prepare(self.directory, durable=True)
-        self.postgres = self._start(replace(program, environment=os.environ | dict(environment)) if environment else program)
+        self.start_postgres(environment, settings)
+
+    def start_postgres(self, environment: Mapping[str, str] | None = None, settings: Iterable[str] = ()) -> None:
+        """Start the stopped server with these variables and settings (`name=value`)."""
+        program = postgres.prepare(self.database_home, durable=True)
+        command = [*program.command, *(part for setting in settings for part in ("-c", setting))]
+        known = os.environ | dict(environment) if environment else program.environment
+        self.postgres = self._start(replace(program, command=tuple(command), environment=known))
 
     def terminate_backends(self) -> None:
         self.query(
@@ -307,12 +322,12 @@ class World:
 
     def freeze(self, process: Process) -> None:
         """Freeze a server with all its processes, so that they accept connections and never answer."""
-        for pid in _family(process.pid):
+        for pid in family(process.pid):
             os.kill(pid, signal.SIGSTOP)
 
     def thaw(self, *processes: Process) -> None:
         for process in processes:
-            for pid in _family(process.pid):
+            for pid in family(process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
 
@@ -349,8 +364,8 @@ class World:
         return {entity: mark for statement in statements for entity, mark in self.query(statement, tenant.id)}
 
     def _start_database(self) -> None:
-        self.postgres = self._start(postgres.prepare(self.directory, durable=True))
-        postgres.ensure_database(self.directory)
+        self.start_postgres()
+        postgres.ensure_database(self.database_home)
 
     def _start_redis(self) -> None:
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
@@ -362,11 +377,11 @@ class World:
         wait_until_ready(process, log=log)
         return process
 
-    def _run(self, *arguments: str) -> str:
+    def _run(self, *arguments: str, **variables: str) -> str:
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env=os.environ | self.environment,
+            env=os.environ | self.environment | variables,
             capture_output=True,
             text=True,
             timeout=120,
@@ -374,12 +389,3 @@ class World:
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout
-
-
-def _family(pid: int) -> list[int]:
-    """Return a process and its children. The parent is first, so that it can start no more children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    try:
-        return [pid, *(int(child) for child in children.read_text().split())]
-    except FileNotFoundError:
-        return []

@@ -6,6 +6,30 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="events-numbering-impatient",
+        at="events.log.numbering:Numberer._run",
+        old="database = _impatient_connection()",
+        new="database = open_connection()",
+        rule="A locked log of one tenant delays the numbering of other tenants by a fraction of a second.",
+        tests=("tests/events/test_numbering.py",),
+    ),
+    Mutant(
+        name="events-numbering-skips-locked",
+        at="events.log.numbering:Numberer._number_pending",
+        old="except LockNotAvailable:",
+        new="except ZeroDivisionError:",
+        rule="A locked log of one tenant does not pause the numberer.",
+        tests=("tests/events/test_numbering.py",),
+    ),
+    Mutant(
+        name="events-numbering-errors",
+        at="events.log.numbering:number_tenant",
+        old="with django_connection.wrap_database_errors, open_connection() as owned:",
+        new="with open_connection() as owned:",
+        rule="A request that numbers events gets Django's error when the database is unavailable, and is answered with 503.",
+        tests=("tests/events/test_numbering.py",),
+    ),
+    Mutant(
         name="events-numbering-one-batch",
         at="events.log.numbering:Numberer._number_pending",
         old="batch = number_batch(database, tenant_id)",
