@@ -44,7 +44,7 @@ class AuthapiConfig(AppConfig):
 
     @staticmethod
     def _travel() -> None:
-        """Declare how the tables travel when a tenant moves to another installation."""
+        """Declare how a move of a tenant to another installation copies the tables."""
         from authapi import carried_tables  # noqa: PLC0415  (models are loaded only now)
 
         carried_tables.declare()

@@ -1,4 +1,4 @@
-"""How the tables of the authentication interface travel when a tenant moves to another installation."""
+"""How a move of a tenant to another installation copies the tables of the authentication interface."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Trend:
 
 
 def trend(times: Sequence[float], values: Sequence[float], limit: float) -> Trend:
-    """Fit a line by least squares; the interval takes the residuals as they are."""
+    """Fit a line by least squares. The interval is computed from the residuals, with each minute as one observation."""
     slope, intercept = statistics.linear_regression(times, values)
     residuals = [value - (intercept + slope * moment) for moment, value in zip(times, values, strict=True)]
     middle = statistics.fmean(times)

@@ -1,7 +1,7 @@
 """The rate of user imports with and without recording, its stability, its memory, and the delay of concurrent writers.
 
 Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). Three imports of the
-same rows in one run, each into a new tenant: recorded and numbered; the same beside another writer of the tenant; and bare,
+same rows in one run, each into a new tenant: recorded and numbered; the same while another thread writes in the tenant; and bare,
 without triggers and recorder. It does not delete the tenants.
 """
 

@@ -1,7 +1,7 @@
 """Measures searches in a tenant with a million users: pages with totals, as client libraries request them, and the cost of the
 indexes for writes.
 
-Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates a database beside the one in `DATABASE_URL`,
+Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates another database on the server of `DATABASE_URL`,
 fills it without the recorder, and drops it at the end. Prints the median and the minimum of 20 in milliseconds, from the
 parameters to the documents of 50 users. The last lines are queries that are refused or time out.
 """

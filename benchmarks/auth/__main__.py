@@ -1,5 +1,5 @@
-"""Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process; the servers
-are measured in turn in one run. Also measures the cost of checking a token `/events`.
+"""Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process. One
+run measures the servers alternately. Also measures the cost of checking a token `/events`.
 
     make bench-auth                                                into docs/performance.md
     .venv/bin/python -m benchmarks auth                            prints only

@@ -1,8 +1,8 @@
-// The plain adapter of npm oidc-provider for PostgreSQL: one pool, one table, the payload as jsonb. What its interface asks for, and
-// nothing more. Statements have names, so that each connection has the server parse them once, as ours does.
+// A simple adapter of npm oidc-provider for PostgreSQL: one pool, one table, the payload as jsonb. It implements only the required interface.
+// Statements have names, so that the server parses them once per connection, as for this service.
 import pg from 'pg'
 
-// One process serves eight connections at most, and each asks one statement at a time.
+// One process serves eight connections at most, and each connection runs one statement at a time.
 const pool = new pg.Pool({ max: 10 })
 const TABLE = process.env.PEER_TABLE
 

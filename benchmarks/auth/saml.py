@@ -111,7 +111,7 @@ def _made(connections: int) -> tuple[str, str, list[str]]:
 
 
 def _key_files(folder: Path) -> list[str]:
-    """Write a key of 2048 bits, as ours are, and its certificate as PEM."""
+    """Write a key of 2048 bits, like the keys of this service, and its certificate as PEM."""
     from authapi.tokens.key_pairs import new_certified_key  # noqa: PLC0415
 
     made = new_certified_key(subject="bench", now=datetime.now(UTC))

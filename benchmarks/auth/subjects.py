@@ -1,4 +1,4 @@
-"""The servers: ours as in production, and npm oidc-provider with its rows in memory or in the same PostgreSQL."""
+"""The servers: this service as in production, and npm oidc-provider with its rows in memory or in the same PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN_MEMORY, IN_POSTGRESQL = "oidc-provider", "oidc-provider on PostgreSQL"
 _PASSWORD = "correct horse battery staple"
 _START_SECONDS = 40.0
 _HERE = Path(__file__).parent
-# Beside the packages of the peers: Node searches a package in the folder of the program, then in its parents.
+# In the folder with the packages of the peers: Node searches a package in the folder of the program, then in its parents.
 _PLACE = PLACE / "auth"
 # More requests than any server can answer in a run, so that each request has an unused proof.
 _MOST_PROOFS_PER_SECOND = 3000

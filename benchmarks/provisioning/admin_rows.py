@@ -50,7 +50,7 @@ class Platform:
         return cls(tenants, seeds, _MONTH / rows)
 
     def fill(self, listed: Sequence[type[models.Model]], start: int, rows: int) -> None:
-        """Insert the rows of the models from `start` on, each older than the previous one; the logs end where the rows do."""
+        """Insert the rows of the models from `start` on, each older than the previous one; set the end of each log to its last row."""
         for model in listed:
             self.seeds.of(model)
         with ThreadPoolExecutor(os.cpu_count()) as threads:

@@ -67,9 +67,9 @@ _LISTS = (
 
 
 def measure_lists(sizes: tuple[int, ...]) -> list[Figures]:
-    """Fill the tables to each size in turn; return the median milliseconds of each page, for a tenant and for all of them.
+    """Fill the tables to each size, smallest first; return the median milliseconds of each page, for one tenant and for all tenants.
 
-    First pages are measured at every size, everything else at the last size.
+    First pages are measured at every size, all other pages only at the last size.
     """
     started = time.monotonic()
     platform = Platform.make(sizes[-1])

@@ -1,4 +1,4 @@
-"""Measure the event stream beside its peers, all in one run: `make bench-stream`, or with options below.
+"""Measure the event stream and other servers in one run: `make bench-stream`, or with options below.
 
 Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others, migrates, measures, writes the figures as
 JSON, and the table and the plot of the documentation. Compare only figures of the same run.

@@ -1,6 +1,7 @@
 """Two programs that are cheaper than any server: the reader of many streams, and the bare sender; both in C.
 
-Without a C compiler, a reader in Python replaces the first, which limits the fastest servers, and the sender is omitted.
+Without a C compiler, a reader in Python replaces the reader in C, and the sender is omitted. The reader in Python is too slow for the
+fastest servers, so their figures are then too low.
 """
 
 from __future__ import annotations

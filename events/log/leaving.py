@@ -17,7 +17,7 @@ def unfinished(tenant_id: str) -> list[str]:
 
 
 def declare() -> None:
-    """Declare how the tables of events travel."""
+    """Declare how a move copies the tables of events."""
     carry(
         "events",
         left_behind={"Outbox": "It is empty before an export.", "Mark": "There are none before an export."},

@@ -1,4 +1,4 @@
-"""Fast path: scripts whose answer is read later, so that the database works while a request travels to a destination.
+"""Fast path: scripts whose answer is read later, so that the database works while a destination processes a request.
 
 The plain path is `run_script`, which waits for the answer: with it, a worker process makes 0.52 of the calls of a bare loop,
 and 0.77 with this module (`make bench-provisioning`, docs/performance.md). These scripts use a second connection of the thread, because

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class TenantMove(models.Model):
-    """A move of a tenant that is in progress here. The row is deleted when the move ends, and it never travels with the tenant."""
+    """A move of a tenant that is in progress here. The row is deleted when the move ends, and a move never copies it."""
 
     class Direction(models.TextChoices):
         OUT = "out"

@@ -67,11 +67,11 @@ def carry(
     cleared: Mapping[str, Iterable[str]] | None = None,
     filled_by_triggers: Iterable[str] = (),
 ) -> None:
-    """Declare how the tables of an app travel. Models are named by their class.
+    """Declare how a move copies the tables of an app. Models are named by their class.
 
-    `left_behind` gives the reason of each table that does not travel. `keys` names the model whose primary key a column without a foreign
-    key contains. `cleared` names columns that are empty at the target. Triggers add rows to tables of `filled_by_triggers` during an
-    import, which deletes these rows in the same transaction.
+    `left_behind` gives the reason of each table that a move does not copy. `keys` names, for columns without a foreign key, the model
+    whose primary key they contain. `cleared` names columns that are empty at the target. Triggers add rows to tables of
+    `filled_by_triggers` during an import, which deletes these rows in the same transaction.
     """
 
     def model(name: str) -> type[models.Model]:

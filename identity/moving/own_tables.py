@@ -1,4 +1,4 @@
-"""How the tables of identity travel."""
+"""How a move copies the tables of identity."""
 
 from __future__ import annotations
 

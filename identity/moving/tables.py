@@ -1,4 +1,4 @@
-"""The tables that travel, in the order of an import, and the SQL of each column at both sides.
+"""The tables that a move copies, in the order of an import, and the SQL of each column at the source and at the target.
 
 `leaving` is the value of a column as the archive has it, `arriving` the value that the import stores, and `left` the value of the
 archive again, computed from the stored row: counts and digests of both sides are compared by it.
@@ -33,7 +33,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table that travels."""
+    """One column of a table that a move copies."""
 
     name: str
     type: str
@@ -101,7 +101,7 @@ def _kinds(key: TextKey) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CarriedTable:
-    """A table whose rows travel."""
+    """A table whose rows a move copies."""
 
     owned: OwnedTable
     columns: tuple[Column, ...] = field(repr=False)
@@ -167,7 +167,7 @@ def carried_tables() -> tuple[CarriedTable, ...]:
 
 def _ordered() -> Iterator[CarriedTable]:
     owned = {table.model: table for table in coverage().tables if table.model not in carriage().left_behind}
-    # The audit log outlives its tenant, but a copy travels.
+    # The audit log is not deleted with its tenant, but a move copies it.
     owned[AuditEntry] = OwnedTable(AuditEntry, "tenant_id")
     order, late = _order(set(owned))
     for model in order:

@@ -1,4 +1,4 @@
-"""Checks provisioning before a tenant is exported: no delivery may run. Declares how its tables travel."""
+"""Checks provisioning before a tenant is exported: no delivery may run. Declares how a move copies its tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unfinished(tenant_id: str) -> list[str]:
 
 
 def declare() -> None:
-    """Declare how the tables of provisioning travel."""
+    """Declare how a move copies the tables of provisioning."""
     carry(
         "provisioning",
         sealed={

@@ -1,5 +1,5 @@
 'use strict';
-// Swagger UI follows a class of the root. The choice is that of the admin, or of the browser.
+// Swagger UI selects light or dark mode by a class of the root element. The mode is chosen in the admin, otherwise by the browser.
 {
     const system = window.matchMedia('(prefers-color-scheme: dark)');
     const follow = () => {

@@ -46,7 +46,7 @@
   async function refresh() {
     const mine = ++turn;
     const sent = new FormData(form);
-    // Files have an upload button of their own. Otherwise each keystroke would send them.
+    // Files have a separate upload button. Otherwise each keystroke would send the files.
     for (const [name, value] of [...sent]) if (value instanceof File) sent.delete(name);
     try {
       const answer = await fetch(form.dataset.preview, {

@@ -1,5 +1,5 @@
 'use strict';
-// An autocomplete field is replaced by a box of its own. The box gets the label of the field.
+// A script of Django replaces an autocomplete field by a box. This script gives the box the label of the field.
 {
     const name = (box) => {
         const field = box.closest('.select2-container')?.previousElementSibling;

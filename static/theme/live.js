@@ -32,7 +32,7 @@
     type.textContent = chosen.length === 0 ? "All types" : chosen.length === 1 ? chosen[0] : `${chosen.length} types`;
   }
 
-  /* Returns the entities of an event as <kind>:<id>, the one that it is about first. */
+  /* Returns the entities of an event as <kind>:<id>. The entity that the event is about is first. */
   function rootsOf(event) {
     const object = (event.data || {}).object || {};
     const kind = String(event.type).split(".")[0];
