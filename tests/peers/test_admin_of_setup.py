@@ -112,6 +112,7 @@ def test_the_pages_of_clients_connections_and_apis_fit_every_screen_and_axe_find
         "/admin/authapi/client/add/?kind=spa",
         "/admin/identity/connection/add/?strategy=samlp",
         "/admin/identity/connection/add/?strategy=database",
+        "/admin/identity/connection/add/?strategy=google-apps",
         *(f"{client}/change/?tab={tab}" for tab in _TABS),
         f"{client}/connections/",
         *(f"{connection}/change/?tab={tab}" for tab in ("", "users", "applications", "organizations", "metadata")),
