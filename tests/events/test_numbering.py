@@ -311,6 +311,27 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
     assert list(numberer._pending) == [tenant.pk]
 
 
+def test_a_request_numbers_the_tenant_and_calls_the_listeners_once(
+    tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVENTS_NUMBERER_ENABLED = True
+    heard: list[tuple[str, int]] = []
+    monkeypatch.setattr(numbering, "_callbacks", [lambda *numbered: heard.append(numbered)])
+    numberer = Numberer()
+    numberer.notify(tenant.pk)
+    try:
+        wait_until(lambda: (tenant.pk, 1) in heard)
+        # Nothing waits, so this request is not announced.
+        numberer.notify(tenant.pk)
+    finally:
+        numberer.stop()
+    # Earlier tests in the same database may have left events of other tenants.
+    assert [position for tenant_id, position in heard if tenant_id == tenant.pk] == [1]
+    assert numberer._thread is not None
+    assert not numberer._thread.is_alive()
+    assert not numberer._pending
+
+
 def lock_waiters() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
