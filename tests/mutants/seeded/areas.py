@@ -60,6 +60,7 @@ AREAS = (
         tests=(
             f"{_ENGINE}/test_account_links.py", "tests/provisioning/trials/test_name_holders.py",
             "tests/provisioning/synchronization/test_synchronization.py", "tests/provisioning/actions/test_action_services.py",
+            "tests/provisioning/api/test_stream_holds.py", "tests/provisioning/admin/test_stream_page.py",
         ),
     ),
     Area(

@@ -130,6 +130,16 @@ def test_a_canceled_job_stops_and_does_not_undo_deliveries(tenant: Tenant, strea
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exclude(state="resolved").exists()
 
 
+def test_a_dead_letter_that_is_newer_than_the_job_is_not_redelivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    bury(tenant, stream, recorder, "user:a")
+    job = start(stream)
+    bury(tenant, stream, recorder, "user:b")
+    run_job(job.pk)
+    deliver_all(stream)
+    assert [key for key, _, _ in recorder.taken] == ["user:a"]
+    assert DeadLetter.objects.get(stream_id=stream.pk, key="user:b").state == "open"
+
+
 def test_a_tenant_can_cancel_only_its_own_cancelable_jobs(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
