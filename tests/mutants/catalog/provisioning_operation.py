@@ -6,11 +6,11 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        name="provisioning-ahead-first-attempt",
+        name="provisioning-ahead-single-attempt",
         at="provisioning.engine.claim_ahead:Ahead.start",
-        old="claim.series_attempt > 1 or ",
+        old=" or not settings.DELIVERY_RETRY_DELAYS",
         new="",
-        rule="No delivery is claimed ahead during a repeated attempt, which may kill its worker.",
+        rule="A delivery with a single attempt is never claimed ahead, because the worker may end before it runs.",
         tests=("tests/provisioning/engine/test_claim_ahead.py",),
     ),
     Mutant(
@@ -38,11 +38,11 @@ MUTANTS = (
         tests=("tests/provisioning/mapping/test_typed_values.py",),
     ),
     Mutant(
-        name="provisioning-current-profile-position",
-        at="provisioning.dead_letters.redelivery:_note",
-        old="head_position(letter.tenant_id) if order.with_current_profile else None",
-        new="None",
-        rule="An event with the current profile counts as new as that profile.",
+        name="provisioning-current-profile-sent",
+        at="provisioning.engine.lane_rows:_CLAIM",
+        old="NOT d.is_forced AND letter.rebuilt_body IS NULL AND (",
+        new="NOT d.is_forced AND (",
+        rule="A redelivery with the current profile is sent although a newer event was written.",
         tests=("tests/provisioning/engine/test_current_profile.py",),
     ),
     Mutant(
