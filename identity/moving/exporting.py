@@ -23,7 +23,7 @@ from identity.moving.archive import Contents, Draft
 from identity.moving.facts import facts_of
 from identity.moving.failures import MoveRefused
 from identity.moving.journey import Journey
-from identity.moving.rows import Cut, Summary, cuts, summary_at_source
+from identity.moving.rows import Cut, Summary, cuts, summary_at_source, without_time_limit
 from identity.moving.sealing import add_sums, secret_sum, secrets_of
 from identity.moving.stopping import what_still_runs
 from identity.moving.tables import CarriedTable, carried_tables
@@ -50,15 +50,16 @@ def export_tenant(*, tenant_id: str, directory: Path, key: str, progress: Progre
     tenant = _exportable(tenant_id)
     if archives.is_complete(directory):
         return _completed(tenant_id, directory, key)
-    draft = _draft(tenant_id, directory, key)
-    for table in carried_tables():
-        _write_rows(draft, table, late=False, progress=progress)
-    for table in carried_tables():
-        if table.late:
-            _write_rows(draft, table, late=True, progress=progress)
-    failpoints.reach("tenant_exported")
-    _require_unchanged(draft)
-    _finish(tenant, draft)
+    with without_time_limit():
+        draft = _draft(tenant_id, directory, key)
+        for table in carried_tables():
+            _write_rows(draft, table, late=False, progress=progress)
+        for table in carried_tables():
+            if table.late:
+                _write_rows(draft, table, late=True, progress=progress)
+        failpoints.reach("tenant_exported")
+        _require_unchanged(draft)
+        _finish(tenant, draft)
     return Exported(draft.archive_id, len(draft.parts), sum(part.rows for part in draft.parts if not part.is_late))
 
 

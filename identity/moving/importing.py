@@ -26,7 +26,7 @@ from identity.moving.carrying import carriage
 from identity.moving.facts import is_resumable, refusals
 from identity.moving.failures import BadArchive, MoveRefused
 from identity.moving.journey import receipt_digest
-from identity.moving.rows import Summary, fill_late, insert, reserve, summary_at_target
+from identity.moving.rows import Summary, fill_late, insert, reserve, summary_at_target, without_time_limit
 from identity.moving.sealing import seal_again, secret_sum, secrets_of
 from identity.moving.tables import CarriedTable, Offsets, Shift, carried_tables
 from identity.services.failures import NotFound
@@ -46,10 +46,11 @@ def import_tenant(archive: Archive, *, progress: Progress) -> None:
         begin(archive)
     for part in archive.parts[: TenantMove.objects.get(pk=archive.tenant_id).parts_done]:
         progress(part.table, 0 if part.is_late else part.rows)
-    while done := _import_next(archive):
-        failpoints.reach("tenant_part_imported")
-        progress(done.table, 0 if done.is_late else done.rows)
-    verify(archive)
+    with without_time_limit():
+        while done := _import_next(archive):
+            failpoints.reach("tenant_part_imported")
+            progress(done.table, 0 if done.is_late else done.rows)
+        verify(archive)
 
 
 @unit_of_work

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
+from foundation.database.session_settings import session_settings, set_statement
 from identity.moving.tables import CarriedTable, Column, Offsets
 
 # A part ends after this number of bytes, or of rows. It is encrypted, and later inserted, as a whole.
@@ -38,6 +40,18 @@ class Cut:
     content: bytes
     rows: int
     last: str
+
+
+@contextmanager
+def without_time_limit() -> Iterator[None]:
+    """Let statements of this connection run longer than those of a web request: a COPY of a large table takes minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(*set_statement(session_settings()))
 
 
 def summary_at_source(table: CarriedTable, tenant_id: str) -> Summary:
@@ -73,28 +87,34 @@ def cuts(table: CarriedTable, tenant_id: str, *, late: bool, after: str | None) 
         where += f' AND t."{table.key}" > %(after)s::{table.columns[0].type}'
     values = ", ".join(column.leaving("t") for column in columns)
     statement = f'COPY (SELECT {values} FROM {table.name} t WHERE {where} ORDER BY t."{table.key}") TO STDOUT'  # noqa: S608
-    # The caller queries the database between two parts, and a COPY occupies its connection.
+    lines: list[bytes] = []
+    size = 0
+    for line in _copied(statement, {"tenant": tenant_id, "after": after}):
+        lines.append(line)
+        size += len(line)
+        if size >= PART_BYTES or len(lines) >= PART_ROWS:
+            yield _cut(lines)
+            lines, size = [], 0
+    if lines:
+        yield _cut(lines)
+
+
+def _copied(statement: str, values: dict[str, Any]) -> Iterator[bytes]:
+    """Yield the lines of a COPY. It has a connection of its own, because the caller queries the database between two lines."""
     apart = connection.copy()
-    buffer: list[bytes] = []
-    size = rows = 0
     try:
-        with apart.cursor() as cursor, cursor.cursor.copy(statement, {"tenant": tenant_id, "after": after}) as copy:
-            for line in copy:
-                buffer.append(bytes(line))
-                size += len(buffer[-1])
-                rows += 1
-                if size >= PART_BYTES or rows >= PART_ROWS:
-                    yield _cut(buffer, rows)
-                    buffer, size, rows = [], 0, 0
-        if buffer:
-            yield _cut(buffer, rows)
+        with apart.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
+            with cursor.cursor.copy(statement, values) as copy:
+                for line in copy:
+                    yield bytes(line)
     finally:
         apart.close()
 
 
-def _cut(lines: list[bytes], rows: int) -> Cut:
+def _cut(lines: list[bytes]) -> Cut:
     # The key is the first value. Keys contain no character that the text format escapes.
-    return Cut(b"".join(lines), rows, lines[-1].split(b"\t", 1)[0].strip().decode())
+    return Cut(b"".join(lines), len(lines), lines[-1].split(b"\t", 1)[0].strip().decode())
 
 
 def insert(table: CarriedTable, content: bytes, offsets: Offsets) -> int:
