@@ -409,12 +409,4 @@ MUTANTS = (
         rule="Only the receipt of the source opens an imported tenant.",
         tests=("tests/identity/moving/test_moves.py",),
     ),
-    Mutant(
-        name="identity-stopped-dispatch",
-        at="provisioning.engine.dispatch:_LOCK_STREAM",
-        old=" AND tenant_id NOT IN ({STOPPED_TENANTS})",
-        new="",
-        rule="Nothing is dispatched for a stopped tenant.",
-        tests=("tests/identity/moving/test_stopping.py",),
-    ),
 )

@@ -367,4 +367,12 @@ MUTANTS = (
             "tests/provisioning/engine/test_delivering.py",
         ),
     ),
+    Mutant(
+        name="provisioning-stopped-dispatch",
+        at="provisioning.engine.dispatch:_LOCK_STREAM",
+        old=" AND tenant_id NOT IN ({STOPPED_TENANTS})",
+        new="",
+        rule="Nothing is dispatched for a stopped tenant.",
+        tests=("tests/identity/moving/test_stopping.py",),
+    ),
 )
