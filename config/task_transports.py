@@ -9,7 +9,7 @@ from typing import Any
 import redis
 from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES, pyamqp
-from kombu.transport.redis import Channel, SentinelChannel, SentinelTransport, Transport
+from kombu.transport.redis import Channel, QoS, SentinelChannel, SentinelTransport, Transport
 
 from config.task_messages import is_task_message
 from foundation.memory.sentinel_address import sentinel_address
@@ -28,8 +28,32 @@ def is_own(message: Any, queue: str | None) -> bool:
     return is_known
 
 
+class ReleasingQoS(QoS):
+    """Counts a message as settled although Redis could not be told. Redis delivers it again, and every task can run twice.
+
+    kombu counts it as unsettled for ever. If the connection fails while the worker holds as many messages as it may, kombu does not
+    watch the connection, and the worker never reads again.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        try:
+            super().ack(delivery_tag)
+        except (redis.RedisError, OSError):
+            self._quick_ack(delivery_tag)  # type: ignore[attr-defined]  # kombu's types leave it out
+            raise
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  (kombu's signature)
+        try:
+            super().reject(delivery_tag, requeue=requeue)
+        except (redis.RedisError, OSError):
+            self._quick_ack(delivery_tag)  # type: ignore[attr-defined]  # kombu's types leave it out
+            raise
+
+
 class _ReadsJson(Channel):
     """Skips messages that are not JSON."""
+
+    QoS = ReleasingQoS
 
     def _brpop_read(self, **options: Any) -> Any:
         try:

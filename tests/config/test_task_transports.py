@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from amqp.basic_message import Message
-from kombu import Connection
+from kombu import Connection, Producer, Queue
 
 from config.celery import app
 from config.settings.queue import broker_url
@@ -20,6 +22,7 @@ from config.task_transports import (
     _as_in_redis,
 )
 from identity.tasks import RUN_JOB
+from tests.faults.conftest import RedisServer
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,29 @@ def received(body: Any, **headers: Any) -> dict[str, Any]:
 
 def test_a_message_of_rabbitmq_is_read() -> None:
     assert is_task_message(received([["a-job"], {}, {"callbacks": None}]), app.tasks)
+
+
+@pytest.mark.parametrize("settle", ["ack", "reject"])
+def test_a_message_that_cannot_be_settled_does_not_occupy_the_worker(settle: str, tmp_path: Path) -> None:
+    server = RedisServer(tmp_path)
+    try:
+        with Connection(server.url) as connection:
+            channel: Any = connection.channel()
+            queue = Queue("work", channel=channel)
+            queue.declare()
+            channel.basic_qos(0, 1, False)
+            Producer(channel).publish({}, routing_key="work")
+            message = queue.get()
+            assert not channel.qos.can_consume()
+            server.process.kill()
+            server.process.wait(10)
+
+            with pytest.raises(redis.ConnectionError):
+                getattr(message, settle)()
+
+            assert channel.qos.can_consume()
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize(

@@ -238,4 +238,12 @@ MUTANTS = (
         rule="The address of sentinels reaches Celery without its password.",
         tests=("tests/config/settings/test_broker_url.py",),
     ),
+    Mutant(
+        name="config-queue-unsettled",
+        at="config.task_transports:ReleasingQoS.ack",
+        old="self._quick_ack(delivery_tag)",
+        new="pass",
+        rule="A message that cannot be settled does not occupy the worker.",
+        tests=("tests/config/test_task_transports.py",),
+    ),
 )
