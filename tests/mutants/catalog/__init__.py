@@ -14,6 +14,7 @@ from tests.mutants.catalog import (
     events_stream,
     foundation,
     identity,
+    identity_moving,
     provisioning_engine,
     provisioning_operation,
     provisioning_scim,
@@ -23,6 +24,7 @@ from tests.mutants.mutant import Mutant
 MUTANTS: tuple[Mutant, ...] = (
     *foundation.MUTANTS,
     *identity.MUTANTS,
+    *identity_moving.MUTANTS,
     *authapi_clients.MUTANTS,
     *authapi_grants.MUTANTS,
     *authapi_tokens.MUTANTS,

@@ -1,0 +1,48 @@
+"""Mutants of `identity.moving`."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="identity-move-digest",
+        at="identity.moving.importing:_is_whole",
+        old="(ours.rows, ours.digest) != (theirs.rows, theirs.digest)",
+        new="ours.rows != theirs.rows",
+        rule="Imported rows that differ from those of the source are found.",
+        tests=("tests/identity/moving/test_moves.py",),
+    ),
+    Mutant(
+        name="identity-move-unchanged",
+        at="identity.moving.exporting:export_tenant",
+        old="_require_unchanged(draft)",
+        new="pass",
+        rule="A change during the export prevents the completion of the archive.",
+        tests=("tests/identity/moving/test_moves.py",),
+    ),
+    Mutant(
+        name="identity-move-part-count",
+        at="identity.moving.importing:_import_next",
+        old="move.parts_done += 1",
+        new="move.parts_done += 2",
+        rule="Each part is imported once, also after an interruption.",
+        tests=("tests/identity/moving/test_moves.py",),
+    ),
+    Mutant(
+        name="identity-move-refusal",
+        at="identity.moving.importing:import_tenant",
+        old="if reasons := refusals(archive):",
+        new="if (reasons := refusals(archive)) and False:",
+        rule="A conflict is refused before anything is written.",
+        tests=("tests/identity/moving/test_moves.py",),
+    ),
+    Mutant(
+        name="identity-move-receipt",
+        at="identity.moving.importing:open_tenant",
+        old="receipt_digest(receipt) != move.receipt_digest",
+        new="not receipt",
+        rule="Only the receipt of the source opens an imported tenant.",
+        tests=("tests/identity/moving/test_moves.py",),
+    ),
+)
