@@ -6,10 +6,12 @@ import asyncio
 import itertools
 import random
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 Address = tuple[str, int]
@@ -20,10 +22,10 @@ _RESET = struct.pack("ii", 1, 0)
 class Proxy:
     """A context manager that forwards connections to `targets` in turn, and skips targets that do not listen.
 
-    A target is an address, or the path of a Unix socket.
+    A target is an address, or the path of a Unix socket. With `tls`, clients are decrypted.
     """
 
-    def __init__(self, *targets: Address | Path, listen_backlog: int = 1024) -> None:
+    def __init__(self, *targets: Address | Path, listen_backlog: int = 1024, tls: ssl.SSLContext | None = None) -> None:
         self.targets = list(targets)
         self.address: Address = ("127.0.0.1", 0)
         self.is_stalled = False
@@ -35,7 +37,7 @@ class Proxy:
         self.random = random.Random()
         self.opened = 0
         self._turn: Iterator[int] = itertools.count()
-        self._backlog = listen_backlog
+        self._backlog, self._tls = listen_backlog, tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._pairs: set[asyncio.StreamWriter] = set()
@@ -52,13 +54,15 @@ class Proxy:
             writer.transport.abort()
 
     async def _serve(self) -> None:
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=self._backlog)
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=self._backlog, ssl=self._tls)
         self.address = self._server.sockets[0].getsockname()[:2]
 
     def _accepted(self, client_in: asyncio.StreamReader, client_out: asyncio.StreamWriter) -> None:
         task = self._loop.create_task(self._connected(client_in, client_out))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is canceled before it starts closes nothing.
+        task.add_done_callback(partial(_abort, client_out))
 
     async def _connected(self, client_in: asyncio.StreamReader, client_out: asyncio.StreamWriter) -> None:
         upstream = await self._upstream()
@@ -138,6 +142,11 @@ class Proxy:
         await asyncio.gather(*others, return_exceptions=True)
         # Aborted and closed transports close their sockets in the next turn of the event loop.
         await asyncio.sleep(0.01)
+
+
+def _abort(client: asyncio.StreamWriter, _: asyncio.Task[None]) -> None:
+    if not client.is_closing():
+        client.transport.abort()
 
 
 async def _connection(target: Address | Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -23,7 +23,7 @@ from tests.provisioning.engine.logs import append_events, make_stream
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
-_QUICK = {"DELIVERY_LEASE_SECONDS": "3", "DELIVERY_RETRY_DELAYS": "0.2,0.2"}
+_QUICK = {"DELIVERY_LEASE_SECONDS": "10", "DELIVERY_RETRY_DELAYS": "0.2,0.2"}
 _USERS = 6
 
 
