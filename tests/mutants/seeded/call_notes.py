@@ -18,28 +18,32 @@ import pytest
 ASKED = Path(".mutant-files.json")
 NOTED = Path(".mutant-calls.json")
 _notes: dict[str, tuple[float, list[str]]] = {}
+_files: dict[str, str] = {}
+_called: set[str] = set()
+
+
+def _note(frame: FrameType, event: str, _: object) -> None:
+    if frame.f_code.co_filename in _files:
+        _called.add(f"{_files[frame.f_code.co_filename]}:{frame.f_code.co_qualname.replace('.<locals>', '')}")
+
+
+def pytest_configure() -> None:
+    """Trace this thread and all later ones. A thread of a pool lives longer than its first test, so one function notes for all tests."""
+    _files.update({str(Path(name).resolve()): name for name in json.loads(ASKED.read_text())})
+    # A trace is called for Python functions only, and so costs less than a profile.
+    threading.settrace(_note)
+    sys.settrace(_note)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Note the calls of one test with its time in seconds."""
-    files = {str(Path(name).resolve()): name for name in json.loads(ASKED.read_text())}
-    called: set[str] = set()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if frame.f_code.co_filename in files:
-            called.add(f"{files[frame.f_code.co_filename]}:{frame.f_code.co_qualname.replace('.<locals>', '')}")
-
+    _called.clear()
     begin = time.monotonic()
-    # A trace is called for Python functions only, and so costs less than a profile.
-    threading.settrace(note)
-    sys.settrace(note)
     try:
         return (yield)
     finally:
-        sys.settrace(None)
-        threading.settrace(None)
-        _notes[item.nodeid] = (time.monotonic() - begin, sorted(called))
+        _notes[item.nodeid] = (time.monotonic() - begin, sorted(_called))
 
 
 def pytest_sessionfinish() -> None:
