@@ -47,5 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish() -> None:
-    """Write the notes."""
+    """End the trace and write the notes."""
+    sys.settrace(None)
+    threading.settrace(None)  # type: ignore[arg-type]  # None ends the trace
     NOTED.write_text(json.dumps(_notes))
