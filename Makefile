@@ -112,8 +112,9 @@ types: dev ## Check types, strictly
 contracts: dev ## Check the import rules, such as layers and pure files
 	@.venv/bin/lint-imports
 
-migrations: dev ## Check that no migration is missing, and that the schema dump matches the migrations
+migrations: dev ## Check that no migration is missing, that new ones block and break nothing, and that the schema dump matches them
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -W ignore manage.py makemigrations --check --dry-run
+	@$(PY) -W ignore -m config.schema.judging
 	@$(PY) -W ignore -m config.schema --check
 
 schema: dev ## Write config/schema/schema.sql, the start of a new database; run after changes of migrations or requirements

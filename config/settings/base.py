@@ -8,7 +8,7 @@ from pathlib import Path
 from config import env
 from config.logging import configure_structlog, logging_settings
 from config.settings import frameworks
-from config.settings.database_url import database_settings
+from config.settings.database_url import database_settings, replica_settings
 from config.settings.email_url import email_settings
 from config.settings.queue import celery_settings
 from config.settings.sms_url import sms_settings
@@ -79,7 +79,21 @@ REDIS_TIMEOUT_SECONDS = env.number(
     minimum=0.01,
 )
 DATABASE_POOL = env.flag("DATABASE_POOL", default=True, effect="Share database connections in a pool per process.")
+MIGRATION_LOCK_TIMEOUT_SECONDS = env.number(
+    "MIGRATION_LOCK_TIMEOUT_SECONDS",
+    5.0,
+    "How long a migration waits for a lock; requests on the table wait behind it. Then manage.py migrate stops.",
+    minimum=0.1,
+)
+DATABASE_REPLICA_URL = env.secret(
+    "DATABASE_REPLICA_URL", "", "A streaming replica for lists of the admin and exports of users; empty: the primary answers everything."
+)
+REPLICA_MAX_LAG_SECONDS = env.number(
+    "REPLICA_MAX_LAG_SECONDS", 30.0, "Maximum age of data that a list shows from the replica; older: the primary answers.", minimum=0.1
+)
 DATABASES = {"default": database_settings(DATABASE_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)}
+if DATABASE_REPLICA_URL:
+    DATABASES["replica"] = replica_settings(DATABASE_REPLICA_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)
 
 # --- Events and the stream --------------------------------------------------------------------------------------------
 EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; a larger change is refused with 413.", minimum=4096)

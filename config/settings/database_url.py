@@ -13,31 +13,34 @@ from foundation.database.session_settings import SESSION_SETTINGS
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 # Of several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
+# Lists wait for a replica that does not answer, and then read on the primary. libpq waits for two seconds at least.
+_REPLICA_CONNECT_SECONDS = "2"
 # A pool waits longer after each failed connection. After this many seconds it gives up, and the next request tries again at once.
 _POOL_RECONNECT_SECONDS = 5.0
 
 
-def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
+def database_settings(url: str, *, pool_size: int, name: str = "DATABASE_URL") -> dict[str, Any]:
     """Return Django's database settings for `postgresql://user:password@host:port,host:port/name?option=value`.
 
     Several hosts, separated by commas, are the servers of one cluster, and the one that accepts writes is used. A `host` in the query
     takes precedence (a socket directory); other options go to libpq. `pool_size` 0 means one connection per thread, opened and closed
-    with each request. Raises `ImproperlyConfigured` for another scheme, a URL without a database name, and an invalid port.
+    with each request. `name` is the variable that errors name. Raises `ImproperlyConfigured` for another scheme, a URL without a
+    database name, and an invalid port.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
-        raise ImproperlyConfigured("DATABASE_URL must start with postgresql://; other databases are not supported.")
-    name = unquote(parts.path.lstrip("/"))
-    if not name:
-        raise ImproperlyConfigured("DATABASE_URL names no database: postgresql://user@host:5432/<database>.")
+        raise ImproperlyConfigured(f"{name} must start with postgresql://; other databases are not supported.")
+    database = unquote(parts.path.lstrip("/"))
+    if not database:
+        raise ImproperlyConfigured(f"{name} names no database: postgresql://user@host:5432/<database>.")
     account, _, servers = parts.netloc.rpartition("@")
     user, _, password = account.partition(":")
     query = dict(parse_qsl(parts.query))
-    hosts, ports = _hosts_and_ports(servers)
+    hosts, ports = _hosts_and_ports(servers, name)
     host, port = query.pop("host", "") or hosts, query.pop("port", "") or ports
     return {
         "ENGINE": "foundation.database.engine",
-        "NAME": name,
+        "NAME": database,
         "USER": unquote(user),
         "PASSWORD": unquote(password),
         "HOST": host,
@@ -48,6 +51,20 @@ def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
         "ATOMIC_REQUESTS": False,
         "OPTIONS": _options(host, pool_size) | query,
     }
+
+
+def replica_settings(url: str, *, pool_size: int) -> dict[str, Any]:
+    """Return Django's database settings of a replica. Of several servers a standby is preferred, and no session can write.
+
+    Raises `ImproperlyConfigured` like `database_settings`.
+    """
+    made = database_settings(url, pool_size=pool_size, name="DATABASE_REPLICA_URL")
+    options = made["OPTIONS"]
+    if "," in made["HOST"] and "target_session_attrs=" not in url:
+        options["target_session_attrs"] = "prefer-standby"
+    options.setdefault("connect_timeout", _REPLICA_CONNECT_SECONDS)
+    options[SESSION_SETTINGS] |= {"default_transaction_read_only": "on"}
+    return made
 
 
 def _options(host: str, pool_size: int) -> dict[str, Any]:
@@ -70,7 +87,7 @@ def _options(host: str, pool_size: int) -> dict[str, Any]:
     return options
 
 
-def _hosts_and_ports(servers: str) -> tuple[str, str]:
+def _hosts_and_ports(servers: str, name: str) -> tuple[str, str]:
     """Split `a:5432,b` into libpq's lists `a,b` and `5432,`, where an empty port means the default."""
     hosts, ports = [], []
     for server in servers.split(","):
@@ -78,6 +95,6 @@ def _hosts_and_ports(servers: str) -> tuple[str, str]:
         try:
             ports.append(str(place.port or ""))
         except ValueError as error:
-            raise ImproperlyConfigured(f"DATABASE_URL has an invalid port: {error}. Several servers: host:5432,host:5432.") from error
+            raise ImproperlyConfigured(f"{name} has an invalid port: {error}. Several servers: host:5432,host:5432.") from error
         hosts.append(place.hostname or "")
     return ",".join(hosts), ",".join(ports) if any(ports) else ""

@@ -61,9 +61,9 @@ class WebProcess:
 
 
 @contextmanager
-def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
-    """Run a server with the test's database and settings. It is always killed at the end."""
-    with _running(server, None, environment) as web:
+def web_process(server: str, *, source: str | Path = ROOT, **environment: str) -> Iterator[WebProcess]:
+    """Run a server with the code in `source`, the test's database and settings. It is always killed at the end."""
+    with _running(server, None, environment, source) as web:
         yield web
 
 
@@ -75,14 +75,16 @@ def tls_web_process(certificate: ServerCertificate, **environment: str) -> Itera
 
 
 @contextmanager
-def _running(server: str, certificate: ServerCertificate | None, environment: dict[str, str]) -> Iterator[WebProcess]:
+def _running(
+    server: str, certificate: ServerCertificate | None, environment: dict[str, str], source: str | Path = ROOT
+) -> Iterator[WebProcess]:
     port = _free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         log = Path(directory) / "output"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", *_command(server, port, certificate)],
-                cwd=ROOT,
+                cwd=source,
                 env=os.environ | _environment() | environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,

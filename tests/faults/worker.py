@@ -23,16 +23,16 @@ _READY_SECONDS = 180.0
 
 
 class Worker:
-    """`celery -A config worker` with the test's database. `directory` contains its log, records and failpoints."""
+    """`celery -A config worker` with the code in `source` and the test's database. `directory` contains its log, records and failpoints."""
 
-    def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, **variables: str) -> None:
+    def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, source: str | Path = ROOT, **variables: str) -> None:
         self.directory = directory
         self._log = directory / f"worker-{len(list(directory.glob('worker-*')))}.log"
         environment = {**environment_of(directory, redis_url), **variables}
         command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--include", "tests.faults.recording"]
         command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(command, cwd=source, env=environment, stdout=log, stderr=log, start_new_session=True)
         eventually(lambda: " ready." in self.log or self.process.poll() is not None, seconds=_READY_SECONDS)
         assert self.process.poll() is None, self.log
 

@@ -37,6 +37,8 @@ from tests.faults.programme import seed
 ROOT = Path(__file__).resolve().parents[2]
 _TENANTS_AT_ONCE = 12
 _WRITER_SECONDS = 150.0
+# Applying migrations takes minutes on a loaded machine.
+_COMMAND_SECONDS = 600.0
 # Short times, so that a test can wait for them. All other settings are as in production.
 _TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
 
@@ -125,7 +127,12 @@ class Writers:
 
 
 class World:
-    """A PostgreSQL server that stays consistent after crashes, a Redis server, and all processes that use them."""
+    """A PostgreSQL server that stays consistent after crashes, a Redis server, and all processes that use them.
+
+    Processes run the code in `source`.
+    """
+
+    source = ROOT
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="faults-"))
@@ -138,9 +145,7 @@ class World:
         self._start_database()
         self._start_redis()
         self._tenants: list[Seeded] = []
-        with psycopg.connect(self.address()) as database:
-            restore_schema(database)
-        self._run("manage.py", "migrate", "--verbosity", "0")
+        self._make_schema()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -165,6 +170,14 @@ class World:
     def redis_url(self) -> str:
         return valkey.url_of(self.directory)
 
+    def migrate(self) -> None:
+        """Run `manage.py migrate`."""
+        self._run("manage.py", "migrate", "--verbosity", "0")
+
+    def assert_deliveries_sound(self, stream_id: str, directory: Path, *, after: int) -> None:
+        """Check the invariants of deliveries of a stream that began after this position, and whose workers recorded into the directory."""
+        self._run("-m", "tests.faults.judging_deliveries", stream_id, str(directory), str(after))
+
     def close(self) -> None:
         self.thaw(self.postgres, self.redis)
         self.redis.stop()
@@ -188,7 +201,7 @@ class World:
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:
         """Run a web process with these servers. A context manager."""
-        return web_process(server, **(self.environment | variables))
+        return web_process(server, source=self.source, **(self.environment | variables))
 
     @contextmanager
     def two_webs(self, **variables: str) -> Iterator[list[WebProcess]]:
@@ -209,7 +222,7 @@ class World:
                 document = {"name": name, "tenant": tenant.__dict__, "seed": self.random.random(), "think": think, "count": count}
                 specification.write_text(json.dumps({**document, "log": str(directory / f"{name}.log"), "stop": str(directory / "stop")}))
                 command = [sys.executable, "-m", "tests.faults.writing", str(specification)]
-                writers.processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=errors, stderr=errors))
+                writers.processes.append(subprocess.Popen(command, cwd=self.source, env=environment, stdout=errors, stderr=errors))
         try:
             yield writers
         finally:
@@ -361,6 +374,11 @@ class World:
         )
         return {entity: mark for statement in statements for entity, mark in self.query(statement, tenant.id)}
 
+    def _make_schema(self) -> None:
+        with psycopg.connect(self.address()) as database:
+            restore_schema(database)
+        self.migrate()
+
     def _start_database(self) -> None:
         self.start_postgres()
         postgres.ensure_database(self.directory)
@@ -375,14 +393,15 @@ class World:
         wait_until_ready(process, log=log)
         return process
 
-    def _run(self, *arguments: str, **variables: str) -> str:
+    def _run(self, *arguments: str, answer: str = "", **variables: str) -> str:
         done = subprocess.run(
             [sys.executable, *arguments],
-            cwd=ROOT,
+            cwd=self.source,
             env=os.environ | self.environment | variables,
+            input=answer,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=_COMMAND_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from config.settings.database_url import database_settings
+from config.settings.database_url import database_settings, replica_settings
+from foundation.database.session_settings import SESSION_SETTINGS
 
 
 def test_a_url_with_one_server_does_not_require_a_primary() -> None:
@@ -63,3 +64,20 @@ def test_a_failed_connection_is_tried_again_at_the_next_request() -> None:
 def test_an_unusable_url_is_refused(url: str) -> None:
     with pytest.raises(ImproperlyConfigured):
         database_settings(url, pool_size=0)
+
+
+def test_sessions_on_a_replica_are_read_only_and_prefer_a_standby() -> None:
+    options = replica_settings("postgresql://identity@a,b/identity", pool_size=0)["OPTIONS"]
+
+    assert options["target_session_attrs"] == "prefer-standby"
+    assert options[SESSION_SETTINGS]["default_transaction_read_only"] == "on"
+    assert options[SESSION_SETTINGS]["statement_timeout"] == "30000"
+
+
+def test_a_list_waits_for_a_replica_for_two_seconds_at_most() -> None:
+    assert replica_settings("postgresql://a/identity", pool_size=0)["OPTIONS"]["connect_timeout"] == "2"
+
+
+def test_an_unusable_url_of_a_replica_is_named() -> None:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_REPLICA_URL names no database"):
+        replica_settings("postgresql://a/", pool_size=0)

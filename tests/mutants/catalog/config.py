@@ -246,4 +246,20 @@ MUTANTS = (
         rule="A message that cannot be settled does not occupy the worker.",
         tests=("tests/config/test_task_transports.py",),
     ),
+    Mutant(
+        name="config-migration-lock-timeout",
+        at="config.management.commands.migrate:Command.migration_progress_callback",
+        old="set_limits(self._database, lock_seconds=settings.MIGRATION_LOCK_TIMEOUT_SECONDS)",
+        new="set_limits(self._database, lock_seconds=0)",
+        rule="A migration gives up when it waits for a lock.",
+        tests=("tests/config/test_migrate.py",),
+    ),
+    Mutant(
+        name="config-migration-rules",
+        at="config.schema.judging:problems",
+        old='found["rule_name"] not in _NOT_JUDGED',
+        new='found["level"] == "Error"',
+        rule="A migration that blocks a table or breaks the previous version is refused.",
+        tests=("tests/config/test_migration_judging.py",),
+    ),
 )

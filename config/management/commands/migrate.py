@@ -1,0 +1,51 @@
+"""`manage.py migrate` of Django, which gives up soon when it waits for a lock. Decision: docs/adr/0130."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+from django.core.management.commands import migrate
+from django.db import connections
+from django.db.utils import OperationalError
+from psycopg.errors import LockNotAvailable
+
+from foundation.database.migration_limits import concurrent_indexes, long_transactions, set_limits
+
+
+class Command(migrate.Command):
+    """Applies migrations beside running processes of the previous version."""
+
+    _current: Any = None
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Migrate. A lock that is not available within MIGRATION_LOCK_TIMEOUT_SECONDS ends the command with an explanation."""
+        self._database = connections[options["database"]]
+        seconds = settings.MIGRATION_LOCK_TIMEOUT_SECONDS
+        try:
+            with concurrent_indexes(self._database):
+                super().handle(*args, **options)
+        except OperationalError as error:
+            if not isinstance(error.__cause__, LockNotAvailable):
+                raise
+            raise CommandError(self._explanation(seconds)) from error
+
+    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:  # noqa: FBT001, FBT002  (Django)
+        """Set the limits before each migration, since a migration may have changed them for its session."""
+        if action in {"apply_start", "unapply_start"}:
+            self._current = migration
+            set_limits(self._database, lock_seconds=settings.MIGRATION_LOCK_TIMEOUT_SECONDS)
+        super().migration_progress_callback(action, migration, fake)
+
+    def _explanation(self, seconds: float) -> str:
+        name = f"{self._current.app_label}.{self._current.name}" if self._current else "the database"
+        is_whole = self._current is None or self._current.atomic
+        state = "It changed nothing." if is_whole else "It runs without a transaction, so a part of it may be done."
+        found = long_transactions(self._database, seconds=seconds)
+        holders = f"These transactions may hold the lock: {'; '.join(found)}." if found else "The lock is free by now."
+        return (
+            f"The migration {name} waited {seconds:g} s for a lock and stopped, so that running processes do not wait behind it. {state} "
+            f"{holders} Wait for their end or end them with pg_terminate_backend, then run the command again: it continues with this "
+            "migration. MIGRATION_LOCK_TIMEOUT_SECONDS changes the time."
+        )

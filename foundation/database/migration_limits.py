@@ -1,0 +1,71 @@
+"""Limits of a session that migrates, so that a waiting migration does not block the requests of running processes. Decision: docs/adr/0130.
+
+A statement that waits for a lock on a table makes every later statement on the table wait behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from foundation.database.session_settings import set_statement
+
+_CONCURRENTLY = re.compile(r"\s*(CREATE (?:UNIQUE )?|DROP |RE)INDEX CONCURRENTLY\s+(?:IF (?:NOT )?EXISTS\s+)?\"?(\w+)", re.IGNORECASE)
+_INVALID = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s)) AND NOT indisvalid"
+_LONG_TRANSACTIONS = """
+SELECT pid, coalesce(nullif(application_name, ''), 'no name'), state, extract(epoch FROM clock_timestamp() - xact_start)::int
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - make_interval(secs => %s)
+ORDER BY xact_start LIMIT 5
+"""
+
+
+def set_limits(database: BaseDatabaseWrapper, *, lock_seconds: float) -> None:
+    """Let the session wait this long for a lock, and let its statements run for any time."""
+    with database.cursor() as cursor:
+        cursor.execute(*set_statement({"lock_timeout": int(lock_seconds * 1000), "statement_timeout": 0}))
+
+
+@contextmanager
+def concurrent_indexes(database: BaseDatabaseWrapper) -> Iterator[None]:
+    """Let statements on an index CONCURRENTLY wait for any time, and replace an invalid index.
+
+    Such a statement waits for all older transactions, and blocks none of them. If it is canceled, it leaves an invalid index.
+    """
+    with database.execute_wrapper(_unlimited):
+        yield
+
+
+def long_transactions(database: BaseDatabaseWrapper, *, seconds: float) -> list[str]:
+    """Return a description of each transaction of other sessions that is open for longer than this."""
+    with database.cursor() as cursor:
+        cursor.execute(_LONG_TRANSACTIONS, [seconds])
+        return [f"process {pid} ({name}), {state}, open for {age} s" for pid, name, state, age in cursor.fetchall()]
+
+
+def _unlimited(execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]) -> Any:  # noqa: FBT001  (Django)
+    found = _CONCURRENTLY.match(str(sql))
+    database: BaseDatabaseWrapper = context["connection"]
+    # Inside a transaction PostgreSQL refuses the statement, and the refusal is the result.
+    if found is None or database.in_atomic_block:
+        return execute(sql, parameters, many, context)
+    verb, index = found.groups()
+    with database.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        (earlier,) = cursor.fetchone()
+        cursor.execute("SET lock_timeout = 0")
+        if verb.upper().startswith("CREATE"):
+            _drop_invalid(cursor, index)
+        result = execute(sql, parameters, many, context)
+        cursor.execute(*set_statement({"lock_timeout": earlier}))
+    return result
+
+
+def _drop_invalid(cursor: Any, index: str) -> None:
+    cursor.execute(_INVALID, [index])
+    if cursor.fetchone():
+        cursor.execute(f'DROP INDEX CONCURRENTLY "{index}"')
