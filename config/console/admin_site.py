@@ -29,6 +29,7 @@ from config.console.dashboard.page import TENANTS_SHOWN, dashboard_of
 from config.console.global_search import search_page
 from config.console.staff_account.site import AccountSite
 from foundation.acting import Act, Actor, acting
+from foundation.admin.replica_source import note_change
 from foundation.change_context import ChangeContext, change_context
 from identity.admin.scope import is_operator, staff_of, switch_tenant, tenant_in_scope
 from identity.admin.tenant_scope import TenantScopedAdmin
@@ -77,6 +78,7 @@ class PlatformAdminSite(AccountSite):
             context = _context_of(request)
             with change_context(context), acting(_act_of(request, context)):
                 response: HttpResponse = view(request, *args, **kwargs)
+            note_change(request, response)
             return response
 
         return super().admin_view(with_context, cacheable)

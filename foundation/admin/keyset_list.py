@@ -15,13 +15,15 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import build_q_object_from_lookup_parameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, models
 from django.db.models import BooleanField, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.http import HttpRequest
 
 from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
+from foundation.admin.replica_source import source_of
+from foundation.database.replica import PRIMARY, Source, give_up
 
 WALK = 20_000
 # An exact search sorts at most this many rows. If more rows match, the list examines rows in its own order instead.
@@ -137,6 +139,7 @@ class KeysetChangeList(ChangeList):
     model_admin: Any
     asked: _Asked
     page: _Page
+    source: Source = PRIMARY
     is_truncated = False
     walk = WALK
 
@@ -197,12 +200,24 @@ class KeysetChangeList(ChangeList):
         asked.is_walked = False
 
     def get_results(self, request: HttpRequest) -> None:
+        """Read the page and count the rows, on a replica if one is recent enough."""
+        self.source = source_of(request)
+        try:
+            self._read(request)
+        except DatabaseError as error:
+            if self.source is PRIMARY:
+                raise
+            give_up(error)
+            self.source = PRIMARY
+            self._read(request)
+
+    def _read(self, request: HttpRequest) -> None:
         place = {name: self.order.read(request.GET[name]) for name in (AFTER, BEFORE) if name in request.GET}
         self.page = page = self._page(place.get(AFTER), place.get(BEFORE))
         self.result_list = page.rows
         self.result_count = len(page.rows)
         if not self.asked.is_walked and (page.before is not None or page.after is not None):
-            counted = bounded_count(self.order.sort(self.asked.base))
+            counted = bounded_count(self.order.sort(self.asked.base.using(self.source.alias)))
             self.is_truncated = counted > COUNT_LIMIT
             self.result_count = min(counted, COUNT_LIMIT)
         self.full_result_count = None
@@ -215,7 +230,7 @@ class KeysetChangeList(ChangeList):
         is_backward = before is not None and after is None
         order = self.order.reversed() if is_backward else self.order
         place = before if is_backward else after
-        rows, base = self.asked.narrowed.select_related(None).order_by(), self.asked.base.select_related(None).order_by()
+        rows, base = (found.using(self.source.alias).select_related(None).order_by() for found in (self.asked.narrowed, self.asked.base))
         if place is not None:
             base = order.beyond(base, place)
         edge = None
@@ -239,7 +254,9 @@ class KeysetChangeList(ChangeList):
         """
         place = self.order.names.index(self.opts.pk.attname)
         pks = [key[place] for key in keys]
-        found = {row.pk: row for row in self.apply_select_related(self.root_queryset).order_by().filter(pk__in=pks)}
+        found = {
+            row.pk: row for row in self.apply_select_related(self.root_queryset.using(self.source.alias)).order_by().filter(pk__in=pks)
+        }
         return [found[pk] for pk in pks if pk in found]
 
     @property
@@ -276,7 +293,7 @@ def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tupl
     except EmptyResultSet:
         # A search that Django knows to be empty, for example one for an empty choice.
         return []
-    with connection.cursor() as cursor:
+    with connections[base.db].cursor() as cursor:
         cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted LIMIT {most:d}", parameters)  # noqa: S608  # SQL from Django
         return [tuple(row[:-1]) for row in cursor.fetchall()]
 
@@ -308,7 +325,7 @@ def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
     query = narrowed.order_by().query
     if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
         # SQL from Django, with its parameters separate.
-        sql, parameters = query.get_compiler(connection=connection).compile(query.where)
+        sql, parameters = query.get_compiler(connection=connections[DEFAULT_DB_ALIAS]).compile(query.where)
         return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # nosec B611
     # A scalar subquery instead of EXISTS, which PostgreSQL could plan as a hash of all matching rows.
     own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")

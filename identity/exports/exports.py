@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, transaction
 from django.db.models import Prefetch, QuerySet
 
+from foundation.database.replica import alias_that_contains, current_position, give_up, has_replica
 from foundation.export_lines import Field, heading_of, line_of, record_of
 from foundation.gzip_stream import HEADER, Checksum, end, piece
 from foundation.hooks import snapshot_cursor
@@ -38,8 +39,8 @@ def exported_users(*, tenant_id: str, connection_id: str | None = None) -> Itera
     change.
     """
     users = _users(tenant_id, connection_id)
-    last = 0
-    while page := list(users.filter(pk__gt=last)[:PAGE_ROWS]):
+    last, position = 0, current_position()[0] if has_replica() else ""
+    while page := page_of(users.filter(pk__gt=last)[:PAGE_ROWS], position=position):
         yield from map(_document, page)
         last = page[-1].pk
 
@@ -91,10 +92,12 @@ def export_next_page(job: Job) -> bool:
         total = users.count()
         job.summary = {"total": total if limit is None else min(total, limit)}
         job.summary |= dict.fromkeys(("exported", "last_key", "crc", "size", "pieces"), 0)
+        # The cursor was read before this position, so a page of a replica that has replayed it contains every change before the cursor.
+        job.summary["position"] = current_position()[0] if has_replica() else ""
         _append(job, heading_of(_fields(job)) if job.parameters["format"] == CSV else "", first=HEADER)
     done = job.summary["exported"]
     wanted = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - done)
-    page = list(users.filter(pk__gt=job.summary["last_key"])[:wanted])
+    page = page_of(users.filter(pk__gt=job.summary["last_key"])[:wanted], position=job.summary.get("position", ""))
     write = _writer(job)
     _append(job, "".join(write(_document(user)) for user in page))
     job.summary |= {"exported": done + len(page), "last_key": page[-1].pk if page else job.summary["last_key"]}
@@ -104,6 +107,18 @@ def export_next_page(job: Job) -> bool:
     # Users created or deleted meanwhile make the initial count an estimate.
     job.summary["total"] = job.summary["exported"]
     return False
+
+
+def page_of(users: QuerySet[User], *, position: str) -> list[User]:
+    """Read a page on the replica if it contains everything up to this position; otherwise on the primary."""
+    alias = alias_that_contains(position)
+    try:
+        return list(users.using(alias))
+    except DatabaseError as error:
+        if alias == DEFAULT_DB_ALIAS:
+            raise
+        give_up(error)
+        return list(users.using(DEFAULT_DB_ALIAS))
 
 
 def _users(tenant_id: str, connection_id: str | None) -> QuerySet[User]:

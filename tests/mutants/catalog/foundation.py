@@ -290,4 +290,20 @@ MUTANTS = (
         rule="Every connection of a request has the limits of a session.",
         tests=("tests/foundation/database/test_session_settings.py",),
     ),
+    Mutant(
+        name="foundation-replica-age",
+        at="foundation.database.replica:reading_source",
+        old="(now - as_of) > timedelta(seconds=settings.REPLICA_MAX_LAG_SECONDS)",
+        new="False",
+        rule="A list does not show rows of a replica that is too far behind.",
+        tests=("tests/faults/test_replica.py",),
+    ),
+    Mutant(
+        name="foundation-replica-own-changes",
+        at="foundation.admin.replica_source:source_of",
+        old="reading_source(after=_changed_at(request))",
+        new="reading_source()",
+        rule="Members of staff see their own changes in lists.",
+        tests=("tests/faults/test_replica.py",),
+    ),
 )

@@ -1,0 +1,48 @@
+"""Which database answers a list of the admin, so that members of staff see their own changes. Decision: docs/adr/0131.
+
+A cookie notes the time of the last change of a browser. A replica answers its lists only if it contains that time.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from foundation.database.replica import PRIMARY, Source, has_replica, reading_source
+
+_COOKIE = "changed_at"
+_READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+# Covers different clocks of this machine and the database.
+_CLOCKS = timedelta(seconds=1)
+
+
+def source_of(request: HttpRequest) -> Source:
+    """Return the database for the list of this request. A request that changes something reads on the primary."""
+    if request.method not in _READING:
+        return PRIMARY
+    return reading_source(after=_changed_at(request))
+
+
+def note_change(request: HttpRequest, response: Any) -> None:
+    """Note in the browser that a request may have changed something. Without a replica, nothing is noted."""
+    if request.method in _READING or not has_replica():
+        return
+    response.set_cookie(
+        _COOKIE,
+        str(int(datetime.now(UTC).timestamp() * 1000)),
+        # An older replica is not used in any case.
+        max_age=int(settings.REPLICA_MAX_LAG_SECONDS) + 2,
+        secure=request.is_secure(),
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _changed_at(request: HttpRequest) -> datetime | None:
+    text = request.COOKIES.get(_COOKIE, "")
+    if not (text.isascii() and text.isdigit() and len(text) < 15):
+        return None
+    return datetime.fromtimestamp(int(text) / 1000, UTC) + _CLOCKS
