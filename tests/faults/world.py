@@ -37,8 +37,6 @@ from tests.faults.programme import seed
 ROOT = Path(__file__).resolve().parents[2]
 _TENANTS_AT_ONCE = 12
 _WRITER_SECONDS = 150.0
-# Applying migrations takes minutes on a loaded machine.
-_COMMAND_SECONDS = 600.0
 # Short times, so that a test can wait for them. All other settings are as in production.
 _TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
 
@@ -127,11 +125,9 @@ class Writers:
 
 
 class World:
-    """A PostgreSQL server that stays consistent after crashes, a Redis server, and all processes that use them.
+    """A PostgreSQL server that stays consistent after crashes, a Redis server, and all processes that use them."""
 
-    Processes run the code in `source`.
-    """
-
+    # The code that processes run.
     source = ROOT
 
     def __init__(self) -> None:
@@ -169,14 +165,6 @@ class World:
     @property
     def redis_url(self) -> str:
         return valkey.url_of(self.directory)
-
-    def migrate(self) -> None:
-        """Run `manage.py migrate`."""
-        self._run("manage.py", "migrate", "--verbosity", "0")
-
-    def assert_deliveries_sound(self, stream_id: str, directory: Path, *, after: int) -> None:
-        """Check the invariants of deliveries of a stream that began after this position, and whose workers recorded into the directory."""
-        self._run("-m", "tests.faults.judging_deliveries", stream_id, str(directory), str(after))
 
     def close(self) -> None:
         self.thaw(self.postgres, self.redis)
@@ -377,7 +365,7 @@ class World:
     def _make_schema(self) -> None:
         with psycopg.connect(self.address()) as database:
             restore_schema(database)
-        self.migrate()
+        self._run("manage.py", "migrate", "--verbosity", "0")
 
     def _start_database(self) -> None:
         self.start_postgres()
@@ -401,7 +389,8 @@ class World:
             input=answer,
             capture_output=True,
             text=True,
-            timeout=_COMMAND_SECONDS,
+            # Applying migrations takes minutes on a loaded machine.
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]

@@ -306,4 +306,12 @@ MUTANTS = (
         rule="Members of staff see their own changes in lists.",
         tests=("tests/faults/test_replica.py",),
     ),
+    Mutant(
+        name="foundation-replica-explicit",
+        at="foundation.tenancy:TenantManager.of",
+        old="using=self._db",
+        new='using="replica"',
+        rule="Only named modules read on a replica.",
+        tests=("tests/architecture/test_replica.py",),
+    ),
 )
