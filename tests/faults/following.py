@@ -18,7 +18,7 @@ from tests.faults.world import Seeded
 Address = tuple[str, int]
 _LONGEST_WAIT_SECONDS = 1.0
 _LARGEST_PIECE = 65_536
-_PATH = "/api/v2/events"
+PATH = "/api/v2/events"
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Follower:
         """Return the headers of the next request."""
         query = "&".join(f"event_type={kind}" for kind in sorted(self.types or ()))
         lines = [
-            f"GET {_PATH}{'?' + query if query else ''} HTTP/1.1",
+            f"GET {PATH}{'?' + query if query else ''} HTTP/1.1",
             f"Host: {self.tenant.host}",
             f"Authorization: Bearer {self.tenant.token}",
             f"Last-Event-ID: {self.last_offset}",

@@ -21,7 +21,7 @@ from config.launcher.directories import make_private
 from config.launcher.programs import postgres_directories
 from tests.conformance.web_process import WebProcess
 from tests.deadlines import eventually
-from tests.faults.following import Follower, Following
+from tests.faults.following import PATH, Follower, Following
 from tests.faults.invariants import Place, assert_holds
 from tests.faults.worker import ROOT
 from tests.faults.world import Seeded, World, Writers
@@ -150,7 +150,7 @@ def status_of(web: WebProcess, tenant: Seeded, offset: str) -> int:
     """Request the stream with this cursor, and return the status."""
     client = http.client.HTTPConnection(*web.address, timeout=30)
     try:
-        client.request("GET", "/events", headers={"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset})
+        client.request("GET", PATH, headers={"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset})
         return client.getresponse().status
     finally:
         client.close()
