@@ -314,4 +314,12 @@ MUTANTS = (
         rule="Only named modules read on a replica.",
         tests=("tests/architecture/test_replica.py",),
     ),
+    Mutant(
+        name="foundation-replica-position",
+        at="foundation.database.replica:alias_that_contains",
+        old="state is not None and state[0]",
+        new="state is not None",
+        rule="An export misses no change before its cursor.",
+        tests=("tests/faults/test_replica.py",),
+    ),
 )

@@ -369,12 +369,4 @@ MUTANTS = (
         rule="An update of metadata keeps the members that the update does not name.",
         tests=("tests/identity/api/test_users.py",),
     ),
-    Mutant(
-        name="identity-export-on-replica",
-        at="foundation.database.replica:alias_that_contains",
-        old="state is not None and state[0]",
-        new="state is not None",
-        rule="An export misses no change before its cursor.",
-        tests=("tests/faults/test_replica.py",),
-    ),
 )
