@@ -91,7 +91,9 @@ class Proxy:
         for _ in range(len(self.targets)):
             target = self.targets[next(self._turn) % len(self.targets)]
             try:
-                return await asyncio.wait_for(_connection(target), 2.0)
+                # Unlike `asyncio.wait_for`, a cancellation at the last moment loses no open connection.
+                async with asyncio.timeout(2.0):
+                    return await _connection(target)
             except OSError:
                 continue
         return None

@@ -73,6 +73,7 @@ def test_a_flipped_byte_on_an_encrypted_link_to_the_database_is_an_error_and_nev
         with world.web(DATABASE_URL=address) as web, world.writers(tenant, 2, variables={"DATABASE_URL": address}) as writers:
             following.add(*(Follower(f"stream {number}", tenant, lambda: web.address, cut_bytes=20_000) for number in range(2)))
             eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
+            eventually(partial(writers.have_made, 5), seconds=60)
             flip(link, _SHARE_OF_QUERIES)
             goes_on(world, tenant, following)
             writers.stop()
@@ -91,6 +92,7 @@ def test_flipped_bytes_on_the_link_to_redis_change_no_stream(world: World, follo
         with world.web(REDIS_URL=address) as web, world.writers(tenant, 2, variables={"REDIS_URL": address}) as writers:
             following.add(*(Follower(f"stream {number}", tenant, lambda: web.address, cut_bytes=20_000) for number in range(2)))
             eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
+            eventually(partial(writers.have_made, 5), seconds=60)
             flip(link, _SHARE_OF_MESSAGES)
             goes_on(world, tenant, following)
             writers.stop()
