@@ -50,10 +50,10 @@ _held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 
 @contextmanager
 def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
-    """Record the changes of rows saved and deleted inside the block at its end: few statements for many rows.
+    """Collect the changes of rows that the block saves and deletes, and record them at the end of the block in few statements.
 
-    Changes keep their order, or are sorted by `place(row)`. Call it inside a transaction. Each row may change only once, and must
-    not refer to a row that the block deletes without recording it. A nested block is part of the outer block.
+    Changes keep their order, or are sorted by `place(row)`. Call it inside a transaction. Each row may change only once. No row may
+    refer to a row that the block deletes without a record of the deletion. A nested block is part of the outer block.
     """
     if _held.get() is not None:
         yield

@@ -60,7 +60,8 @@ def revoke_refresh_tokens(
 ) -> int:
     """Revoke the refresh tokens that match all given arguments; return how many were valid. Access tokens stay valid until they expire.
 
-    `user_id` is the primary key of the user. `client_id` and `ids` are the ids on the wire. An empty audience is the profile.
+    `user_id` is the primary key of the user. `client_id` and `ids` are the ids on the wire. An empty `audience` selects the
+    tokens that were issued without an API, for the user's profile.
     """
     given = {"user_id": user_id, "application__client_id": client_id, "audience": audience, "wire_id__in": ids}
     narrowed = {name: value for name, value in given.items() if value is not None}

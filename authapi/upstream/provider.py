@@ -85,7 +85,7 @@ class Provider:
         return named if named in self.row.other_issuers else issuer
 
     def may_be_named(self, issuer: str, named: str) -> bool:
-        """Tell whether an answer may name `named` as its issuer; `issuer` got the request.
+        """Tell whether `named` is a valid issuer in an answer to a request that was sent to `issuer`.
 
         A provider without a known issuer is identified by the host of its authorization endpoint.
         """
@@ -172,7 +172,7 @@ def _known(connection: Connection, row: KnownProvider) -> Provider:
         addresses=addresses,
         is_secret_posted=row.has(Peculiarity.POSTED_SECRET),
         uses_pkce=_uses_pkce(options) and not row.has(Peculiarity.NO_PKCE),
-        # A hint that lets users choose among suitable accounts. Only the claim of the token decides.
+        # The hint `hd` makes the provider offer only suitable accounts. It proves nothing: the claim of the id token is checked.
         parameters={**({"hd": domains[0] if len(domains) == 1 else "*"} if domains else {}), **_parameters(options.get("upstream_params"))},
         row=row,
         fields=row.fields,
@@ -264,7 +264,7 @@ def _words(value: Any) -> list[str]:
 def _scope(options: Mapping[str, Any], row: KnownProvider) -> str:
     named = _words(options.get("scope")) or row.scope.split()
     words = list(dict.fromkeys([*named, *_words(options.get("freeform_scopes"))]))
-    # Without the scope `openid` there is no id token, which proves the login.
+    # The id token proves the login. Providers issue an id token only for the scope `openid`.
     needs_openid = "openid" in row.scope.split() and "openid" not in words
     return " ".join(["openid", *words] if needs_openid else words)
 
@@ -289,7 +289,8 @@ def _parameters(named: Any) -> dict[str, str]:
 def passed_on(connection: Connection, parameters: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters that the connection copies from the client's request.
 
-    Both options map a parameter of the provider to one of ours: `upstream_params` with an alias, `authParamsMap` without.
+    Two options map a parameter of the provider to a parameter of the client's request: `upstream_params` by an alias, and
+    `authParamsMap` directly.
     """
     named = connection.options.get("upstream_params")
     rules = named if isinstance(named, dict) else {}

@@ -63,7 +63,7 @@ ABOUT: Mapping[str, str] = {
     "provisioning.delivery": "Events for destinations: waiting, delivered, or failed as a dead letter.",
     "provisioning.deadletter": "Events that a destination did not accept after all attempts. Fix the cause, then redeliver them.",
     "provisioning.synchronizationrow": "Result of a synchronization or a comparison for each user. Search by the id of its job.",
-    "provisioning.accountlink": "Accounts on servers that belong to users. A suspect link is based on the name of the account alone.",
+    "provisioning.accountlink": "Accounts of users on SCIM servers. A suspect link is based on the name of the account alone.",
     "provisioning.alert": "Messages that were sent to administrators by email or webhook.",
     "provisioning.lane": "Waiting deliveries, one row for each user and stream. The events of one user are delivered in order.",
     "provisioning.breaker": "Streams whose destination failed, with the number of failures in a row. Too many failures hold the stream.",

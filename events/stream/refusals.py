@@ -12,7 +12,7 @@ BEARER = b"Bearer"
 EXPIRED_MESSAGE = "The cursor points to data no longer available in the stream."
 _RESYNCHRONIZE = (
     "To resynchronize, read the resources again through the management interface and go on from the X-Events-Cursor of the first "
-    "page. earliest_offset is the earliest cursor that is served; what was recorded before earliest_time is in no event any more."
+    "page. earliest_offset is the earliest cursor that is served. Events recorded before earliest_time have been deleted."
 )
 
 
@@ -61,7 +61,7 @@ def insufficient_scope(scope: str) -> Refused:
 
 
 def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
-    """410 with the earliest cursor that is still served and the recording time of the event after it, None without one."""
+    """410 with the earliest cursor that is still served and the recording time of the next event, None if there is no next event."""
     return Refused(
         410,
         f"{EXPIRED_MESSAGE} {_RESYNCHRONIZE}",

@@ -67,7 +67,7 @@ class _Context(RenderContext):
         """Count the iterations of all loops together, nested or in sequence."""
         self._turns_left -= length
         if self._turns_left < 0:
-            raise Unbounded("The loops of the template have too many turns.")
+            raise Unbounded("The loops of the template run too many times.")
 
 
 class _Template(BoundTemplate):

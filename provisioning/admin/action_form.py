@@ -74,14 +74,14 @@ class ActionForm(ServiceForm):
     )
     upsert = forms.BooleanField(
         required=False,
-        label="Create users that an update does not find",
-        help_text="Needed if earlier users were never synchronized. Otherwise such an update is skipped with a warning.",
+        label="Create an account if an update finds no account",
+        help_text="Needed if earlier users were never synchronized. If this option is off, such an update is skipped with a warning.",
     )
     adopt_on_conflict = forms.BooleanField(
         required=False,
         label="Take over an account with the same userName",
-        help_text="Used if the server answers that the user already exists: only for an account without an externalId, and only if its "
-        "userName is proven to be the user's.",
+        help_text="Used if the server answers that the user already exists. The service takes over the account only if the account has "
+        "no externalId and a proof shows that its userName belongs to the user.",
     )
     user_name_proof = forms.ChoiceField(
         required=False,

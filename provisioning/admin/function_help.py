@@ -8,7 +8,7 @@ FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("!blocked", "the negation of true or false; absent counts as false"),
     ("nickname || given_name || 'user'", "the first value that exists"),
     ("coalesce(nickname, given_name)", "the first value that is neither absent nor an empty text"),
-    ("default(app_metadata.department, 'none')", "the value, or the second one if it is absent or empty"),
+    ("default(app_metadata.department, 'none')", "the first value, or the second value if the first is absent or empty"),
     ("concat(given_name, ' ', family_name)", "joins texts and numbers; absent if any part is absent"),
     ("join(', ', app_metadata.sites)", "joins the texts of a list, without absent ones"),
     ("lower(email)", "small letters"),

@@ -72,7 +72,7 @@ def test_request_bodies_allow_no_unknown_members(document: Schema) -> None:
         schema = next(iter(body["content"].values()))["schema"]
         name = schema.get("items", schema)["$ref"].rpartition("/")[2]
         shape = document["components"]["schemas"][name]
-        # A list of allowed values limits the text of its items.
+        # A body that is a list of texts has no members; its schema lists the allowed texts.
         assert shape.get("enum") or shape["additionalProperties"] is False
 
 

@@ -20,7 +20,7 @@ _SLACK_SECONDS = 0.3
 _EVENTS = 60
 
 
-def test_a_distant_reader_gets_each_event_later_only_by_the_network_latency(world: World, following: Following) -> None:
+def test_the_network_latency_of_a_distant_reader_delays_each_event_once(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web() as web, Proxy(web.address) as way:
         way.delay_seconds = _DELAY_SECONDS

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 
 def _goes_on(world: World, tenant: Seeded, following: Following) -> None:
-    """Wait until every subscriber has the current events and more."""
+    """Wait until every subscriber has the current events and ten later events."""
     place = world.head(tenant)
     following.all_at(place._replace(position=place.position + 10), seconds=60)
 
@@ -39,7 +39,7 @@ def test_streams_continue_while_redis_is_flushed_frozen_and_stopped(world: World
         client.flushall()
         client.close()
         _goes_on(world, tenant, following)
-        # Open streams are counted again without a request.
+        # The flush deleted the slots of the open streams. The web process registers the slots again, without a request of a client.
         eventually(lambda: world.slots(tenant) == len(steady), seconds=10)
 
         world.freeze(world.redis)

@@ -114,7 +114,7 @@ def _of_refresh_token(request: LegacyRequest, client: Client, token: str) -> _Lo
     """Return the login of a refresh token of this client. Does not use up the token, so clients with rotating tokens are refused."""
     policy = policy_of(client)
     if policy.is_rotating:
-        # A thief could use a stolen token at this endpoint as long as its owner uses it, and no reuse would be detected.
+        # This endpoint does not rotate the token. So the service would not detect that both an attacker and the client use the token.
         raise RequestRefused(LegacyCase.ROTATING_TOKENS)
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     now = timezone.now()

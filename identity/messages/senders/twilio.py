@@ -29,7 +29,7 @@ _SAID = {
     21211: "Twilio refuses the number as invalid.",
     21212: "Twilio refuses the sender as invalid.",
     21408: "The account of Twilio may not send to this country.",
-    21606: "The account has no such sender that can send to this number.",
+    21606: "The sender is not a number of this account that can send to this recipient.",
     21608: "The trial account of Twilio sends to verified numbers only.",
     21610: "The recipient has answered STOP to this sender.",
     21612: "Twilio cannot send from this sender to this number.",

@@ -16,8 +16,9 @@ HELP = """Cancel a move: start a stopped tenant again at this installation.
 The tenant gets back the status that it had before `stop`. An archive that was exported is then out of date: delete it, and remove an
 import of it at the other installation with `manage.py tenants remove`.
 
-After `hand-over`, the tenant may already run at the other installation. If both run, each writes to the same SCIM servers, and
-cursors and refresh tokens of the one are wrong at the other. First check that it is not open there; then use --after-hand-over.
+After `hand-over`, the tenant may already run at the other installation. If the tenant runs at both installations, both write to the
+same SCIM servers, and each refuses cursors and refresh tokens of the other installation. First check that the tenant is not open at
+the other installation; then use --after-hand-over.
 
   manage.py tenants start acme
   manage.py tenants start acme --after-hand-over

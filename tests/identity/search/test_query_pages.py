@@ -118,7 +118,7 @@ def test_a_search_can_be_read_from_checkpoint_to_checkpoint(api: Management, sta
     assert (names_of(first), names_of(second), "next" in second) == (["joan", "john"], ["joe"], False)
 
 
-def test_a_total_above_the_limit_is_one_more_than_the_limit_or_the_shown_rows(
+def test_a_total_above_the_limit_is_exact_or_exceeds_the_rows_shown_so_far(
     api: Management, database_connection: Connection, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.USER_SEARCH_COUNT_LIMIT = 3

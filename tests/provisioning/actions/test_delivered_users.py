@@ -1,4 +1,4 @@
-"""Users from the call of a service to the SCIM server, with real documents, the real log, the delivery engine, and a real server."""
+"""Changes of users reach a SCIM server: through real services, documents, the log, the delivery engine, and a real server."""
 
 from __future__ import annotations
 
