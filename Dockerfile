@@ -1,8 +1,10 @@
 # One image for web, worker, scheduler and migrations; the command selects the role (compose.yaml). Pin the base image by digest.
 FROM python:3.11.14-slim-bookworm AS packages
+# `tracing` adds the packages for TRACING_ENDPOINT.
+ARG REQUIREMENTS=base
 WORKDIR /opt/identity
-COPY requirements/base.lock requirements/base.lock
-RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/base.lock
+COPY requirements/base.lock requirements/tracing.lock requirements/
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/${REQUIREMENTS}.lock
 
 FROM python:3.11.14-slim-bookworm
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/identity --create-home identity

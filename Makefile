@@ -134,7 +134,7 @@ messages: dev ## Update the catalogs of all languages with the texts of pages, m
 	@$(PY) -m config.catalogues
 
 lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
-	@for name in bootstrap base embedded dev docs mutation; do \
+	@for name in bootstrap base tracing embedded dev docs mutation; do \
 	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --universal --python-version 3.11 \
 	    requirements/$$name.in --output-file requirements/$$name.lock || exit 1; done
 	@! grep -nE 'https?://|index|find-links|file:' requirements/*.lock

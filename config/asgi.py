@@ -39,6 +39,7 @@ from config.server.peer_share import shared_out  # noqa: E402
 from config.server.probes import LIVE, READY, direct_requests, live, ready  # noqa: E402
 from config.server.rates import rated  # noqa: E402
 from config.server.request_counts import counted  # noqa: E402
+from config.server.traced_requests import traced  # noqa: E402
 from config.server.uploads import uploads  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
 from events.stream.refusals import Refused  # noqa: E402
@@ -97,7 +98,7 @@ def begun(http: Application) -> Application:
     return first
 
 
-served: Application = counted(shared_out(guarded(straight(routes(settings.WEB_ROLE), settings.WEB_ROLE))))
+served: Application = counted(shared_out(traced(guarded(straight(routes(settings.WEB_ROLE), settings.WEB_ROLE)))))
 application = ProtocolTypeRouter(
     {
         "http": begun(direct_requests({LIVE: live, READY: ready, "/metrics": metrics}, otherwise=served)),

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 
 from config.task_transports import use_checked_transports
+from foundation.tracing import spans as tracing
 
 use_checked_transports()
 app = Celery("identity")
@@ -58,6 +59,18 @@ def start_sweeper(**_: Any) -> None:
     from provisioning.engine.sweeper import SweeperThread  # noqa: PLC0415  (models are not ready when this module is read)
 
     SweeperThread().start()
+
+
+@signals.worker_process_init.connect
+def start_tracing(**_: Any) -> None:
+    """Start the exporter of traces in this process, after the fork."""
+    tracing.start()
+
+
+@signals.worker_process_shutdown.connect
+def stop_tracing(**_: Any) -> None:
+    """Export the spans that wait."""
+    tracing.stop()
 
 
 @signals.worker_ready.connect

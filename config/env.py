@@ -6,11 +6,13 @@ For an invalid value, a reader raises an error that names the variable and the e
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -18,6 +20,9 @@ from authapi.edge.addresses import UNIX_SOCKETS
 
 Value = TypeVar("Value")
 
+# RFC 9110, 5.5 and 5.6.2.
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -63,15 +68,44 @@ def integer(name: str, default: int, effect: str, *, minimum: int = 0, maximum: 
     return value
 
 
-def number(name: str, default: float, effect: str, *, minimum: float = 0.0) -> float:
-    """Read a decimal number of at least `minimum`."""
-    bounds = f"at least {minimum:g}"
+def number(name: str, default: float, effect: str, *, minimum: float = 0.0, maximum: float | None = None) -> float:
+    """Read a decimal number between `minimum` and `maximum`, both included."""
+    bounds = f"at least {minimum:g}" + (f" and at most {maximum:g}" if maximum is not None else "")
     expected = f"a number of {bounds}"
     _register(name, "number", str(default).removesuffix(".0"), effect, bounds)
     value = _converted(name, default, float, expected)
-    if not value >= minimum or value == float("inf"):
+    if not value >= minimum or value == float("inf") or (maximum is not None and value > maximum):
         raise _refusal(name, str(value), expected)
     return value
+
+
+def address(name: str, default: str, effect: str) -> str:
+    """Read an http or https address without credentials, or nothing."""
+    _register(name, "text", default, effect, "an http or https address")
+    value = os.environ.get(name, "") or default
+    if not value:
+        return ""
+    try:
+        parts = urlsplit(value)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        # The value may contain a password, so the message omits it.
+        raise ImproperlyConfigured(f"{name} is not usable: an http or https address without credentials is expected.")
+    return value
+
+
+def headers(name: str, effect: str) -> dict[str, str]:
+    """Read a comma-separated list of `<name>=<value>`, or the file named by `<name>_FILE`. Never quotes a value in an error."""
+    _register(name, "secret", "", effect)
+    found: dict[str, str] = {}
+    for position, item in enumerate(part.strip() for part in _hidden(name).split(",") if part.strip()):
+        header, separator, value = (part.strip() for part in item.partition("="))
+        if not separator or not _HEADER_NAME.fullmatch(header) or not _HEADER_VALUE.fullmatch(value):
+            raise ImproperlyConfigured(f"{name}: entry {position + 1} is not of the form <name>=<value>.")
+        found[header] = value
+    return found
 
 
 def flag(name: str, *, default: bool, effect: str) -> bool:

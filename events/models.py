@@ -25,6 +25,7 @@ class Event(models.Model):
     root = models.CharField(max_length=400, help_text="The document whose changes stay in order, as <kind>:<id>.")
     time = models.DateTimeField()
     body = models.BinaryField()
+    trace = models.BinaryField(null=True, help_text="Trace and span of the recording, 24 bytes; only while tracing is on (ADR 0135).")
 
     class Meta:
         indexes = [

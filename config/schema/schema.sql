@@ -1,4 +1,4 @@
--- sources: 986f25f7407c1285184f98645739972deee5e57c4f9b3ddc8108492b8720dd46
+-- sources: 240a6b11adf6e57d3d4e331f1404b63dda617502719fa67f4c41bff8131d6941
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -1777,7 +1777,8 @@ CREATE TABLE public.events_event (
     type character varying(64) NOT NULL,
     root character varying(400) NOT NULL,
     "time" timestamp with time zone NOT NULL,
-    body bytea NOT NULL
+    body bytea NOT NULL,
+    trace bytea
 );
 
 --
@@ -4144,49 +4145,50 @@ INSERT INTO public.django_migrations VALUES
 	(84, 'events', '0003_tally', now()),
 	(85, 'events', '0004_event_by_type', now()),
 	(86, 'events', '0005_timeline', now()),
-	(87, 'identity', '0030_address_changes', now()),
-	(88, 'identity', '0031_plain_help_texts', now()),
-	(89, 'identity', '0032_moves_of_tenants', now()),
-	(90, 'oauth2_provider', '0001_initial', now()),
-	(91, 'oauth2_provider', '0002_auto_20190406_1805', now()),
-	(92, 'oauth2_provider', '0003_auto_20201211_1314', now()),
-	(93, 'oauth2_provider', '0004_auto_20200902_2022', now()),
-	(94, 'oauth2_provider', '0005_auto_20211222_2352', now()),
-	(95, 'oauth2_provider', '0006_alter_application_client_secret', now()),
-	(96, 'oauth2_provider', '0007_application_post_logout_redirect_uris', now()),
-	(97, 'oauth2_provider', '0008_alter_accesstoken_token', now()),
-	(98, 'oauth2_provider', '0009_add_hash_client_secret', now()),
-	(99, 'oauth2_provider', '0010_application_allowed_origins', now()),
-	(100, 'oauth2_provider', '0011_refreshtoken_token_family', now()),
-	(101, 'oauth2_provider', '0012_add_token_checksum', now()),
-	(102, 'oauth2_provider', '0013_alter_application_authorization_grant_type_device', now()),
-	(103, 'oauth2_provider', '0014_alter_help_text', now()),
-	(104, 'oauth2_provider', '0015_refreshtoken_token_checksum', now()),
-	(105, 'oauth2_provider', '0016_alter_devicegrant_scope', now()),
-	(106, 'oauth2_provider', '0017_application_dcr_created', now()),
-	(107, 'oauth2_provider', '0018_resource_indicators', now()),
-	(108, 'oauth2_provider', '0019_application_registration_source', now()),
-	(109, 'oauth2_provider', '0020_cimd_application_fields', now()),
-	(110, 'oauth2_provider', '0021_translatable_field_labels', now()),
-	(111, 'oauth2_provider', '0022_refreshtoken_token_family_index', now()),
-	(112, 'provisioning', '0001_initial', now()),
-	(113, 'provisioning', '0002_webhook_secrets', now()),
-	(114, 'provisioning', '0003_action_versions', now()),
-	(115, 'provisioning', '0004_triage_and_alerts', now()),
-	(116, 'provisioning', '0005_synchronizations', now()),
-	(117, 'provisioning', '0006_dead_letters_by_key', now()),
-	(118, 'provisioning', '0007_paces', now()),
-	(119, 'provisioning', '0008_trials_of_events', now()),
-	(120, 'provisioning', '0009_lists_by_key', now()),
-	(121, 'provisioning', '0010_plain_names', now()),
-	(122, 'provisioning', '0011_account_links', now()),
-	(123, 'provisioning', '0012_users_not_found', now()),
-	(124, 'provisioning', '0013_links_of_the_past', now()),
-	(125, 'provisioning', '0014_breaker_by_status', now()),
-	(126, 'provisioning', '0015_lookups_of_lanes', now()),
-	(127, 'provisioning', '0016_one_word_per_idea', now()),
-	(128, 'provisioning', '0017_stream_tallies', now()),
-	(129, 'sessions', '0001_initial', now());
+	(87, 'events', '0006_traces', now()),
+	(88, 'identity', '0030_address_changes', now()),
+	(89, 'identity', '0031_plain_help_texts', now()),
+	(90, 'identity', '0032_moves_of_tenants', now()),
+	(91, 'oauth2_provider', '0001_initial', now()),
+	(92, 'oauth2_provider', '0002_auto_20190406_1805', now()),
+	(93, 'oauth2_provider', '0003_auto_20201211_1314', now()),
+	(94, 'oauth2_provider', '0004_auto_20200902_2022', now()),
+	(95, 'oauth2_provider', '0005_auto_20211222_2352', now()),
+	(96, 'oauth2_provider', '0006_alter_application_client_secret', now()),
+	(97, 'oauth2_provider', '0007_application_post_logout_redirect_uris', now()),
+	(98, 'oauth2_provider', '0008_alter_accesstoken_token', now()),
+	(99, 'oauth2_provider', '0009_add_hash_client_secret', now()),
+	(100, 'oauth2_provider', '0010_application_allowed_origins', now()),
+	(101, 'oauth2_provider', '0011_refreshtoken_token_family', now()),
+	(102, 'oauth2_provider', '0012_add_token_checksum', now()),
+	(103, 'oauth2_provider', '0013_alter_application_authorization_grant_type_device', now()),
+	(104, 'oauth2_provider', '0014_alter_help_text', now()),
+	(105, 'oauth2_provider', '0015_refreshtoken_token_checksum', now()),
+	(106, 'oauth2_provider', '0016_alter_devicegrant_scope', now()),
+	(107, 'oauth2_provider', '0017_application_dcr_created', now()),
+	(108, 'oauth2_provider', '0018_resource_indicators', now()),
+	(109, 'oauth2_provider', '0019_application_registration_source', now()),
+	(110, 'oauth2_provider', '0020_cimd_application_fields', now()),
+	(111, 'oauth2_provider', '0021_translatable_field_labels', now()),
+	(112, 'oauth2_provider', '0022_refreshtoken_token_family_index', now()),
+	(113, 'provisioning', '0001_initial', now()),
+	(114, 'provisioning', '0002_webhook_secrets', now()),
+	(115, 'provisioning', '0003_action_versions', now()),
+	(116, 'provisioning', '0004_triage_and_alerts', now()),
+	(117, 'provisioning', '0005_synchronizations', now()),
+	(118, 'provisioning', '0006_dead_letters_by_key', now()),
+	(119, 'provisioning', '0007_paces', now()),
+	(120, 'provisioning', '0008_trials_of_events', now()),
+	(121, 'provisioning', '0009_lists_by_key', now()),
+	(122, 'provisioning', '0010_plain_names', now()),
+	(123, 'provisioning', '0011_account_links', now()),
+	(124, 'provisioning', '0012_users_not_found', now()),
+	(125, 'provisioning', '0013_links_of_the_past', now()),
+	(126, 'provisioning', '0014_breaker_by_status', now()),
+	(127, 'provisioning', '0015_lookups_of_lanes', now()),
+	(128, 'provisioning', '0016_one_word_per_idea', now()),
+	(129, 'provisioning', '0017_stream_tallies', now()),
+	(130, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -4720,7 +4722,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 116, true);
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 129, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 130, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -

@@ -28,6 +28,7 @@ from events.stream.listeners import watch_over_readers
 from events.stream.runtime import drain_runtime, runtime, stop_runtime
 from foundation.database.loop_queries import close_loop_queries, open_loop_queries
 from foundation.database.pooler import TransactionPooling, refuse_transaction_pooling
+from foundation.tracing import spans as tracing
 from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             await close_loop_queries()
             if settings.EVENTS_NUMBERER_ENABLED:
                 await asyncio.to_thread(numberer().stop)
+            await asyncio.to_thread(tracing.stop)
             await send({"type": "lifespan.shutdown.complete"})
             return
 
@@ -62,6 +64,7 @@ async def begin() -> None:
     if os.getpid() in _started:
         return
     _started.add(os.getpid())
+    tracing.start()
     _warm_up()
     _drain_before_exit()
     watch_over_readers()

@@ -28,7 +28,7 @@ _SIGN_INS = Counter(
 )
 
 _TOKEN = "/oauth/token"  # noqa: S105  (an address)
-_STREAMS = ("/api/v2/events", "/admin/events/live/")
+STREAMS = ("/api/v2/events", "/admin/events/live/")
 # By the first part of the path. Everything else is "other", so that no client can add a series.
 _KINDS = {
     "admin": "admin",
@@ -59,7 +59,7 @@ def counted(application: Application) -> Application:
 
     # No coroutine for streams: it would exist as long as the stream.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        is_stream = scope["path"].startswith(_STREAMS)
+        is_stream = scope["path"].startswith(STREAMS)
         return application(scope, receive, send) if is_stream else _counted(application, scope, receive, send)
 
     return chosen

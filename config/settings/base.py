@@ -12,6 +12,7 @@ from config.settings.database_url import database_settings, replica_settings
 from config.settings.email_url import email_settings
 from config.settings.queue import celery_settings
 from config.settings.sms_url import sms_settings
+from config.settings.tracing import require_packages
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Directory for files of the embedded servers and the demo."))
@@ -130,6 +131,14 @@ PROMETHEUS_MULTIPROC_DIR = env.text(
 # The library reads the variable when the first metric is declared, and requires the directory to exist.
 if PROMETHEUS_MULTIPROC_DIR:
     Path(PROMETHEUS_MULTIPROC_DIR).mkdir(parents=True, exist_ok=True)
+
+# --- Traces -----------------------------------------------------------------------------------------------------------
+TRACING_ENDPOINT = env.address("TRACING_ENDPOINT", "", "OTLP/HTTP address of a collector, such as http://host:4318/v1/traces; empty: off.")
+TRACING_HEADERS = env.headers("TRACING_HEADERS", "Headers of requests to the collector, as name=value,name=value.")
+TRACING_SHARE = env.number("TRACING_SHARE", 1.0, "Share of requests with a trace, from 0 to 1.", maximum=1.0)
+TRACING_PROXIES = env.networks("TRACING_PROXIES", "", "Proxies that set traceparent and whose traces are continued; others are linked.")
+TRACING_SERVICE_NAME = env.text("TRACING_SERVICE_NAME", "identity", "Name of this service in traces.")
+require_packages(TRACING_ENDPOINT)
 
 # --- Tokens -----------------------------------------------------------------------------------------------------------
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Lifetime of an access token for an API.", minimum=10, maximum=2_592_000)
@@ -329,6 +338,8 @@ MIDDLEWARE = [
     # The innermost middleware runs in the request's thread, so all others do too; otherwise each would switch threads twice.
     "foundation.api.paths.route_on_sent_path",
 ]
+if TRACING_ENDPOINT:
+    MIDDLEWARE.insert(-1, "config.middleware.traced_route.traced_route")
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "identity.Staff"

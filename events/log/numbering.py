@@ -22,8 +22,10 @@ from psycopg.errors import LockNotAvailable
 
 from events.hints import publish_hint
 from events.log.timelines import DURABLE_COMMIT, IS_REPLICATED, fence_of, follow_replication, hold
+from events.log.traced_events import LogRange, note_events
 from foundation import failpoints
 from foundation.database.session_settings import session_settings, set_statement
+from foundation.tracing import spans as tracing
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +75,7 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
     events that committed while the first waited for the lock.
     """
     database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    fence = fence_of(database)
+    fence, began_ns = fence_of(database), time.time_ns()
     with database.transaction(), database.cursor() as cursor:
         cursor.execute(DURABLE_COMMIT)
         head = cursor.execute(_LOCK_HEAD, [tenant_id]).fetchone()
@@ -91,6 +93,9 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
             cursor.execute(_MOVE_HEAD, {"tenant": tenant_id, "position": position, "recorded_at": recorded_at})
     if count:
         failpoints.reach("numbered")
+        if tracing.is_on():
+            numbered = LogRange(tenant_id, after=position - count, through=position)
+            note_events(database, numbered, "events.number", began_ns=began_ns)
     # Replication can end while a commit waits for a standby, so check after the commit.
     if fence is not None and (fence.is_replicated or is_replicated):
         follow_replication(database, fence)

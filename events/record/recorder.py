@@ -20,6 +20,7 @@ from events.record.schemas import check_data
 from events.record.snapshots import LogIdentity, Snapshot, read_snapshots
 from foundation import failpoints
 from foundation.ids import new_event_id
+from foundation.tracing import spans as tracing
 
 
 class TransactionRequired(RuntimeError):
@@ -40,8 +41,8 @@ _INSERT = """
 WITH cleared AS (
     DELETE FROM events_mark WHERE document_table = %(table)s AND document_key = ANY(%(keys)s)
 ), recorded AS (
-    INSERT INTO events_event (event_id, tenant_id, type, root, time, body)
-    SELECT * FROM unnest(
+    INSERT INTO events_event (event_id, tenant_id, type, root, time, body, trace)
+    SELECT *, %(trace)s::bytea FROM unnest(
         %(ids)s::text[], %(tenants)s::text[], %(types)s::text[], %(roots)s::text[], %(times)s::timestamptz[], %(bodies)s::bytea[]
     )
     RETURNING id, tenant_id
@@ -87,7 +88,8 @@ def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datet
         return 0
     rows = [row for kind, key in changes for row in prepared[kind.table].pop(key, ())]
     failpoints.reach("recording")
-    _insert(marked, rows)
+    with tracing.span("events.record"):
+        _insert(marked, rows)
     failpoints.reach("recorded")
     for tenant_id in {row[1] for row in rows}:
         transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)
@@ -154,6 +156,7 @@ def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
                 "roots": list(roots),
                 "times": list(times),
                 "bodies": list(bodies),
+                "trace": tracing.current(),
             },
         )
 

@@ -15,6 +15,7 @@ from django.db import connection
 
 from foundation.memory.ttl_cache import Cold, Remembered
 from foundation.secrets.hashing import refuse_in_this_thread
+from foundation.tracing import spans as tracing
 
 Result = TypeVar("Result")
 Key = TypeVar("Key", bound=Hashable)
@@ -43,7 +44,7 @@ def _threads(*, is_slow: bool) -> ThreadPoolExecutor:
 
 async def run(work: Callable[[], Result], *, is_slow: bool = False) -> Result:
     """Run `work` in one of the threads, or of those for slow work; its database connection returns to the pool."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(is_slow=is_slow), and_give_back, work)
+    return await asyncio.get_running_loop().run_in_executor(_threads(is_slow=is_slow), and_give_back, tracing.carried(work))
 
 
 async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:

@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from foundation import failpoints
 from foundation.database.statements import forget_plans
 from foundation.tenancy import tenant_bound
+from foundation.tracing import spans as tracing
 from provisioning.actions.pace import NoTurn
 from provisioning.engine import breaker, lane_rows, lanes, nudges, stream_tallies
 from provisioning.engine.claim_ahead import Ahead, warn_of_discarded
@@ -110,7 +111,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     """
     failpoints.reach("claimed")
     turn.ahead.start(claim)
-    result = run_claim(claim, turn.memory)
+    result = _traced_run(claim, turn.memory) if tracing.is_on() else run_claim(claim, turn.memory)
     stream_tallies.note(claim, result)
     failpoints.reach("ran")
     try:
@@ -125,6 +126,18 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     else:
         turn.ahead.stop(following)
     return _written(claim, result, go_on=go_on)
+
+
+def _traced_run(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
+    ids = {"tenant.id": claim.tenant_id, "stream.id": claim.stream_id, "event.id": claim.event_id, "event.type": claim.event_type}
+    numbers = {"delivery.id": claim.delivery_id, "attempt": claim.attempt}
+    with tracing.continued(claim.trace, "provisioning.attempt", **ids, **numbers):
+        result = run_claim(claim, memory)
+        kind = stream_tallies.kind_of(result)
+        tracing.note(result=kind)
+        if isinstance(result, Failure):
+            tracing.note_failure(kind)
+    return result
 
 
 def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:

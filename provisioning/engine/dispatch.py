@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass, field
 
-from django.db import transaction
+from django.db import connection, transaction
 
+from events.log.traced_events import LogRange, note_events
 from foundation import failpoints
 from foundation.database.statements import execute, fetch_all, fetch_one
+from foundation.tracing import spans as tracing
 from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import deletion_counting
 
@@ -88,6 +91,7 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
     Deliveries, lanes and the position are committed together, so after a crash the page is either dispatched completely or dispatched
     again. With `wait`, block until the stream's lock is free; otherwise return False if another process dispatches the stream.
     """
+    began_ns = time.time_ns()
     with transaction.atomic():
         stream = fetch_one(_LOCK_STREAM if wait else _LOCK_FREE_STREAM, [done.stream_id])
         if stream is None:
@@ -110,4 +114,7 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
         execute(_ADVANCE, [last, done.stream_id])
         done.deliveries += len(keys)
         failpoints.reach("dispatching")
+    if keys and tracing.is_on():
+        dispatched = LogRange(tenant_id, after=position, through=last)
+        note_events(connection, dispatched, "provisioning.dispatch", began_ns=began_ns, types=types, **{"stream.id": done.stream_id})
     return bool(last - position >= BATCH)

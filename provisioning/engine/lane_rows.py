@@ -84,7 +84,7 @@ _CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,
         d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
-        coalesce(letter.rebuilt_body, e.body, letter.body) AS body, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
+        coalesce(letter.rebuilt_body, e.body, letter.body) AS body, e.trace, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
         s.destination_type, s.destination,
         d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND (
             SELECT true FROM provisioning_delivery n
@@ -96,7 +96,7 @@ waiting AS (
         {_FIRST_WAITING}
     ) d
     LEFT JOIN LATERAL (
-        SELECT e.body FROM events_event e
+        SELECT e.body, e.trace FROM events_event e
         WHERE e.id = d.event AND e.tenant_id = d.tenant_id AND e.root = d.key AND e.type = d.event_type LIMIT 1
     ) e ON true
     LEFT JOIN LATERAL (
@@ -128,7 +128,7 @@ claimed AS (
 )
 SELECT lane.id AS lane_id, claimed.token, lane.stream_id, lane.tenant_id, lane.key, w.destination_type, w.destination, w.id AS delivery_id,
     w.event_id, w.event_type, w.body, claimed.attempts AS attempt, claimed.series_attempts AS series_attempt, w.is_redelivery,
-    w.now AS started_at, w.is_rebuilt, w.position, w.is_superseded
+    w.now AS started_at, w.is_rebuilt, w.position, w.is_superseded, w.trace
 FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """  # noqa: S608
 TAKE_NEXT = Prepared(
@@ -202,6 +202,7 @@ class Taken(NamedTuple):
     is_rebuilt: bool
     position: int
     is_superseded: bool
+    trace: bytes | None
 
     def claim(self, *, is_probe: bool = False) -> Claim | None:
         """Return the claim that the statement made, or None."""
@@ -226,6 +227,7 @@ class Taken(NamedTuple):
             started_at=self.started_at,
             is_rebuilt=self.is_rebuilt,
             position=self.position,
+            trace=self.trace,
         )
 
 

@@ -34,11 +34,18 @@ _noted: Counter[tuple[str, str]] = Counter()
 _lock = Lock()
 
 
+def kind_of(result: Success | Failure | NoTurn) -> str:
+    """Return the word for a result: `delivered`, `skipped`, `put off`, or the class of the failure."""
+    if isinstance(result, NoTurn):
+        return "put off"
+    return result.error_class if isinstance(result, Failure) else "skipped" if result.is_skipped else "delivered"
+
+
 def note(claim: Claim, result: Success | Failure | NoTurn) -> None:
     """Count an attempt that ran, by its result and its duration."""
     if isinstance(result, NoTurn):
         return
-    kind = result.error_class if isinstance(result, Failure) else "skipped" if result.is_skipped else "delivered"
+    kind = kind_of(result)
     # Only a failure without a run has no duration.
     milliseconds = result.duration_ms or 0.0
     bucket = BUCKET_NAMES[bisect_left(BOUNDS, milliseconds / 1000)]

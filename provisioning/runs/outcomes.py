@@ -45,6 +45,8 @@ class Claim:
     is_rebuilt: bool = False
     # The event's position in the tenant's log, or for a rebuilt body the head of the log when it was rebuilt.
     position: int = 0
+    # The trace in which the event was recorded (`foundation.tracing`).
+    trace: bytes | None = None
 
     @property
     def is_deletion(self) -> bool:

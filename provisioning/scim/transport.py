@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import orjson
 
 from foundation.outbound.outcomes import AddressRefused, Answer, AnswerTooLarge, OutboundError, TlsFailed, UrlRefused
+from foundation.tracing import spans as tracing
 from provisioning.mapping.schemas import MEDIA_TYPE
 from provisioning.runs.exchanges import Exchange, ExchangeRecorder
 from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, InvalidResponseShape, TransientFailure
@@ -127,7 +128,7 @@ class ScimTransport:
         started = time.monotonic()
         deadline = min(started + self._settings.timeout_ms / 1000, self._deadline)
         try:
-            answer = self._sender.send(request.verb, self._settings.base_url + request.path, headers=headers, body=body, deadline=deadline)
+            answer = self._sent(request, headers, body, deadline)
         except OutboundError as error:
             return self._unanswered(request, exchange, error, _milliseconds_since(started))
         self._recorder.answered(exchange, answer.status, answer.headers, answer.body, _milliseconds_since(started))
@@ -140,6 +141,15 @@ class ScimTransport:
         # 429 and 503 mean that the request was not processed; any other 5xx may follow a successful write.
         is_uncertain = answer.status >= 500 and answer.status != 503
         return _Try(failure, is_repeatable=is_repeated_within_run(answer.status), may_have_arrived=is_uncertain)
+
+    def _sent(self, request: Request, headers: dict[str, str], body: bytes | None, deadline: float) -> Answer:
+        url = self._settings.base_url + request.path
+        if not tracing.is_on():
+            return self._sender.send(request.verb, url, headers=headers, body=body, deadline=deadline)
+        with tracing.inner_span(f"SCIM {request.verb} {request.label}", **{"http.request.method": request.verb}):
+            answer = self._sender.send(request.verb, url, headers=headers, body=body, deadline=deadline)
+            tracing.note(**{"http.response.status_code": answer.status})
+            return answer
 
     def _unanswered(self, request: Request, exchange: Exchange, error: OutboundError, duration_ms: float) -> _Try:
         self._recorder.failed(exchange, str(error), duration_ms)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from foundation.outbound.outcomes import AddressRefused, Answer, OutboundError, TlsFailed, UrlRefused
 from foundation.outbound.retry_after import retry_after
 from foundation.outbound.session import outbound_session
+from foundation.tracing import spans as tracing
 from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
 from provisioning.runs.masking import Mask
@@ -50,7 +51,9 @@ def _posted(webhook: WebhookConfiguration, event_id: str, body: bytes, deadline:
     exchange = recorder.begin("POST", urlsplit(url).path or "/", headers, body)
     started = time.monotonic()
     try:
-        answer = outbound_session().send("POST", url, headers=headers, body=body, deadline=deadline)
+        with tracing.inner_span("webhook POST", **{"http.request.method": "POST"}):
+            answer = outbound_session().send("POST", url, headers=headers, body=body, deadline=deadline)
+            tracing.note(**{"http.response.status_code": answer.status})
     except OutboundError as error:
         recorder.failed(exchange, str(error), _milliseconds_since(started))
         failure = ConfigurationFailure if isinstance(error, AddressRefused | TlsFailed | UrlRefused) else TransientFailure

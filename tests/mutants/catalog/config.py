@@ -262,4 +262,20 @@ MUTANTS = (
         rule="A migration that blocks a table or breaks the previous version is refused.",
         tests=("tests/config/test_migration_judging.py",),
     ),
+    Mutant(
+        name="config-trace-of-callers",
+        at="config.server.traced_requests:_span_of",
+        old="caller is not None and is_believed(peer, settings.TRACING_PROXIES)",
+        new="caller is not None",
+        rule="Only a proxy that is named for traces continues its trace.",
+        tests=("tests/config/server/test_traced_requests.py",),
+    ),
+    Mutant(
+        name="config-trace-name",
+        at="config.server.traced_requests:_span_of",
+        old='else kind_of(scope["path"])',
+        new='else scope["path"]',
+        rule="The name of a span contains no path, which may contain an address.",
+        tests=("tests/config/server/test_traced_requests.py",),
+    ),
 )

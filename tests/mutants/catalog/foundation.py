@@ -322,4 +322,28 @@ MUTANTS = (
         rule="An export misses no change before its cursor.",
         tests=("tests/faults/test_replica.py",),
     ),
+    Mutant(
+        name="foundation-trace-share",
+        at="foundation.tracing.recording:OwnSampling.should_sample",
+        old="parent.is_valid and not parent.is_remote",
+        new="parent.is_valid",
+        rule="A caller does not decide whether its request has a trace.",
+        tests=("tests/foundation/tracing/test_spans.py",),
+    ),
+    Mutant(
+        name="foundation-trace-errors",
+        at="foundation.tracing.recording:Tracing._begun",
+        old="record_exception=False",
+        new="record_exception=True",
+        rule="A span never contains the text of an error.",
+        tests=("tests/foundation/tracing/test_spans.py",),
+    ),
+    Mutant(
+        name="foundation-trace-end",
+        at="foundation.tracing.recording:Tracing.stop",
+        old="ending.join(_END_SECONDS)",
+        new="ending.join()",
+        rule="A collector that does not answer never delays the end of a process.",
+        tests=("tests/foundation/tracing/test_spans.py",),
+    ),
 )

@@ -1,0 +1,1 @@
+"""Traces of requests and deliveries for OpenTelemetry, off unless `TRACING_ENDPOINT` is set."""
