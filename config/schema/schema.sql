@@ -1,4 +1,4 @@
--- sources: 240a6b11adf6e57d3d4e331f1404b63dda617502719fa67f4c41bff8131d6941
+-- sources: ca4098ef912360ce55327a28d5a8706ad2918706e934d1be3a2ae66b3489a213
 -- server: 18
 --
 -- PostgreSQL database dump
