@@ -1,4 +1,4 @@
--- sources: ca4098ef912360ce55327a28d5a8706ad2918706e934d1be3a2ae66b3489a213
+-- sources: 69627db2f9339660c2f40c6bac10cdf4c4a0ada48f15e7ad648df2767d2cf0c5
 -- server: 18
 --
 -- PostgreSQL database dump

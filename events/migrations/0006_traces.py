@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('events', '0005_timeline'),
+        ("events", "0005_timeline"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='event',
-            name='trace',
-            field=models.BinaryField(help_text='Trace and span of the recording, 24 bytes; only while tracing is on (ADR 0135).', null=True),
+            model_name="event",
+            name="trace",
+            field=models.BinaryField(
+                help_text="Trace and span of the recording, 24 bytes; only while tracing is on (ADR 0135).", null=True
+            ),
         ),
     ]
