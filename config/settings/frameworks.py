@@ -1,6 +1,9 @@
-"""Framework settings that no operator changes: Celery's schedule, the toolkit, the REST framework, the OpenAPI document."""
+"""Framework settings that no operator changes: Celery's schedule, the toolkit, the REST framework, OpenAPI, templates."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 # Periodic tasks. Running any of them twice is harmless, and a run that no worker started in time is dropped.
 CELERY_BEAT_SCHEDULE = {
@@ -95,3 +98,21 @@ SPECTACULAR_SETTINGS = {
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
 }
+
+
+def templates(directory: Path) -> list[dict[str, Any]]:
+    """Return the engine of templates, which reads `directory` and those of the apps."""
+    return [
+        {
+            "BACKEND": "django.template.backends.django.DjangoTemplates",
+            "DIRS": [directory],
+            "APP_DIRS": True,
+            "OPTIONS": {
+                "context_processors": [
+                    "django.template.context_processors.request",
+                    "django.contrib.auth.context_processors.auth",
+                    "django.contrib.messages.context_processors.messages",
+                ]
+            },
+        }
+    ]
