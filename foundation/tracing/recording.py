@@ -1,7 +1,7 @@
 """The OpenTelemetry SDK behind `foundation.tracing.spans`; the only module that imports the SDK.
 
-Finished spans wait in a bounded queue, and a thread sends them. If the collector is unavailable or slow, spans are dropped and a line is logged;
-the code that records a span never waits.
+Finished spans wait in a bounded queue, and a thread sends them. If the collector is unavailable or slow, spans are dropped and a line is
+logged; the code that records a span never waits.
 """
 
 from __future__ import annotations
