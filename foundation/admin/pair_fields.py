@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 _EMPTY_ROWS = 3
-_HEAD = SafeString('<div class="pair pair-head" aria-hidden="true"><span>Name</span><span>Value</span></div>')
+HEAD = SafeString('<div class="pair pair-head" aria-hidden="true"><span>Name</span><span>Value</span></div>')
 _ROW = (
     '<div class="pair">'
     '<input type="text" id="id_{0}-name-{1}" name="{0}-name-{1}" value="{2}" maxlength="255" aria-label="Name {3}">'
@@ -41,7 +41,7 @@ class PairsWidget(forms.Widget):
         filled = [pair for pair in _pairs(value) if any(pair)]
         rows = [*filled, *[("", "")] * _EMPTY_ROWS][: self.most]
         numbered = ((name, number, key, number + 1, text) for number, (key, text) in enumerate(rows))
-        return format_html('<div class="pairs">{}{}</div>', _HEAD, format_html_join("", _ROW, numbered))
+        return format_html('<div class="pairs">{}{}</div>', HEAD, format_html_join("", _ROW, numbered))
 
 
 class PairsField(forms.Field):

@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from foundation.admin.badges import badge
-from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.list_filters import YesOrNoFilter
+from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from identity.admin.bulk_actions import bulk_action, delete_selected
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import label_of
@@ -45,8 +45,8 @@ class UserForm(ServiceForm):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="For users of a database connection only. Empty: no password, or the present one is kept.",
     )
-    user_metadata = ShapedJSONField(label="User metadata", help_text="A JSON object that the user may change, such as preferences.")
-    app_metadata = ShapedJSONField(label="App metadata", help_text="A JSON object that only applications and administrators set.")
+    user_metadata = ValuesField(label="User metadata", help_text=f"Values that the user may change, such as preferences. {HOW_TO_ENTER}")
+    app_metadata = ValuesField(label="App metadata", help_text=f"Values that only applications and administrators set. {HOW_TO_ENTER}")
 
     class Meta:
         model = User

@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 
 from foundation.admin.json_fields import ShapedJSONField
+from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from foundation.expressions.language import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from identity.admin.service_form import ServiceForm
 from provisioning.actions.secrets import takes_token_elsewhere
@@ -107,7 +108,7 @@ class ActionForm(ServiceForm):
         help_text="Limit for all workers together. Deliveries over the limit wait without using up an attempt. "
         "Retry-After of the server pauses all deliveries. Empty: the limit of the server profile, usually none.",
     )
-    options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, passed to the entry point unchanged.")
+    options = ValuesField(label="Options of the entry point", help_text=f"Passed to the entry point unchanged. {HOW_TO_ENTER}")
     SCIM_BASE_URL = _secret(
         "Base URL of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. If you change the server, enter its token as well."
     )

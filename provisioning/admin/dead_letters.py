@@ -18,7 +18,7 @@ from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from identity.admin.object_actions import ObjectAction
-from identity.admin.people.labels import NamesUsers
+from identity.admin.people.labels import NamesUsers, label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
@@ -35,7 +35,7 @@ from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
 _FOLDED = ("collapse",)
-_IDS = ("tenant_id", "stream", "key", "event_type", "event_id", "delivery", "created_at")
+_IDS = ("tenant_id", "stream", "key", "event_type", "delivery", "created_at")
 _FAILURE = ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
@@ -163,7 +163,8 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         if not is_unsettled(row):
             return ""
         place = reverse(f"{self.admin_site.name}:provisioning_deadletter_action", args=(quote(row.pk), "redeliver"))
-        label = f"Redeliver {row.event_type} of {row.key}"
+        user = self.user_of(row)
+        label = f"Redeliver {row.event_type} of {row.key if user is None else label_of(user)}"
         return format_html('<button type="submit" class="button" formaction="{}?list" aria-label="{}">Redeliver</button>', place, label)
 
     @admin.display(description="Last exchanges")

@@ -6,14 +6,18 @@ no effect, because deliveries need an enabled stream.
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import Exists, OuterRef, QuerySet
 
 from events.models import EventStream
 from identity.models import Job
 from identity.services.failures import NotFound
 from provisioning.engine import streams
+from provisioning.engine.streams import synchronization_target
 from provisioning.models import Action, Delivery, Trial
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.synchronization import service as synchronizations
@@ -52,20 +56,43 @@ class GuidedSetup:
     @property
     def done_steps(self) -> frozenset[str]:
         """The steps that are done. The server was entered when the setup was created."""
-        job = self.dry_run
-        found = {
-            "server": True,
-            "test": _passed(self.newest_trial(TESTS)),
-            "preview": _passed(self.newest_trial(PREVIEWS)),
-            "dry-run": job is not None and job.status == Job.Status.COMPLETED,
-        }
-        return frozenset(name for name, is_done in found.items() if is_done)
+        return _done(self.newest_trial(TESTS), self.newest_trial(PREVIEWS), self.dry_run)
 
-    @property
-    def next_step(self) -> str:
-        """The first step that is not done."""
-        done = self.done_steps
-        return next((name for name in ("test", "preview", "dry-run") if name not in done), "enable")
+
+def next_steps(tenant_id: str, drafts: Sequence[GuidedSetup]) -> list[str]:
+    """Return the first step of each setup that is not done, with two queries."""
+    trials: dict[tuple[Any, bool], Trial] = {}
+    finished = Trial.objects.filter(action__in=[setup.action for setup in drafts], kind__in=(*TESTS, *PREVIEWS))
+    finished = finished.exclude(outcome=Trial.Outcome.RUNNING)
+    newest = finished.order_by("action_id", "kind", "-started_at", "-pk").distinct("action_id", "kind").defer("steps", "event")
+    for trial in sorted(newest, key=lambda trial: (trial.started_at, trial.pk)):
+        trials[trial.action_id, trial.kind in TESTS] = trial
+    jobs = _dry_runs(tenant_id, [setup.stream.pk for setup in drafts if setup.stream is not None])
+    return [
+        _next(
+            _done(
+                trials.get((setup.action.pk, True)), trials.get((setup.action.pk, False)), jobs.get(setup.stream.pk if setup.stream else "")
+            )
+        )
+        for setup in drafts
+    ]
+
+
+def _dry_runs(tenant_id: str, stream_ids: list[str]) -> dict[str, Job]:
+    """Return the newest dry run of each stream."""
+    targets = {synchronization_target(stream_id): stream_id for stream_id in stream_ids}
+    jobs = Job.objects.of(tenant_id).filter(target__in=targets, type=Job.Type.STREAM_SYNCHRONIZATION, parameters__plan__is_dry_run=True)
+    return {targets[job.target]: job for job in jobs.order_by("target", "-created_at").distinct("target")}
+
+
+def _done(test: Trial | None, preview: Trial | None, dry_run: Job | None) -> frozenset[str]:
+    has_run = dry_run is not None and dry_run.status == Job.Status.COMPLETED
+    found = {"server": True, "test": _passed(test), "preview": _passed(preview), "dry-run": has_run}
+    return frozenset(name for name, is_done in found.items() if is_done)
+
+
+def _next(done: frozenset[str]) -> str:
+    return next((name for name in ("test", "preview", "dry-run") if name not in done), "enable")
 
 
 def _passed(trial: Trial | None) -> bool:
@@ -75,22 +102,26 @@ def _passed(trial: Trial | None) -> bool:
 def unfinished(tenant_id: str) -> list[GuidedSetup]:
     """Return the unfinished setups of the tenant, newest first."""
     bound: dict[str, list[EventStream]] = {}
-    for stream in EventStream.objects.of(tenant_id).filter(destination_type="action"):
+    for stream in _with_deliveries(EventStream.objects.of(tenant_id).filter(destination_type="action")):
         bound.setdefault(str(stream.destination.get("action_id")), []).append(stream)
     own = Action.objects.of(tenant_id).filter(template=SCIM_USER_PROVISIONING).order_by("-created_at", "-pk")
     found = [(action, bound.get(str(action.pk), [])) for action in own]
-    return [GuidedSetup(action, streams_of[0] if streams_of else None) for action, streams_of in found if _is_unfinished(streams_of)]
+    enabling = streams.enabling_positions(tenant_id)
+    return [GuidedSetup(action, bound_to[0] if bound_to else None) for action, bound_to in found if _is_unfinished(bound_to, enabling)]
 
 
-def _is_unfinished(bound: list[EventStream]) -> bool:
+def _with_deliveries(rows: QuerySet[EventStream]) -> QuerySet[EventStream]:
+    """Return the streams, each with the answer whether it has a delivery."""
+    return rows.annotate(has_deliveries=Exists(Delivery.objects.filter(stream_id=OuterRef("pk"))))
+
+
+def _is_unfinished(bound: list[EventStream], enabling: Container[str]) -> bool:
+    """Tell whether an action with these streams is unfinished; `enabling` are the streams that a synchronization will enable."""
     if not bound:
         return True
     if len(bound) > 1 or bound[0].status == EventStream.Status.ENABLED:
         return False
-    stream = bound[0]
-    if stream.pk in streams.enabling_positions(stream.tenant_id, stream.pk):
-        return False
-    return not Delivery.objects.filter(stream_id=stream.pk)[:1].exists()
+    return bound[0].pk not in enabling and not bound[0].has_deliveries  # type: ignore[attr-defined]  # annotated
 
 
 def found(*, tenant_id: str, action_id: str) -> GuidedSetup:
@@ -99,7 +130,8 @@ def found(*, tenant_id: str, action_id: str) -> GuidedSetup:
         action = Action.objects.of(tenant_id).filter(pk=action_id, template=SCIM_USER_PROVISIONING).first()
     except ValidationError as error:
         raise NotFound("The setup does not exist.") from error
-    own = [] if action is None else list(EventStream.objects.of(tenant_id).filter(destination__action_id=str(action.pk))[:2])
-    if action is None or not _is_unfinished(own):
+    bound = EventStream.objects.of(tenant_id).filter(destination__action_id="" if action is None else str(action.pk))
+    own = list(_with_deliveries(bound)[:2])
+    if action is None or not _is_unfinished(own, streams.enabling_positions(tenant_id)):
         raise NotFound("The setup does not exist.")
     return GuidedSetup(action, own[0] if own else None)

@@ -125,9 +125,11 @@ def _waiting_advice(stream: EventStream | None) -> str:
 
 def _facts(site: admin.AdminSite, row: Any, entity: Entity, stream: EventStream | None, *, event: int) -> list[Fact]:
     name = "the stream was deleted" if stream is None else stream.name or stream.pk
+    # The head of the page has the id of the event.
+    entry = entry_cell(site, tenant_id=row.tenant_id, event=event, event_id=row.event_id)
     return [
         Fact(entity.kind.capitalize() or "Entity", Cell(entity.text, entity.url)),
-        Fact("Event", entry_cell(site, tenant_id=row.tenant_id, event=event, event_id=row.event_id)),
+        Fact("Event", Cell("Entry in the event log" if entry.url else "no longer in the event log", entry.url)),
         Fact("Event stream", Cell(name, "" if stream is None else _page(site, "events_eventstream", stream.pk))),
     ]
 
