@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from foundation.admin.json_fields import ShapedJSONField, pretty
-from foundation.admin.pair_fields import HEAD, Pairs
+from foundation.admin.pair_fields import HEAD
 
 HOW_TO_ENTER = "Numbers, true, false, lists and objects are entered as JSON. Put text that looks like one of these in quotes."
 _EMPTY_ROWS = 3
@@ -31,6 +31,10 @@ _LINE = '<input type="text" name="{0}-value-{1}" value="{2}" spellcheck="false" 
 _LINES = '<textarea name="{0}-value-{1}" rows="{4}" class="json-input" spellcheck="false" aria-label="Value {3}">{2}</textarea>'
 
 
+class Rows(list[tuple[str, str]]):
+    """Names and values as they were entered. JSON that was sent is a plain list, map or text."""
+
+
 class ValuesWidget(forms.Textarea):
     """Rows of a name and a value. A map that rows cannot represent is one box of JSON, and text in the data is read as JSON."""
 
@@ -42,13 +46,13 @@ class ValuesWidget(forms.Textarea):
             return super().value_from_datadict(data, files, name)
         found = re.compile(rf"{re.escape(name)}-name-(\d{{1,4}})")
         numbers = sorted(int(match[1]) for key in data if (match := found.fullmatch(key)))
-        return [(data.get(f"{name}-name-{number}", ""), data.get(f"{name}-value-{number}", "")) for number in numbers]
+        return Rows((data.get(f"{name}-name-{number}", ""), data.get(f"{name}-value-{number}", "")) for number in numbers)
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data and f"{name}-name-0" not in data
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        pairs = value if isinstance(value, list) else _pairs_of(value or "{}")
+        pairs = value if isinstance(value, Rows) else _pairs_of(value or "{}")
         if pairs is None:
             # The label of the field names the first row, which does not exist here.
             return super().render(name, value, {**(attrs or {}), "id": f"id_{name}-name-0"}, renderer)
@@ -65,7 +69,7 @@ class ValuesField(ShapedJSONField):
         super().__init__(widget=ValuesWidget(attrs={"rows": 5, "cols": 60, "spellcheck": "false", "class": "json-input"}), **options)
 
     def to_python(self, value: Any) -> Any:
-        if not isinstance(value, list):
+        if not isinstance(value, Rows):
             return super().to_python(value)
         found: dict[str, Any] = {}
         for key, text in value:
@@ -78,11 +82,11 @@ class ValuesField(ShapedJSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        return data if isinstance(data, list) else super().bound_data(data, initial)
+        return data if isinstance(data, Rows) else super().bound_data(data, initial)
 
     def prepare_value(self, value: Any) -> Any:
         """Return the entered rows, or text: JSON of a stored value, or the text that was sent."""
-        return value if isinstance(value, list) else super().prepare_value(value)
+        return value if isinstance(value, Rows) else super().prepare_value(value)
 
     def _read(self, key: str, text: str) -> Any:
         if not _is_json(text):
@@ -107,7 +111,7 @@ def _is_json(text: str) -> bool:
     return text.startswith(("{", "[", '"')) or _LITERAL.fullmatch(text) is not None
 
 
-def _pairs_of(text: str) -> Pairs | None:
+def _pairs_of(text: str) -> Rows | None:
     """Return the rows of a JSON object; None for other text, for too many names, and for names that an input would change."""
     try:
         values = json.loads(text)
@@ -116,7 +120,7 @@ def _pairs_of(text: str) -> Pairs | None:
     if not isinstance(values, dict) or len(values) > _MOST_ROWS:
         return None
     are_kept = all(0 < len(key) <= _MOST_LETTERS and not _CONTROL.search(key) for key in values)
-    return [(key, text_of(value)) for key, value in values.items()] if are_kept else None
+    return Rows((key, text_of(value)) for key, value in values.items()) if are_kept else None
 
 
 def _row(name: str, number: int, pair: tuple[str, str]) -> SafeString:

@@ -27,6 +27,7 @@ from foundation.database.keyset_pages import KeysetPage, read_place
 from foundation.differences import differences
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.people.labels import NamesUsers, label_of
+from identity.admin.people.relation_names import relation_texts
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.audit.browsing import CONTENT_TYPES, Format, Question, browse, exported
@@ -143,6 +144,9 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         response = super().changelist_view(request, extra_context)
         listed = getattr(response, "context_data", None)
         if listed and "cl" in listed:
+            texts = relation_texts(listed["cl"].result_list)
+            for row in listed["cl"].result_list:
+                row.relation_text = texts.get(row.pk, "")
             search, page = listed["cl"].search, listed["cl"].page
             listed["older_url"] = search.address(before=page.older) if page.older else ""
             listed["newer_url"] = search.address(after=page.newer) if page.newer else ""
@@ -214,7 +218,10 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
     def _text_of(self, row: AuditEntry) -> str:
         user = self.user_of(row)
-        return label_of(user) if user is not None else row.object_text or row.object_id
+        if user is not None:
+            return label_of(user)
+        joined = row.relation_text if hasattr(row, "relation_text") else relation_texts([row]).get(row.pk)
+        return joined or row.object_text or row.object_id
 
     def _list(self) -> str:
         return reverse(f"{self.admin_site.name}:identity_auditentry_changelist")

@@ -102,3 +102,10 @@ def test_a_whole_map_of_json_is_accepted_under_the_name_of_the_field() -> None:
     form = _Form({"kept": '{"plan": "gold"}'})
     assert form.is_valid()
     assert form.cleaned_data["kept"] == {"plan": "gold"}
+
+
+@pytest.mark.parametrize("text", ["[1]", "7", "{"])
+def test_other_json_under_the_name_of_the_field_is_refused_and_shown_again(text: str) -> None:
+    form = _Form({"kept": text})
+    assert not form.is_valid()
+    assert text in "".join(form.as_p().split())

@@ -6,18 +6,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
 
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.admin import kept_token
-from provisioning.models import Action, ActionVersion
+from provisioning.engine.streams import synchronization_target
+from provisioning.guided_setup import setups
+from provisioning.models import Action, ActionVersion, Trial
 from provisioning.synchronization import work  # noqa: F401  (registers the jobs)
 from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
+from tests.factories.models.events import EventStreamFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 
 BEGIN = "/admin/provisioning/connect/"
@@ -239,3 +246,52 @@ def test_a_kept_token_is_not_available_to_another_account_or_after_some_time(
     monkeypatch.setattr(kept_token, "KEPT_SECONDS", -1)
     assert list(browser.post(f"{BEGIN}new/", again).context["form"].errors) == ["SCIM_BEARER_TOKEN"]
     assert not Action.objects.of(tenant.pk).exists()
+
+
+def test_the_overview_needs_no_query_for_each_setup(
+    browser: Client, tenant: Tenant, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_setups(tenant, 1)
+    browser.get(BEGIN)
+    with CaptureQueriesContext(connection) as queries:
+        assert "Test" in text_of(browser.get(BEGIN))
+    make_setups(tenant, 8)
+
+    with django_assert_num_queries(len(queries)):
+        assert text_of(browser.get(BEGIN)).count("Discard") == 9
+
+
+def test_the_overview_names_the_first_step_that_is_not_done(browser: Client, tenant: Tenant) -> None:
+    untested, tested, tried, ready = make_setups(tenant, 4)
+    passed, failed = Trial.Outcome.PASSED, Trial.Outcome.FAILED
+    for action, kind, outcome in (
+        (untested, Trial.Kind.CONNECTION, passed),
+        (untested, Trial.Kind.WRITE_CHECK, failed),
+        (tested, Trial.Kind.WRITE_CHECK, failed),
+        (tested, Trial.Kind.CONNECTION, passed),
+        *((action, kind, passed) for action in (tried, ready) for kind in (Trial.Kind.CONNECTION, Trial.Kind.DRY_RUN)),
+    ):
+        Trial.objects.create(action=action, kind=kind, outcome=outcome, actor="ada@example.test")
+    for status in (Job.Status.FAILED, Job.Status.COMPLETED):
+        make_dry_run(ready, status)
+
+    drafts = setups.unfinished(tenant.pk)
+    steps = dict(zip([setup.action.pk for setup in drafts], setups.next_steps(tenant.pk, drafts), strict=True))
+    assert steps == {untested.pk: "test", tested.pk: "preview", tried.pk: "dry-run", ready.pk: "enable"}
+
+
+def make_setups(tenant: Tenant, number: int) -> list[Action]:
+    """Create setups with a disabled stream that has no delivery."""
+    actions = ActionFactory.create_batch(number, tenant_id=tenant.pk)
+    for action in actions:
+        EventStreamFactory.create(
+            tenant_id=tenant.pk, status="disabled", destination_type="action", destination={"action_id": str(action.pk)}
+        )
+    return list(actions)
+
+
+def make_dry_run(action: Action, status: Job.Status) -> None:
+    stream = EventStream.objects.of(action.tenant_id).get(destination__action_id=str(action.pk))
+    target, plan = synchronization_target(stream.pk), {"is_dry_run": True}
+    job = Job(tenant_id=action.tenant_id, type=Job.Type.STREAM_SYNCHRONIZATION, target=target, status=status, parameters={"plan": plan})
+    job.save(force_insert=True)

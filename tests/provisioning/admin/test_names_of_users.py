@@ -11,13 +11,16 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from foundation.acting import Act, Actor, acting
-from identity.models import Connection, User
+from identity.admin.people.relation_names import relation_texts
+from identity.models import AuditEntry, Connection, User
+from identity.services.memberships import add_members
 from identity.services.users import block_user, delete_user
 from provisioning.models import DeadLetter
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
 from tests.factories.identity import make_connection, make_user
 from tests.factories.models.authapi import SignInFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
+from tests.factories.organizations import make_organization
 
 NAME = "Ada Lovelace (ada@example.test)"
 LISTS = {
@@ -63,6 +66,21 @@ def test_a_list_shows_names_of_users_without_a_query_for_each_row(
         browser.get(reverse(place))
 
 
+def test_the_audit_log_names_the_rows_that_a_membership_joins(browser: Client, ada: User) -> None:
+    stranger = make_organization(new_tenant(), "strangers", display_name="Strangers")
+    company = make_organization(ada.tenant, "engines", display_name="Analytical Engines")
+    with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):
+        add_members(tenant_id=ada.tenant_id, organization_id=company.pk, user_ids=[ada.user_id])
+    entry = AuditEntry.objects.get(tenant_id=ada.tenant_id, object_type="identity.organizationmember")
+
+    assert f"{NAME}, Analytical Engines" in browser.get(reverse(LISTS["audit log"])).content.decode()
+    page = reverse("admin:identity_auditentry_change", args=(entry.pk,))
+    assert f"{NAME}, Analytical Engines" in browser.get(page).content.decode()
+
+    entry.after["organization_id"] = stranger.pk
+    assert relation_texts([entry]) == {entry.pk: f"{NAME}, {stranger.pk}"}
+
+
 def test_the_page_of_a_row_links_to_the_user_and_shows_the_id(browser: Client, ada: User) -> None:
     letter = leave_traces(ada)
     link = f'href="{reverse("admin:identity_user_change", args=(quote(ada.pk),))}"'
@@ -71,6 +89,31 @@ def test_the_page_of_a_row_links_to_the_user_and_shows_the_id(browser: Client, a
         page = browser.get(reverse(f"admin:provisioning_{name}_change", args=(row.pk,))).content.decode()
         assert link in page
         assert ada.user_id in page
+
+
+def test_a_redelivery_in_the_list_names_the_user(browser: Client, ada: User) -> None:
+    letter = leave_traces(ada)
+
+    assert f'aria-label="Redeliver {letter.event_type} of {NAME}"' in browser.get(reverse(LISTS["dead letters"])).content.decode()
+
+
+def test_a_page_without_anything_to_save_has_no_bar_of_buttons(browser: Client, ada: User) -> None:
+    letter = leave_traces(ada)
+
+    read_only = browser.get(reverse("admin:provisioning_delivery_change", args=(letter.delivery.pk,))).content.decode()
+    assert 'class="submit-row"' not in read_only
+    assert 'class="submit-row"' in browser.get(reverse("admin:identity_user_change", args=(quote(ada.pk),))).content.decode()
+
+
+def test_the_summary_of_a_dead_letter_does_not_repeat_the_id_in_the_head(browser: Client, ada: User) -> None:
+    letter = leave_traces(ada)
+    letter.event_id = "evt_of-the-letter"
+    letter.save(update_fields=["event_id"])
+    page = browser.get(reverse("admin:provisioning_deadletter_change", args=(letter.pk,))).content.decode()
+
+    head, _, rest = page[page.index('<header class="object-header">') :].partition("</header>")
+    assert letter.event_id in head
+    assert letter.event_id not in rest[: rest.index("</section>")]
 
 
 def test_a_deleted_user_and_a_user_of_another_tenant_are_shown_by_id(browser: Client, ada: User) -> None:

@@ -1,0 +1,67 @@
+"""Names of the rows that a relation joins, such as the user and the organization of a membership, for the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import Model
+
+from identity.admin.people.labels import label_of
+from identity.models import AuditEntry, Connection, Group, Organization, Role, User
+
+# The columns of relations, in the order of the text.
+_JOINED: Mapping[str, type[Model]] = {
+    "role_id": Role,
+    "connection_id": Connection,
+    "user_id": User,
+    "nested_group_id": Group,
+    "group_id": Group,
+    "organization_id": Organization,
+}
+_RELATIONS = {
+    "identity.organizationconnection",
+    "identity.organizationmember",
+    "identity.organizationmemberrole",
+    "identity.organizationgrouprole",
+    "identity.groupmember",
+    "identity.grouprole",
+    "identity.userrole",
+}
+
+
+def relation_texts(entries: Iterable[AuditEntry]) -> dict[Any, str]:
+    """Return the text of each entry about a relation by the key of the entry, with at most one query per kind of joined row."""
+    joined = {entry.pk: (entry.tenant_id, found) for entry in entries if (found := _joined_by(entry))}
+    names = _names(joined.values())
+    return {
+        pk: ", ".join(names.get((tenant_id, _JOINED[column], key), str(key)) for column, key in found.items())
+        for pk, (tenant_id, found) in joined.items()
+    }
+
+
+def _joined_by(entry: AuditEntry) -> dict[str, Any]:
+    """Return the keys of the joined rows by column. Entries store them in the values before or after."""
+    if entry.object_type not in _RELATIONS:
+        return {}
+    values = {**(entry.before or {}), **(entry.after or {})}
+    return {column: values[column] for column in _JOINED if values.get(column)}
+
+
+def _names(joined: Iterable[tuple[str | None, dict[str, Any]]]) -> dict[tuple[str | None, type[Model], Any], str]:
+    asked: dict[type[Model], set[tuple[str | None, Any]]] = {}
+    for tenant_id, keys in joined:
+        for column, key in keys.items():
+            asked.setdefault(_JOINED[column], set()).add((tenant_id, key))
+    found = {}
+    for model, pairs in asked.items():
+        # An operator sees entries of several tenants. A row counts only for entries of its own tenant.
+        rows = model.all_tenants.filter(tenant_id__in={one for one, _ in pairs}, pk__in={key for _, key in pairs})  # type: ignore[attr-defined]
+        found |= {(row.tenant_id, model, row.pk): _name_of(row) for row in rows}
+    return found
+
+
+def _name_of(row: Any) -> str:
+    if isinstance(row, User):
+        return label_of(row)
+    return str(getattr(row, "display_name", "") or row.name)
