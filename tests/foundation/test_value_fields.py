@@ -25,7 +25,7 @@ def posted(page: str) -> dict[str, str]:
 
 
 def rows(*pairs: tuple[str, str]) -> _Form:
-    data = {}
+    data: dict[str, str] = {}
     for number, (name, value) in enumerate(pairs):
         data |= {f"kept-name-{number}": name, f"kept-value-{number}": value}
     return _Form(data, initial={"kept": {}})

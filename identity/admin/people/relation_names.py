@@ -53,7 +53,7 @@ def _names(joined: Iterable[tuple[str | None, dict[str, Any]]]) -> dict[tuple[st
     for tenant_id, keys in joined:
         for column, key in keys.items():
             asked.setdefault(_JOINED[column], set()).add((tenant_id, key))
-    found = {}
+    found: dict[tuple[str | None, type[Model], Any], str] = {}
     for model, pairs in asked.items():
         # An operator sees entries of several tenants. A row counts only for entries of its own tenant.
         rows = model.all_tenants.filter(tenant_id__in={one for one, _ in pairs}, pk__in={key for _, key in pairs})  # type: ignore[attr-defined]

@@ -77,7 +77,7 @@ def test_the_audit_log_names_the_rows_that_a_membership_joins(browser: Client, a
     page = reverse("admin:identity_auditentry_change", args=(entry.pk,))
     assert f"{NAME}, Analytical Engines" in browser.get(page).content.decode()
 
-    entry.after["organization_id"] = stranger.pk
+    entry.after = {**(entry.after or {}), "organization_id": stranger.pk}
     assert relation_texts([entry]) == {entry.pk: f"{NAME}, {stranger.pk}"}
 
 
