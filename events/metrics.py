@@ -31,7 +31,7 @@ LAG_EVENTS = Histogram(
 )
 LAG_SECONDS = Histogram(
     "sse_lag_seconds",
-    "Age of the oldest event that is not yet written to a stream; 0 without one.",
+    "Age of the oldest event that is not yet written to a stream; 0 if every event is written.",
     buckets=(0, *_LATENCIES),
     registry=REGISTRY,
 )

@@ -89,7 +89,7 @@ def test_web_processes_have_time_to_close_their_streams(objects: list[Object]) -
         needed = int(seconds) + base.EVENTS_DRAIN_SECONDS + int(command[1])
         assert sleep == "sleep"
         assert pod["terminationGracePeriodSeconds"] >= needed + 5
-        assert "command" not in container, "the image has the command that this grace is for"
+        assert "command" not in container, "the grace period is computed for the command of the image"
 
 
 @of_each_overlay

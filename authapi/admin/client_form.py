@@ -75,7 +75,10 @@ class ClientForm(ExchangeFields, ServiceForm):
     description = forms.CharField(required=False, max_length=140, widget=_WIDE)
     app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
     is_first_party = forms.BooleanField(
-        required=False, initial=True, label="First party", help_text="Your own application. Users must consent to applications of others."
+        required=False,
+        initial=True,
+        label="First party",
+        help_text="Your own application. Users must consent to applications of other companies.",
     )
     logo_uri = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="The https address of a picture.")
     initiate_login_uri = forms.CharField(
@@ -86,16 +89,20 @@ class ClientForm(ExchangeFields, ServiceForm):
         help_text="The page of the application that starts a login, for logins that were started elsewhere.",
     )
     callbacks = LinesField(
-        help_text="One address per line. Users return to these after a login. https://*.example.com/back matches one label."
+        help_text="One address per line. Users return to one of these addresses after a login. "
+        "https://*.example.com/back matches one label."
     )
-    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address per line. Users can return to these after a logout.")
+    allowed_logout_urls = LinesField(
+        label="Logout addresses", help_text="One address per line. Users can return to one of these addresses after a logout."
+    )
     web_origins = LinesField(help_text="One origin per line, such as https://app.example.com. For silent logins in a hidden frame.")
     allowed_origins = LinesField(
         label="CORS origins",
-        help_text="One origin per line. If set, scripts get tokens only from these, the callbacks and the web origins.",
+        help_text="One origin per line. If set, only scripts of these origins, of the callbacks and of the web origins get tokens.",
     )
     backchannel_logout_urls = LinesField(
-        label="Back-channel logout", help_text="One https address per line. It is notified when a session of a user ends."
+        label="Back-channel logout",
+        help_text="One https address per line. The service notifies each address when a session of a user ends.",
     )
     grant_types = forms.MultipleChoiceField(
         required=False,

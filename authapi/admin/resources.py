@@ -102,7 +102,8 @@ class ApiResourceForm(ServiceForm):
         required=False,
         choices=_ALGORITHMS,
         label="Signature of its tokens",
-        help_text="The API checks tokens with the published keys. With HS256, an API can create tokens itself, so others refuse them.",
+        help_text="The API checks tokens with the published keys. With HS256, an API can create tokens itself, so other "
+        "APIs refuse these tokens.",
     )
     signing_secret = forms.CharField(
         required=False,

@@ -96,7 +96,7 @@ class SamlForm(forms.Form):
     """A form with one field per setting. The add-on omits values that equal the default."""
 
     callbacks = LinesField(
-        label="Assertion consumer service", help_text="One address per line, the default first. Responses are sent only to these."
+        label="Assertion consumer service", help_text="One address per line, the default first. Responses are sent only to these addresses."
     )
     audience = _text(
         "Audience", "The entity id of the application. Empty: the issuer of the request, or none if the login starts at this service."
@@ -105,7 +105,7 @@ class SamlForm(forms.Form):
     slo_enabled = _switch("Notify the application when the user logs out elsewhere")
     binding = forms.ChoiceField(label="Binding of logout messages", choices=_BINDINGS)
     nameIdentifierFormat = forms.ChoiceField(  # noqa: N815  (the name of the wire)
-        label="Format of the NameID", choices=_FORMATS, help_text="Used if the request does not contain one."
+        label="Format of the NameID", choices=_FORMATS, help_text="Used if the request does not contain a value."
     )
     nameIdentifierProbes = LinesField(  # noqa: N815
         label="Value of the NameID", help_text="One claim per line. The first claim that the user has is used. Empty: the user id."
@@ -117,7 +117,7 @@ class SamlForm(forms.Form):
         "app_metadata.department, and groups and roles by these names.",
     )
     passthroughClaimsWithNoMapping = _switch("Send the other members of the profile, too")  # noqa: N815
-    mapUnknownClaimsAsIs = _switch("Other members keep their names", "Otherwise each name gets the prefix.")  # noqa: N815
+    mapUnknownClaimsAsIs = _switch("Other members keep their names", "If off, each name gets the prefix.")  # noqa: N815
     claimsPrefix = _text("Prefix of other members")  # noqa: N815
     createUpnClaim = _switch("Add a UPN")  # noqa: N815
     mapIdentities = _switch("Send the connection of the user")  # noqa: N815
@@ -134,7 +134,7 @@ class SamlForm(forms.Form):
     recipient = _text("Recipient", "Empty: the address that the response is sent to.")
     destination = _text("Destination", "Empty: the address that the response is sent to.")
     issuer = _text("Our entity id", "Empty: the entity id of the tenant.")
-    authnContextClassRef = _text("Class of authentication", "Used if the request does not contain one.")  # noqa: N815
+    authnContextClassRef = _text("Class of authentication", "Used if the request does not contain a value.")  # noqa: N815
     typedAttributes = _switch("Values have types")  # noqa: N815
     includeAttributeNameFormat = _switch("Attributes have name formats")  # noqa: N815
     consumers = LinesField(label="Addresses by index", help_text="One per line: index and address, such as 1 https://app.example.com/acs")

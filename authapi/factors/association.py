@@ -93,7 +93,7 @@ def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge
 
 
 def open_enrollment(prover: Prover, kind: str) -> FactorChallenge | None:
-    """Return the open enrollment of a kind in this transaction or session. None without one."""
+    """Return the open enrollment of a kind in this transaction or session, None if no enrollment is open."""
     rows = counting(prover).filter(purpose=ENROLL, factor__kind=kind, factor__is_confirmed=False)
     return rows.select_related("factor").order_by("-pk").first()
 

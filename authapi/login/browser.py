@@ -22,7 +22,7 @@ def address_of(request: HttpRequest) -> str:
 
 
 def user_agent_of(request: HttpRequest) -> str:
-    """Return the `User-Agent` header, empty without one."""
+    """Return the `User-Agent` header, empty if there is no such header."""
     return request.headers.get("User-Agent", "")
 
 

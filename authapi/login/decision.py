@@ -74,7 +74,7 @@ class Situation:
     offers_passkey: bool = False
     # The question about organizations that the user must still answer.
     question: Question | None = None
-    # The state of the invitation in the request, None without one.
+    # The state of the invitation in the request, None if the request has no invitation.
     offer: Offer | None = None
 
 

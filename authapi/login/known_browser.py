@@ -25,7 +25,7 @@ _LONGEST_HEADER = 8192
 
 
 def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
-    """Return the key of the account that recently logged in with the browser of this `Cookie` header, None without one."""
+    """Return the key of the account that recently logged in with the browser of this `Cookie` header. None for an unknown browser."""
     value = _value_of(cookies)
     mark = _mark_of(tenant_id, value) if value else None
     return AddressKey(mark) if mark else None

@@ -110,7 +110,7 @@ class Login:
 
     @property
     def offer(self) -> Offer | None:
-        """The state of the invitation of the wish, None without one, and None if the user of the session has accepted it."""
+        """The state of the invitation of the wish. None if there is no invitation, or if the user of the session has accepted it."""
         return offer_of(self.invitation, self.session) if self.wish.invitation else None
 
     @property

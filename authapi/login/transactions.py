@@ -93,7 +93,7 @@ def keep_code(row: LoginTransaction, user: User, code: str) -> None:
 
 
 def kept_code(row: LoginTransaction, user: User) -> str:
-    """Return the recovery code that the user has not saved yet, empty without one."""
+    """Return the recovery code that the user has not saved yet, empty if there is no such code."""
     sealed = row.progress.get(NEW_CODE)
     return vault.unseal(str(sealed), place=_code_place(row, user)) if sealed else ""
 

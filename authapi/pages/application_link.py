@@ -48,7 +48,7 @@ def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLi
 
 
 def login_address(client: Client | None) -> str:
-    """Return the registered URL at which a login of the client can begin (OpenID Connect Core 1.0, 4); empty without one."""
+    """Return the registered URL at which a login of the client can begin (OpenID Connect Core 1.0, 4); empty if no URL is registered."""
     address = client.settings.get("initiate_login_uri") if client else None
     return address if isinstance(address, str) and address.startswith("https://") else ""
 

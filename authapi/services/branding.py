@@ -113,7 +113,7 @@ def upload_picture(*, tenant_id: str, kind: str, sent: bytes) -> Stored:
 
 
 def theme_of(tenant_id: str) -> BrandingTheme | None:
-    """Return the theme of a tenant from the database; None without one."""
+    """Return the theme of a tenant from the database; None if the tenant has no theme."""
     return BrandingTheme.objects.of(tenant_id).first()
 
 

@@ -32,7 +32,7 @@ def missing(tenant_id: str) -> str:
 
 
 def target_of(tenant_id: str) -> Target | None:
-    """Return the webhook of a tenant; None without one. Raises `SecretUnreadable`."""
+    """Return the webhook of a tenant; None if the tenant has no webhook. Raises `SecretUnreadable`."""
     notifier = sign_in_settings(tenant_id).notifier
     row = TenantSettings.objects.of(tenant_id).first() if notifier.channel == WEBHOOK and notifier.webhook_url else None
     secret = row.secret(SECRET) if row is not None else ""

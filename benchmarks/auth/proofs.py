@@ -37,7 +37,7 @@ class Prover:
 
 
 def thumbprint(token: str) -> str:
-    """Return the `jkt` that a JWT is bound to, empty without one. For checks of the measurement itself."""
+    """Return the `jkt` that a JWT is bound to, empty for an unbound JWT. For checks of the measurement itself."""
     if token.count(".") != 2:
         return ""
     payload = token.split(".")[1]

@@ -25,7 +25,7 @@ def write_document(results: Figures) -> None:
 def _replaced(text: str, block: str, figures: str) -> str:
     before, begin, rest = text.partition(_MARK.format(block, "begin"))
     _, end, after = rest.partition(_MARK.format(block, "end"))
-    assert end, f"{PAGE} has no place for these figures"
+    assert end, f"{PAGE} has no table for these figures"
     return f"{before}{begin}\n{figures}{end}{after}"
 
 

@@ -26,19 +26,19 @@ _RESET = "\x1b[0m"
 
 HELP = f"""Find out whether a server between a service and its clients buffers, compresses, caches or cuts a stream.
 
-It acts as a client and prints one line per check: ok, warn or FAIL, the finding, and what to change. It adds nothing
-to any log. It holds one stream at a time; with --slots, as many as the tenant may have.
+It acts as a client and prints one line per check: ok, warn or FAIL, the finding, and what to change. It writes no
+event. It opens one stream at a time; with --slots, as many streams as the tenant may have.
 
 Checks
   error answers       401 and 400 arrive with the service's JSON; Last-Event-ID reaches the service
   compression         gzip, br and zstd are offered; a compressor holds events back
   TLS, HTTP/2         version, certificate, offered protocols
   headers, framing    delay, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
-  first byte, opening the first comment at once and the opening in one piece: shows a buffer in between
+  first byte, opening the first bytes arrive at once and together; otherwise a server buffers
   heartbeat           bytes within --watch seconds
-  canary              --canary: a test event of the service, which enters no log, arrives at once; every open stream of
+  canary              --canary: a test event of the service, which is in no log, arrives at once; every open stream of
                       the same client gets it
-  long life           --idle MINUTES: what ends the connection, and when
+  long life           --idle MINUTES: which server ends the connection, and when
   slots               --slots: whether the service notices disconnected clients
 
 Examples

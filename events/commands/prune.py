@@ -15,7 +15,7 @@ HELP = """Drop events that are older than their tenant's retention.
 
 A worker does the same every hour. The retention is the setting EVENTS_RETENTION_DAYS, or the tenant's own
 number of days in the admin. Events of waiting deliveries, and events that an enabled event stream has not read, stay;
-the output shows how many they are and which streams need them.
+the output shows the number of these events and the streams that need them.
 
 It prunes in transactions of at most 5,000 positions, beside a running service, and can be stopped and repeated at any
 time. Clients whose cursor lies below the new floor get 410 with the earliest cursor that still works.

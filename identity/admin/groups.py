@@ -35,7 +35,7 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
     def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
         own = ["name", "type", "connection", "organization", "description", "external_id"]
         if obj is None:
-            hint = "Leave connection and organization empty for a group of the tenant. Otherwise choose the one that the group belongs to."
+            hint = "For a group of the tenant, leave connection and organization empty. Otherwise choose the connection or organization."
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": own}),
                 ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip

@@ -117,7 +117,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         *ADDITIONS,
         ObjectAction("link", "Link another user",
                      lambda _request, row: f"The other user is deleted and becomes an identity of {label_of(row)}; its metadata is lost. "
-                     "Subscribers receive user.deleted for it and user.updated for this one.", _link,
+                     f"Subscribers receive user.deleted for the other user and user.updated for {label_of(row)}.", _link,
                      form_class=LinkForm, is_dangerous=True),
     )  # fmt: skip
 

@@ -194,7 +194,7 @@ def read_key(path: Path) -> str:
 def read_or_make_key(path: Path, *, archive: Path) -> tuple[str, bool]:
     """Read a journey key, or write a new one that only its owner can read. Return it, and whether it is new. Raises `BadArchive`."""
     if path.resolve().is_relative_to(archive.resolve()):
-        raise BadArchive("Keep the journey key outside the directory of the archive: with both, anyone can read the tenant's secrets.")
+        raise BadArchive("Keep the journey key outside the archive: anyone with the key and the archive can read the tenant's secrets.")
     if path.exists():
         return read_key(path), False
     key = new_key()

@@ -89,12 +89,12 @@ class ActionForm(ServiceForm):
         label="Proof for accounts without an externalId",
         choices=[("", "The default"), *_PROOFS.items()],
         help_text="Used only if the server refuses to search by externalId, or refuses to create a user that exists. An account "
-        "without a proof is never written; the event becomes a dead letter with this reason.",
+        "without a proof is never written; the event becomes a dead letter.",
     )
     trust_connection_addresses = forms.BooleanField(
         required=False,
         label="Trust verified addresses of all connections",
-        help_text="Otherwise only addresses of database and passwordless connections prove an account: other providers can mark any "
+        help_text="If off, only addresses of database and passwordless connections prove an account: other providers can mark any "
         "address as verified.",
     )
     enterprise = forms.BooleanField(

@@ -21,7 +21,7 @@ _TONES: dict[str, Tone] = {Trial.Outcome.PASSED: "good", Trial.Outcome.FAILED: "
 
 class RollbackForm(forms.Form):
     update_draft = forms.BooleanField(
-        required=False, label="Also copy it into the draft", help_text="Otherwise the draft does not change and differs from this version."
+        required=False, label="Also copy it into the draft", help_text="If off, the draft does not change and differs from this version."
     )
 
 

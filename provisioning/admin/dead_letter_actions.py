@@ -53,7 +53,7 @@ class ForcedRedeliveryForm(RedeliveryForm):
     force = forms.BooleanField(
         required=False,
         label="Even if a newer event was written",
-        help_text="Overwrites newer profiles and deletes users that exist again. Otherwise such an old event ends as superseded.",
+        help_text="Overwrites newer profiles and deletes users that exist again. If off, such an old event ends as superseded.",
     )
 
 

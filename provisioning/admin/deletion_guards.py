@@ -18,7 +18,7 @@ from provisioning.models import DeletionGuard
 
 class GuardForm(forms.Form):
     threshold = forms.IntegerField(
-        required=False, min_value=0, help_text="User deletions allowed per window. More of them hold the stream. Empty: no limit."
+        required=False, min_value=0, help_text="User deletions allowed per window. More deletions hold the stream. Empty: no limit."
     )
     window_minutes = forms.IntegerField(
         min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS // 60, initial=60, label="Window in minutes"

@@ -39,7 +39,7 @@ class ConnectionTestForm(forms.Form):
 class UserRunForm(forms.Form):
     user = forms.CharField(max_length=320, label="User", help_text="A user id or an email address.")
     draft = forms.BooleanField(required=False, label="With the draft", help_text="For dry runs only.")
-    write = forms.BooleanField(required=False, label="Write", help_text="Otherwise this is a dry run that shows the changes.")
+    write = forms.BooleanField(required=False, label="Write", help_text="If off, this is a dry run that shows the changes.")
 
 
 class EventRunForm(forms.Form):
@@ -47,7 +47,9 @@ class EventRunForm(forms.Form):
     event_data = ShapedJSONField(
         label="Data", help_text="The data of the event as JSON, with object and context. Empty: the sample of its type."
     )
-    draft = forms.BooleanField(required=False, label="With the draft", help_text="Otherwise with the deployed version, if there is one.")
+    draft = forms.BooleanField(
+        required=False, label="With the draft", help_text="If off: with the deployed version, if a version is deployed."
+    )
 
 
 def connection_test_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:

@@ -63,7 +63,7 @@ class ProvisionForm(forms.Form):
         models.QuerySet(Action).none(), empty_label=None, help_text="Deployed actions of the SCIM template."
     )
     write = forms.BooleanField(
-        required=False, initial=True, label="Write", help_text="Otherwise this is a dry run that shows the changes on the server."
+        required=False, initial=True, label="Write", help_text="If off, this is a dry run that shows the changes on the server."
     )
 
     def __init__(self, data: Any, *, tenant_id: str) -> None:

@@ -85,7 +85,7 @@ def _obstacles(letter: DeadLetter, *, current_profile: bool) -> list[str]:
     newer = Delivery.objects.filter(stream_id=letter.stream_id, key=letter.key, is_written=True)
     notes = []
     if not current_profile and newer.filter(position__gt=_position(letter)).exists():
-        notes.append("A newer event of the same user was written: without force, this one ends as superseded and nothing is sent.")
+        notes.append("A newer event of the same user was written: without force, this event ends as superseded and nothing is sent.")
     if deletes_living_user(letter.tenant_id, letter.event_type, letter.key):
         notes.append("The user exists again: without force, this deletion is not sent.")
     return notes

@@ -100,7 +100,7 @@ def test_the_client_can_set_the_lifetime_of_its_handles(pusher: Pusher) -> None:
         ({"response_type": "telepathy"}, 400, "unsupported_response_type", "telepathy"),
         ({"response_type": "token"}, 403, "unauthorized_client", "implicit"),
         ({"code_challenge": "x", "code_challenge_method": "S256"}, 400, "invalid_request", "code_challenge"),
-        ({"prompt": "none login"}, 400, "invalid_request", "prompt none stands alone"),
+        ({"prompt": "none login"}, 400, "invalid_request", "prompt none excludes other prompts"),
         ({"audience": "urn:unknown"}, 403, "access_denied", "urn:unknown"),
         ({"state": "a\x00b"}, 400, "invalid_request", "NUL"),
         ({f"ext-{number}": "x" for number in range(11)}, 400, "invalid_request", "At most 10 parameters"),

@@ -70,4 +70,4 @@ def _slots_come_back(target: Target, token: str, *, within: float) -> None:
             opened.append(stream)
         else:
             stream.close()
-            assert time.monotonic() < until, f"{len(opened)} of {SLOTS} slots came back"
+            assert time.monotonic() < until, f"{len(opened)} of {SLOTS} slots were freed"

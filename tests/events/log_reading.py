@@ -39,15 +39,17 @@ def folded(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         key = _key(kind, shown)
         if event["type"] == kind.created:
             assert key not in state, f"{key} was created twice"
-            assert all(parent in state for parent in _parents(kind, shown)), f"{key} came before what it refers to"
-            assert _name_of_organization(shown, state) == shown.get("organization", {}).get("name"), f"{key} names its organization wrongly"
+            assert all(parent in state for parent in _parents(kind, shown)), f"{key} was created before the objects that it refers to"
+            assert _name_of_organization(shown, state) == shown.get("organization", {}).get("name"), (
+                f"{key} has a wrong name of its organization"
+            )
             state[key] = shown
         elif event["type"] == kind.updated:
             assert _visible(kind, event["data"]["previous_object"]) == _visible(kind, state[key])
             state[key] = shown
         else:
             before = _visible(kind, state.pop(key))
-            assert not _still_used(key, state), f"{key} went before what refers to it"
+            assert not _still_used(key, state), f"{key} was deleted before objects that refer to it"
             assert {name: before[name] for name in _visible(kind, shown) if name in before and name != "role"} == {
                 name: value for name, value in _visible(kind, shown).items() if name in before and name != "role"
             }

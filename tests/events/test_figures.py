@@ -63,4 +63,4 @@ def test_counts_stop_at_their_limit() -> None:
 def test_a_database_timeout_omits_the_metrics_and_is_reported() -> None:
     figures = DatabaseFigures("x", [Figure("x_slow", "Slow.", "SELECT 1 FROM pg_sleep(30)")])
     assert _values(figures) == {"x_figures_failed": 1.0}
-    assert _values()["events_figures_failed"] == 0.0, "the connection is fit for what comes next"
+    assert _values()["events_figures_failed"] == 0.0, "the connection can be used again"

@@ -343,5 +343,5 @@ def lock_waiters() -> int:
 def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.01)

@@ -63,7 +63,7 @@ def test_streams_and_requests_continue_while_redis_refuses_every_write(world: Wo
         eventually(lambda: world.is_numbered(tenant), seconds=30)
         following.all_at(world.head(tenant), seconds=60)
         following.stop()
-    assert [len(follower.sessions) for follower in steady] == [1, 1], "an open stream noticed"
+    assert [len(follower.sessions) for follower in steady] == [1, 1], "an open stream was interrupted"
     assert_never_failed(following)
     assert_holds(client.added_to(world.history(tenant, [writers], following.readers)))
 

@@ -81,7 +81,7 @@ def test_a_database_restart_repeats_at_most_the_deliveries_in_progress(world: Wo
     assert sum(began.values()) - len(began) <= UNDER_WAY * len(RESTARTS)
     for key in {key for key, _ in began}:
         numbers = [line["number"] for line in recorded(directory, keys=[key])]
-        assert numbers == sorted(numbers), "a clean stop keeps every outcome, so nobody is set back"
+        assert numbers == sorted(numbers), "a clean stop keeps every outcome, so no user gets an older state"
 
 
 def test_deliveries_lost_by_a_database_crash_are_repeated_in_order(world: World, directory: Path) -> None:
@@ -89,4 +89,4 @@ def test_deliveries_lost_by_a_database_crash_are_repeated_in_order(world: World,
 
     assert_nothing_was_overtaken(directory)
     last = {line["key"]: line["number"] for line in recorded(directory)}
-    assert set(last.values()) == {ROUNDS - 1}, "the newest state of everybody is written last"
+    assert set(last.values()) == {ROUNDS - 1}, "the newest state of every user is written last"

@@ -61,7 +61,7 @@ def test_slow_transactions_reorder_row_ids_but_never_positions(world: World, fol
     assert_holds(history)
     # A consumer that follows row ids reads the same changes and never gets an event that committed late.
     logged = {entry.event["id"] for entry in history.log}
-    assert len(logged - set(by_id.seen)) > 0, "the counter-proof has proved nothing: no transaction overlapped another"
+    assert len(logged - set(by_id.seen)) > 0, "the reader by row id missed no event, because no transaction overlapped another"
 
 
 def test_reading_up_to_the_oldest_running_transaction_reorders_the_events_of_a_document(world: World, following: Following) -> None:
@@ -80,7 +80,7 @@ def test_reading_up_to_the_oldest_running_transaction_reorders_the_events_of_a_d
             connection.commit()
     [(final,)] = world.query("SELECT nickname FROM identity_user WHERE tenant_id = %s AND user_id = %s", tenant.id, user)
     assert final == "early", "A wrote last"
-    assert sorted(ids)[-1][1] == "late", "a reader in order of transactions ends with what B wrote"
+    assert sorted(ids)[-1][1] == "late", "a reader in order of transaction ids reads the change of B last"
 
 
 def test_recording_times_never_decrease_when_the_clock_is_changed(world: World) -> None:

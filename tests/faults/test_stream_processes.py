@@ -76,7 +76,7 @@ def test_a_rolling_restart_under_load_loses_and_duplicates_no_event(world: World
         following.all_at(world.head(tenant))
         following.stop()
     assert_never_failed(following)
-    assert all(follower.errors["connection"] == 0 for follower in followers), "a planned restart cuts nobody"
+    assert all(follower.errors["connection"] == 0 for follower in followers), "a planned restart breaks no connection"
     again = [moment for follower in followers for moment in follower.attempts if moment > restarted]
     # Each process closes each of its streams once, and the processes never close all streams at the same time.
     assert len(again) <= 2 * len(followers)

@@ -62,7 +62,7 @@ def test_streams_continue_while_redis_is_flushed_frozen_and_stopped(world: World
         eventually(lambda: world.is_numbered(tenant))
         following.all_at(world.head(tenant))
         following.stop()
-    assert [len(follower.sessions) for follower in steady] == [1] * len(steady), "an open stream noticed"
+    assert [len(follower.sessions) for follower in steady] == [1] * len(steady), "an open stream was interrupted"
     assert following.statuses.keys() == {200}
     assert_never_failed(following)
     assert_holds(world.history(tenant, [writers], following.readers))

@@ -36,11 +36,12 @@ class ClientGrantForm(ServiceForm):
         required=False, label="All scopes", help_text="All scopes of the API, including scopes that are added later."
     )
     authorization_details_types = LinesField(
-        label="Types of authorization details", help_text="One type of the API per line. Others are refused if the API requires a grant."
+        label="Types of authorization details",
+        help_text="One type of the API per line. Other types are refused if the API requires a grant.",
     )
     organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
     allow_any_organization = forms.BooleanField(
-        required=False, label="Any organization", help_text="Otherwise only organizations to which the grant was added."
+        required=False, label="Any organization", help_text="If off: only organizations to which the grant was added."
     )
     token_exchange = forms.ChoiceField(
         required=False,

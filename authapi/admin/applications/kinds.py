@@ -69,7 +69,7 @@ KINDS: Mapping[str, Kind] = {
             {**_USERS, **_PUBLIC, "app_type": "native"},
             help_texts={
                 "callbacks": "One address per line, such as com.example.app://callback or http://127.0.0.1/callback (any port).",
-                "allowed_logout_urls": "One address per line. Users can return to these after a logout.",
+                "allowed_logout_urls": "One address per line. Users can return to one of these addresses after a logout.",
             },
         ),
         Kind(

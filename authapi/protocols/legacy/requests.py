@@ -34,7 +34,7 @@ class LegacyRequest(TokenRequest):
 
     @property
     def origin(self) -> str:
-        """The origin of the page whose script sent the request; empty without one."""
+        """The origin of the page whose script sent the request; empty if the browser sent no origin."""
         return self.headers.get("origin", "")
 
     def needed(self, name: str) -> str:

@@ -179,7 +179,7 @@ def _prompts(text: str) -> frozenset[str]:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported prompt: {unknown[0][:100]}")
     if "none" in prompts and len(prompts) > 1:
         # Core 1.0, 3.1.2.1.
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The prompt none stands alone.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The prompt none excludes other prompts.")
     return prompts
 
 

@@ -96,7 +96,7 @@ def metadata_of(host: HostMatch, client_id: str, settings: SamlSettings) -> byte
 
 
 def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
-    """Return the SAML message in a request, None without one. Raises `RequestRefused` for a repeated message."""
+    """Return the SAML message in a request, None if the request has no message. Raises `RequestRefused` for a repeated message."""
     is_posted = request.method == "POST"
     values = request.POST if is_posted else request.GET
     found = [(name, each) for name in parameters for each in values.getlist(name)]

@@ -53,7 +53,7 @@ class MemberRoleForm(RowForm):
 class ConnectionForm(RowForm):
     connection = RowField()
     assign_membership_on_login = forms.BooleanField(
-        required=False, label="Make users members at login", help_text="Otherwise only members can log in with the connection."
+        required=False, label="Make users members at login", help_text="If off, only members can log in with the connection."
     )
 
     def fit(self, request: HttpRequest, row: Organization) -> None:

@@ -14,8 +14,9 @@ from identity.moving.leaving import hand_over
 
 HELP = """Give up an exported tenant here, and print the receipt that opens it at the target.
 
-Run it when the import at the target is complete. From then on the tenant runs nowhere until `open` at the target: its hosts still answer
-503 here. Change the proxy or the DNS records of its hosts now. The rows stay until manage.py tenants remove.
+Run it when the import at the target is complete. Until `open` at the target, the tenant runs at neither installation,
+and its hosts answer 503 here. Change the proxy or the DNS records of its hosts now. The rows stay here until you run manage.py
+tenants remove.
 
   manage.py tenants hand-over /var/tmp/acme --journey-key /root/acme.key
 

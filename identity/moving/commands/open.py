@@ -17,7 +17,7 @@ Its hosts answer, its deliveries and jobs continue, and clients resume with thei
 
   manage.py tenants open acme --receipt 0f3a9-...
 
-There is no way back from here without loss: what happens after this command exists only here.
+This command cannot be undone without loss: changes after it exist only at this installation.
 """
 
 

@@ -15,11 +15,11 @@ from identity.moving.showing import shown_rows
 
 HELP = """Delete the rows of a tenant that arrives here, or that has moved away.
 
-At the target, before `open`: the import is removed without a trace. Use it for an import that failed or is not wanted any more.
-At the source, after `hand-over`: the rows that the move has left are deleted. First check that the tenant runs at the target.
+At the target, before `open`: the command deletes the whole import. Use it for an import that failed or that you do not need any more.
+At the source, after `hand-over`: the command deletes the rows of the moved tenant. First check that the tenant runs at the target.
 Entries of the audit log stay at the source until AUDIT_RETENTION_DAYS. The id is free, so the tenant can come back.
 
-If the command is killed, run it again: it continues. It records no events, and destinations are not told.
+If the command is killed, run it again: it continues. It records no events and sends nothing to destinations.
 
   manage.py tenants remove acme
 """

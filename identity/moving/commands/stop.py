@@ -15,7 +15,7 @@ HELP = """Stop a tenant, so that it can be exported.
 
 Effects:
   - All its hosts answer 503 with Retry-After on every interface. Its event streams end with their last cursor.
-  - Workers leave it alone: no delivery, no job, no mail, no pruning, no rotation of keys.
+  - Workers do no work for it: no delivery, no job, no mail, no pruning, no rotation of keys.
   - Its staff cannot log in.
 Nothing is lost: deliveries, jobs and mails continue after `open` at the other installation, or after `start` here.
 

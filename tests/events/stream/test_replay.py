@@ -195,7 +195,7 @@ def test_a_long_replay_does_not_block_other_streams() -> None:
         while stream.position < 20_000:
             await asyncio.sleep(0)
             turns += 1
-        assert turns >= 200, "one turn of the loop for each page, at least"
+        assert turns >= 200, "the reader returns to the event loop after each page"
 
     run_story(story)
 
