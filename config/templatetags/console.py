@@ -25,10 +25,12 @@ def beside(columns: Iterable[Any], cells: Iterable[Any]) -> list[tuple[Any, Any]
 def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
     """Return the HTML of one cell of a Django list with the name of its column as `data-label`, which a phone shows beside it.
 
-    `header` is the column's entry of `result_headers`. The column with the check boxes has no name.
+    `header` is the column's entry of `result_headers`. The column with the check boxes has no name. A cell without a value gets
+    `data-blank`; a phone hides such cells.
     """
     if "action-checkbox" in str(header.get("class_attrib", "")):
         return cell
     label = escape(capfirst(str(header["text"])))
+    blank = " data-blank" if cell.endswith(">-</td>") else ""
     # The cell is HTML that Django has escaped; the label is escaped here.
-    return mark_safe(_CELL.sub(lambda found: f'{found[0]} data-label="{label}"', cell, count=1))  # noqa: S308  # nosec
+    return mark_safe(_CELL.sub(lambda found: f'{found[0]} data-label="{label}"{blank}', cell, count=1))  # noqa: S308  # nosec

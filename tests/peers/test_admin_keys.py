@@ -165,7 +165,7 @@ def add_a_client(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
 
 def redeliver(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
     keys.go("Dead letters", "dead letters")
-    keys.choose(f"Redeliver {world.letter.event_type} of {world.letter.key}")
+    keys.choose(f"Redeliver {world.letter.event_type} of Ada Lovelace (ada@example.test)")
     return lambda: DeadLetter.objects.get(pk=world.letter.pk).redelivered_at is not None
 
 
