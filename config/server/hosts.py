@@ -57,7 +57,7 @@ def header(scope: Scope, name: bytes) -> str:
 def guarded(application: Application) -> Application:
     """Remove values that no client may set, then require TLS: our own, or that of a trusted proxy."""
 
-    # No coroutine here: one would exist as long as every open stream.
+    # Not a coroutine: a coroutine would stay in memory as long as each open stream.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:

@@ -44,7 +44,7 @@ class PeerShare:
         self._watched, self._own, self._total = "", 0, 0
 
     def note(self, peer: str) -> None:
-        """Count a request of a peer; an empty peer is a proxy that forwards its client's address."""
+        """Count a request of a peer. An empty `peer` means a proxy that forwards the address of its client."""
         if self._clock() >= self._ends_at:
             self._turn()
         self._total += 1
@@ -82,7 +82,7 @@ def shared_out(application: Application) -> Application:
         return application
     peers = PeerShare(report)
 
-    # No coroutine here: one would exist as long as every open stream.
+    # Not a coroutine: a coroutine would stay in memory as long as each open stream.
     def noted(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         peers.note(_silent_peer(scope))
         return application(scope, receive, send)

@@ -21,7 +21,7 @@ class InvalidAddress(ValueError):
 class Server:
     """One service: its public host name, which its certificate contains, and the IP address or host to connect to.
 
-    `connect_to` bypasses DNS, and thereby any proxy: the client connects to one server directly, with the public name of the service.
+    `connect_to` bypasses DNS, and so bypasses any proxy: the client connects to one server directly, with the public name of the service.
     """
 
     scheme: str

@@ -44,7 +44,7 @@ class MultipartBody(BaseParser):
 
 
 def close_files(members: Iterable[Any]) -> None:
-    """Close, and thereby delete, the files among the members of a body."""
+    """Close the files among the members of a body. Closing deletes the files."""
     for member in members:
         if isinstance(member, UploadedFile):
             member.close()

@@ -105,7 +105,7 @@ def test_relations_lead_to_tables_that_travel_or_to_the_tenant() -> None:
                 assert cleared, f"{table.name}.{row_field.column}"
 
 
-def test_django_tables_between_two_models_hold_no_rows_of_tenants_but_those_that_an_export_refuses() -> None:
+def test_tables_between_two_models_have_rows_of_tenants_only_if_an_export_refuses_them() -> None:
     hidden = {through._meta.db_table for model in apps.get_models() for through in _through_tables(model)}
     assert hidden == {"auth_group_permissions", "identity_staff_groups", "identity_staff_user_permissions"}
 

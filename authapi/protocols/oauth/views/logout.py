@@ -37,7 +37,7 @@ _NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id
 
 @dataclass(frozen=True)
 class Ending:
-    """A checked logout: its session and client, and the address to redirect to. An empty address is the page of this service."""
+    """A checked logout: session, client and the address to redirect to. An empty address means the page of this service."""
 
     session: Session | None
     client: Client | None
