@@ -54,6 +54,6 @@ def _web_message(request: HttpRequest, target: Target, sent: Mapping[str, Any]) 
     message = {"type": "authorization_response", "response": dict(sent)}
     answer = render(request, "hosted/web_message.html", {"message": json.dumps(message), "origin": target.web_origin})
     answer["Content-Security-Policy"] = _POLICY + f"form-action 'none'; frame-ancestors {target.web_origin}"
-    # The window that gets the message has another origin. The `same-origin` policy of all other pages would disconnect this window.
+    # The window that gets the message has another origin. The default policy `same-origin` would disconnect that window.
     answer["Cross-Origin-Opener-Policy"] = "unsafe-none"
     return answer
