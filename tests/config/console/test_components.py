@@ -7,8 +7,10 @@ from pathlib import Path
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 
 from config.console.components import icon_names
+from config.templatetags.console import labelled
 from tests.factories.admin import browser_of, new_staff, new_tenant
 
 _USED = re.compile(r'components/icon.html" with name="(\w+)"')
@@ -25,3 +27,12 @@ def test_every_icon_of_a_template_is_in_the_sprite() -> None:
     used = {name for text in templates for name in _USED.findall(text)}
     assert used
     assert used <= set(icon_names())
+
+
+def test_only_a_cell_without_a_value_is_marked_so_that_a_phone_hides_it() -> None:
+    header = {"text": "deletion", "class_attrib": ' class="column-deletion"'}
+    assert (
+        labelled(mark_safe('<td class="field-deletion">-</td>'), header)
+        == '<td data-label="Deletion" data-blank class="field-deletion">-</td>'
+    )
+    assert labelled(mark_safe('<td class="field-deletion">a-</td>'), header) == '<td data-label="Deletion" class="field-deletion">a-</td>'
