@@ -28,7 +28,7 @@ def _lift(_request: HttpRequest, row: LoginFailures, _values: dict[str, Any]) ->
 
 
 class BlockedFilter(admin.EmptyFieldListFilter):
-    """Filters blocked rows from rows that only have failures."""
+    """Filters the list: blocked rows, or rows that only have failures."""
 
     _WORDS: ClassVar = {"Empty": "No", "Not empty": "Yes"}
 

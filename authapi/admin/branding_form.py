@@ -211,7 +211,7 @@ class LooksForm(forms.Form):
         return with_value(with_value(theme, ("widget", "logo_url"), ""), ("fonts", "font_url"), "")
 
     def branding(self) -> dict[str, str | None]:
-        """Return the values outside the theme. Its two colors are copied from the theme."""
+        """Return the values outside the theme. The two colors among them are copied from the theme."""
         colors = {"primary_color": ("colors", "primary_button"), "page_background": ("page_background", "background_color")}
         # The management API accepts only six digits for these two colors.
         plain = {name: value if len(value := str(value_at(self.theme(), path))) == 7 else None for name, path in colors.items()}

@@ -18,7 +18,7 @@ EXCHANGE = ("exchange_kinds", "resource_server_identifier")
 
 
 class ExchangeFields(forms.Form):
-    """Fields of the client form. A client also needs the grant type Token exchange for an exchange."""
+    """Fields of the client form. To exchange tokens, a client also needs the grant type Token exchange."""
 
     frontchannel_logout_uri = forms.CharField(
         required=False,

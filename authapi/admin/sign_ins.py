@@ -66,7 +66,7 @@ class LogSearch(forms.Form):
 
 
 class LogChangeList(ChangeList):
-    """Django's list page with other rows and another search. Its pages use a key instead of a count and an offset."""
+    """Django's list page, with the rows and the search of the log. Its pages use a key instead of a count and an offset."""
 
     search: LogSearch
     page: LogPage

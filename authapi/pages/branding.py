@@ -51,7 +51,7 @@ def brand_of(tenant_id: str, organization_id: str | None = None) -> Brand:
 
 
 def brand_from(looks: Looks, tenant_id: str, organization_id: str | None = None) -> Brand:
-    """Return the brand for pages from looks, with the support contacts of the tenant."""
+    """Return the brand that pages show: made from `looks`, with the support contacts of the tenant."""
     settings = sign_in_settings(tenant_id)
     images = (looks.logo, looks.favicon, looks.background)
     return Brand(

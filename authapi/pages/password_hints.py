@@ -26,7 +26,7 @@ def password_hints(options: Mapping[str, Any]) -> list[str]:
 
 
 def refusal_text(problem: PasswordProblem) -> str:
-    """Return why a password is refused. The field shows the policy."""
+    """Return why a password is refused. The text omits the policy, because the field shows it as hints."""
     texts = {
         Weakness.STRENGTH: _("This password is too weak. Follow the rules at the field."),
         Weakness.DICTIONARY: _("This password is too common. Choose another one."),

@@ -8,7 +8,7 @@ from identity.languages import enabled_languages, speak, spoken_language
 
 
 def browser_language(request: HttpRequest, tenant_id: str, *, wished: str = "") -> str:
-    """Return the first language in `wished` (as in `ui_locales`) that the tenant enables, otherwise that of the browser."""
+    """Return the first language in `wished` (as in `ui_locales`) that the tenant enables, otherwise the browser's language."""
     return spoken_language(tenant_id, wished=wished.split(), accept_language=request.headers.get("Accept-Language", ""))
 
 

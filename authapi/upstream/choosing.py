@@ -40,8 +40,8 @@ def _upstream(client: Client) -> list[Connection]:
 
 
 def _is_button(connection: Connection) -> bool:
-    # Users choose a social provider by its button. An enterprise connection has a button only if its settings say so; otherwise the email
-    # address finds it.
+    # Users choose a social provider by its button. An enterprise connection has a button only if its settings say so; otherwise the domain
+    # of the email address selects it.
     return bool(connection.show_as_button) or (connection.is_social and connection.show_as_button is None)
 
 

@@ -46,7 +46,7 @@ def can_be_tested(connection: Connection) -> bool:
 
 
 def begin_test(connection: Connection, *, base: str) -> str:
-    """Return the address at which the administrator's browser begins; `base` is the tenant's address without a trailing slash.
+    """Return the address at which the administrator's browser begins a test; `base` is the tenant's address without a trailing slash.
 
     Raises `UpstreamFailed` if no login can begin.
     """

@@ -137,7 +137,7 @@ def _claims(provider: Provider, metadata: Metadata, request: AuthenticationReque
 
 
 def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
-    # Mix-up attack: the connection may have been changed since, or another provider may have sent the browser.
+    # Mix-up attack: the answer may be from another provider. The connection may also have changed since the login began.
     if metadata.issuer != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
     if named is None and not metadata.sends_issuer:

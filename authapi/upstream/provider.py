@@ -52,7 +52,7 @@ class Provider:
     # Added to every request to the authorization endpoint.
     parameters: Mapping[str, str]
     row: KnownProvider = OPENID
-    # Added to every request to the token endpoint and for the profile.
+    # Added to every request to the token endpoint, and to every request for the profile.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     # Claims as expressions over the profile. They replace or extend the expressions in the table.
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Provider:
 
 
 def is_of_template(template: str, issuer: str) -> bool:
-    """Tell whether an issuer belongs to a directory and matches a template."""
+    """Tell whether an issuer is the template with a directory id in place of the placeholder."""
     before, _, after = template.partition(TENANT_ID)
     return re.fullmatch(f"{re.escape(before)}{_GUID.pattern}{re.escape(after)}", issuer) is not None
 
@@ -245,7 +245,7 @@ def _filled(address: str, places: Mapping[str, str]) -> str:
 
 
 def _address(connection: Connection, name: str) -> str:
-    """Return an address from any of its options. An address with a query string is sealed."""
+    """Return an address from the first of its options that is set. An address with a query string is sealed."""
     named = _GENERIC_ADDRESSES.get(name)
     options = connection.options
     return (_text(options, named) or connection.secret_option(named) or "" if named else "") or _text(options, name)

@@ -55,7 +55,7 @@ class Section:
     is_offered: Callable[[Visit], bool] = lambda visit: True
     kept: tuple[str, ...] = ()
     is_dangerous: bool = False
-    # The section from which this page is opened. Such a page is not in the list of sections.
+    # The section from which this page is opened. A page with a parent is not in the list of sections.
     parent: str = ""
 
     @property

@@ -47,7 +47,7 @@ def state_of(row: CibaRequest) -> dict[str, int]:
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Ask only the user of the request. Always ask for consent: an earlier consent does not cover this request."""
+    """Let only the user of the request log in. Always ask for consent: an earlier consent does not cover this request."""
     row, presentation = _row(request), Presentation(form_target="'self'")
     if row is None or not request.client.allows_grant_type(GRANT):
         return Wish(presentation, RequestRefused(CibaCase.REQUEST_EXPIRED))

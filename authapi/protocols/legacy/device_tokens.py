@@ -96,5 +96,5 @@ def _note(request: LegacyRequest, client: Client, user: User | None, problem: st
 
 
 def _mark(claims: dict[str, Any]) -> str:
-    """Return the id under which the use of a token is recorded. Tokens of two devices, and assertions of the client, never collide."""
+    """Return the id under which the use of a token is recorded. It differs from ids for other devices, and for assertions of clients."""
     return f"device\x00{claims['iss']}\x00{claims['sub']}\x00{claims['jti']}"

@@ -49,7 +49,7 @@ def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
             return _verification(login, row, ticket)
         raise RequestRefused(LegacyCase.INVALID_TICKET)
     except TooMuchParked:
-        # The client cannot change this, so an error page informs the user.
+        # The client cannot repair this error, so an error page informs the user.
         raise
     except RequestRefused as refused:
         return flow.refuse(login, refused)
@@ -101,9 +101,9 @@ def _waiting(login: Login, ticket: str) -> LoginTicket:
 
 
 def _is_of_origin(login: Login, row: LoginTicket) -> bool:
-    """Tell whether the requesting page still belongs to the client, and the browser does not name a different page.
+    """Tell whether the page of the ticket still belongs to the client, and the browser does not name a different page.
 
-    A browser may omit the page: the cookie or the verifier binds the ticket to the browser in any case.
+    A browser may send no header that names the page: the cookie or the verifier binds the ticket to the browser in any case.
     """
     own = web_origin_of(login.host.issuer)
     if not row.origin:

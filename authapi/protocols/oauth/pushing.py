@@ -19,7 +19,7 @@ from authapi.token_request import TokenRequest
 # Contract, 2.11: prefix of parameters for the client's own use.
 _EXTENSION = "ext-"
 MOST_EXTENSIONS = 10
-# Placeholder for the digest, which exists after the request is stored.
+# Placeholder for the digest, which does not exist before the request is stored.
 _NOT_YET = "-"
 
 

@@ -26,7 +26,7 @@ _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_tok
 class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
     """The shared part of the engine's two front-channel grants.
 
-    A request for an answer has `login`, a `UserIssue`, and `code_parameters` if the type contains a code.
+    A request that is answered has `login` (a `UserIssue`). If the type contains a code, it also has `code_parameters`.
     """
 
     def __init__(self, request_validator: Any) -> None:
@@ -72,7 +72,7 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
             beside["state"] = request.state if "code" in types else None
             members["id_token"] = id_token(request.login, front_channel=beside)
         if DETAILS in (request.issue.further if "token" in types else ()):
-            # RFC 9396, 7, for an answer that contains the token.
+            # RFC 9396, 7: an answer with the access token also contains the details of the token.
             members[DETAILS] = request.issue.further[DETAILS]
         return members
 

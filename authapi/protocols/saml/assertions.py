@@ -20,7 +20,7 @@ from authapi.xml.encryption import encrypted
 from authapi.xml.names import SAML, SAMLP, XSI, qualified
 from authapi.xml.parsing import Element
 
-# After the Issuer, as in the schema.
+# The signature follows the Issuer, as in the schema.
 _SIGNATURE_PLACE = 1
 # A subset of the names in XML 1.0, 2.3, for names of attributes.
 _NAME = re.compile(r"[A-Za-z_:][\w:.\-]*")

@@ -108,7 +108,7 @@ def pairwise_id(*, tenant_id: str, client_id: str, user_id: str) -> str:
 def _configured(profile: Mapping[str, Any], attributes: Iterable[Attribute], settings: SamlSettings) -> NameId:
     by_name = {attribute.name: attribute.values for attribute in attributes}
     for probe in settings.name_id_probes:
-        # A probe is also valid if the attribute itself is mapped to another name.
+        # A probe also finds a member of the profile that the mapping sends under another name.
         values = by_name.get(probe) or _values(_member(profile, _PROFILE_OF_PROBE.get(probe, probe)))
         if values:
             return NameId(text_of(values[0]), settings.name_id_format)

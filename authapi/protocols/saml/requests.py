@@ -145,7 +145,7 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
     if not request.contexts:
         return settings.authn_context
     if request.comparison == "better":
-        # Stronger than each of the requested classes.
+        # The class of the answer must be stronger than each requested class.
         return strong[0] if strong and all(each in weak for each in request.contexts) else None
     found = next((each for each in request.contexts if each in (*weak, *strong)), None)
     if found is None and request.comparison == "maximum":

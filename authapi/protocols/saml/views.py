@@ -68,7 +68,7 @@ def sign_on(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
 
 
 def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Return the metadata of this service for one application, for all of the tenant, or for the provider of a named connection."""
+    """Return the metadata of this service for one application, for all of the tenant's applications, or for one connection's provider."""
     if "connection" in request.GET:
         return connection_metadata(request, host, request.GET["connection"])
     client = client_of(host, client_id, None) if client_id else None

@@ -155,7 +155,7 @@ def acs_address(callback: str, connection: str) -> str:
 
 
 def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
-    """Add the address that the browser posted to, if it is one of the recipients plus an organization (contract, 2.6)."""
+    """Add the address that the browser posted to, if it is a recipient with an organization in its query (contract, 2.6)."""
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"

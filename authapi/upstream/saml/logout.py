@@ -98,7 +98,9 @@ def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Sess
 
 
 def answers_to(connection: Connection, demand: LogoutDemand, *, relay_state: str) -> tuple[BrowserCall, BrowserCall] | None:
-    """Return two browser requests with our answer: one for full success and one for partial success. None without an address.
+    """Return two browser requests with our answer: one for full success and one for partial success.
+
+    None if the provider has no address for answers.
 
     Raises `UpstreamFailed`.
     """

@@ -100,7 +100,7 @@ def _md(name: str) -> str:
 
 
 def _provider_in(root: Element) -> tuple[Element, Element]:
-    """Return the entity and its role as identity provider. Refuses a document with several."""
+    """Return the entity and its role as identity provider. Refuses a document with several identity providers."""
     if root.tag not in (_md("EntityDescriptor"), _md("EntitiesDescriptor")):
         raise MetadataUnreadable(f"The document is not SAML metadata: it begins with {local_name(root)}.")
     found = [

@@ -89,7 +89,7 @@ class KnownProvider:
     calls: tuple[ProfileCall, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     token_check: TokenCheck | None = None
-    # Parameters of this service by the provider's names for them.
+    # The provider's name of each parameter, with the name that clients of this service use.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
     # The parameters that make the provider ask for the password again.
     again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})

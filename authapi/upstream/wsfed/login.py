@@ -84,7 +84,7 @@ def sign_in_call(provider: WsFedProvider, *, callback: str, state: str, is_force
 
 
 def sign_out_call(provider: WsFedProvider, *, return_to: str) -> BrowserCall:
-    """Return the browser's request that ends its login at the provider."""
+    """Return the request by which the browser ends the login at the provider."""
     return BrowserCall(_with(provider.endpoint, {"wa": "wsignout1.0", "wtrealm": provider.realm, "wreply": return_to}))
 
 

@@ -61,7 +61,7 @@ def _service_in(root: Element) -> tuple[Element, Element]:
 
 
 def _is_service(role: Element) -> bool:
-    # The document chooses the prefix.
+    # Each document chooses its own namespace prefix.
     return (role.get(qualified(XSI, "type")) or "").rpartition(":")[2] == _SERVICE
 
 

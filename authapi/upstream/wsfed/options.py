@@ -80,7 +80,7 @@ def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
 
 
 def _entra_metadata(options: Mapping[str, Any]) -> str:
-    """Return the metadata address of Entra for one directory. A client id in it selects the keys of that client."""
+    """Return the metadata address of Entra for one directory. A client id in the address selects the keys of that client."""
     domain = read_text(options, "tenantId", 255) or read_text(options, "tenant_domain", 255) or read_text(options, "domain", 255)
     if not domain:
         return ""

@@ -184,7 +184,10 @@ def _check_confirmation(subject: Element) -> None:
 
 
 def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
-    """Return values by claim URI, which consists of two attributes, and by the last part of the URI if no other attribute has it."""
+    """Return values by claim URI, which consists of two XML attributes.
+
+    Values can also be found by the last part of the URI, unless that part is the whole name of another attribute.
+    """
     found: dict[str, tuple[str, ...]] = {}
     short: dict[str, tuple[str, ...]] = {}
     for statement in children(element, _saml11("AttributeStatement")):

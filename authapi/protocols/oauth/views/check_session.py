@@ -11,7 +11,7 @@ from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 
 PATH = "oidc/check_session"
-# One script of this host. Every page may frame it: without the `session_state` of its own origin, a page learns nothing.
+# This page loads scripts of this host only. Any page may frame it: without the `session_state` of its own origin, a page learns nothing.
 _POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors https: http:"
 _KEPT = "public, max-age=300"
 
