@@ -38,7 +38,7 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# At logout, the address that the browser opens contains this hint and other parameters.
+# Limits the length of the address that the browser opens at logout: it contains this hint and other parameters.
 _LONGEST_HINT = 6000
 
 

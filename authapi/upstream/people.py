@@ -49,7 +49,8 @@ def known_user(connection: Connection, subject: str) -> User | None:
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user, and whether the login is the user's primary identity. None if there is no such user."""
     if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
-        # `user_id_of` does not prefix such a subject. The id would then equal that of the user whose subject is the part after the name.
+        # `user_id_of` adds no prefix to such a subject. So the id would equal the id of another user, whose subject is the part after the
+        # prefix.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject has the form of a user id.")
     try:
         user_id = user_id_of(connection, subject)

@@ -29,7 +29,7 @@ class ProviderLogout:
     """How a logout reaches the provider. With `trip`, the browser visits the provider last
     and returns with an answer. With `then`, the logout ends at the provider.
 
-    `trip` makes the round trip for the handle that the provider's answer returns.
+    `trip` makes the round trip. Its argument is a handle, which the provider repeats in its answer.
     """
 
     then: BrowserCall | None = None

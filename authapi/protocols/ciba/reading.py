@@ -25,7 +25,7 @@ _MESSAGE = re.compile(rf"[A-Za-z0-9+\-_.,:#]{{1,{LONGEST_MESSAGE}}}")
 
 
 def user_id_of(request: TokenRequest) -> str:
-    """Return the user id in `login_hint`; empty for a hint of another issuer, whose users this service does not have.
+    """Return the user id in `login_hint`; empty if the hint names another issuer, because this service has no users of that issuer.
 
     Raises `RequestRefused` for an invalid hint.
     """

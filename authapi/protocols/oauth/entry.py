@@ -88,7 +88,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
     parameters = _parameters(request)
-    # Only the few requests with claims or details are parsed again: each login computes its terms twice.
+    # Each login computes its terms twice. So requests without claims and details, which are most requests, are not parsed again.
     further: dict[str, Any] = {}
     if parameters.get("claims") or parameters.get(DETAILS):
         asked = _authorization_request(request)
@@ -156,7 +156,7 @@ def respond_refused(
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
     """Write a notice for each client that requests one (back-channel), and revoke the refresh tokens that end with the session.
 
-    If a browser is present, it loads the addresses that clients have registered for this (front-channel).
+    If a browser is present, it loads the addresses that clients have registered for logouts (front-channel).
     """
     session = ending.session
     clients = [participant.client for participant in ending.participants]
