@@ -29,7 +29,7 @@ def stand_in(connection_id: str, identifier: str) -> str:
 
 
 def _load(connection_id: str) -> tuple[str, ...]:
-    """Return stored passwords of the newest and the oldest users: bulk imports are at one of the two ends."""
+    """Return stored passwords of the newest and the oldest users: imported users are usually among the newest or among the oldest."""
     stored = PasswordCredential.objects.filter(user__connection_id=connection_id)
     newest = list(stored.order_by("-user__created_at", "-user_id").values_list("pk", "password_hash")[:_SAMPLED])
     oldest = list(stored.order_by("user__created_at", "user_id").values_list("pk", "password_hash")[:_SAMPLED])

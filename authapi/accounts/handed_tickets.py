@@ -79,7 +79,8 @@ def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: boo
 def create_email_ticket(*, user: User, way_back: WayBack, identity: tuple[str, str] | None, address: str = "") -> str:
     """Return a link at which a user verifies the email address of the account or of a linked `identity` (provider, id).
 
-    Raises `NotFound` if the identity is not linked to the user, `Invalid` without an address or for an invalid result address.
+    Raises `NotFound` if the identity is not linked to the user, and `Invalid` if there is no email address to verify or the result
+    address is invalid.
     """
     _check(way_back)
     client = {"client_id": way_back.client.client_id} if way_back.client else {}

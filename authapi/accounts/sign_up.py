@@ -50,7 +50,7 @@ class SignUp:
     address: str = ""
     # The page has an invitation to this address. An invited user may sign up even if the connection accepts no other sign-ups.
     is_invited: bool = False
-    # False if the address is proven before the account is created.
+    # Whether to mail a link that verifies the address. False if the address is proven before the account is created.
     is_mail_due: bool = True
     identifier: str = ""
     add_passkey: Callable[[User], object] | None = field(default=None, repr=False)

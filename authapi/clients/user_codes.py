@@ -33,7 +33,7 @@ class UserCodeForm:
         return "".join(secrets.choice(CHARSETS[self.charset]) if place == PLACEHOLDER else place for place in self.mask)
 
     def shown(self, typed: str) -> str:
-        """Return a typed code in the format of the devices. Empty if it cannot be a code of this format."""
+        """Return a typed code as devices show it, with separators. Empty if it cannot be a code of this format."""
         characters = plain(typed)
         if len(characters) != self.mask.count(PLACEHOLDER) or not set(characters) <= set(CHARSETS[self.charset]):
             return ""

@@ -144,7 +144,7 @@ def _validator(encoded: bytes) -> Draft202012Validator:
 
 
 def _told(error: ValueError) -> str:
-    """Return the error of a schema. The library reports such errors as errors of a value of the dialect."""
+    """Return the error of a schema as text. The library checks a schema as a value, by the rules of its dialect, and names that value."""
     if not isinstance(error, ValidationError):
         return str(error)
     place = ".".join(str(step) for step in error.instance_path)

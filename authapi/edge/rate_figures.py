@@ -82,8 +82,8 @@ FACTOR_CODES_TO_USER = Bucket("factor_code_user", 10, 360.0)
 FACTOR_CODES_TO_ADDRESS = Bucket("factor_code_address", 10, 360.0)
 FACTOR_CODES_OF_TENANT = Bucket("factor_code_tenant", 1200, 0.5)
 # Failed second factors of one user: from one IP address 5 at once, then one every 15 minutes; from all IP addresses 10 at once, then one
-# every 20 minutes. An app has three valid codes at a time. A year of guessing finds one with a probability of
-# 8 %, and also needs the password.
+# every 20 minutes. An app has three valid codes at a time. A year of guessing finds one of them with a probability of 8 %, and the
+# attacker also needs the password.
 FACTOR_GUESSES_FROM_PLACE = Bucket("factor_guess_place", 5, 900.0)
 FACTOR_GUESSES = Bucket("factor_guess", 10, 1200.0)
 FACTOR_GUESSES_KNOWN = Bucket("factor_guess_known", 10, 600.0)
@@ -136,7 +136,7 @@ REFUSED_REVOCATIONS = Bucket("refused_revocation", 20, 30.0)
 # for the browsers of an account that has completed a login. Both refill in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
-# All requests to a tenant for which a proxy hides the IP address of the caller, together: the allowance of 16 IP addresses.
+# If a proxy hides the IP addresses of callers, their requests to a tenant share this limit: the allowance of 16 IP addresses.
 PARKED_BY_HIDDEN = Bucket("parked_hidden", 262_144, 3600 / 262_144)
 
 

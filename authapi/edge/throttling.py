@@ -38,7 +38,7 @@ class Rate:
 
     @classmethod
     def of_empty(cls, bucket: Bucket, *, count: int = 1) -> Rate:
-        """Return the rate of a bucket with fewer than `count` tokens. `count` tokens are refilled after `count` times its seconds."""
+        """Return the rate of a bucket with fewer than `count` tokens. It resets when the bucket has had time to refill `count` tokens."""
         return cls(limit=bucket.size, remaining=0, reset=ceil(time.time() + count * bucket.seconds), is_exceeded=True)
 
     @property

@@ -36,7 +36,7 @@ def factors_due(
     is_browser_remembered: Callable[[], bool] = lambda: False,
 ) -> Due:
     """Return the second-factor step that the login must take. `wished` are the contexts that the client requests, best first.
-    `is_asked` is for other requests of a second factor.
+    `is_asked` tells whether the client requests a second factor in another way.
 
     Reads the user's factors only if the tenant has enabled some, so that logins of other tenants need no further query.
     """

@@ -101,7 +101,7 @@ def begin_ceremony(
 
 
 def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> PasskeyCeremony | None:
-    """Return the open ceremony of an application at this domain. None for an unknown, used or expired one, and for another client's."""
+    """Return the open ceremony of an application at this domain. None if it is unknown, used or expired, or belongs to another client."""
     if not auth_session or len(auth_session) > _LONGEST_SECRET:
         return None
     rows = _open_rows(client.tenant_id).select_related("connection", "organization")

@@ -14,7 +14,7 @@ from identity.models import Connection, Organization, User
 
 # Lifetime of a transaction, as in the contract, 2.11: ten minutes.
 LIFE = timedelta(minutes=10)
-# An access token can be used as an `mfa_token`, and is longer.
+# An access token can be used as an `mfa_token`. Access tokens are longer than the tokens that this module makes.
 _LONGEST_TOKEN = 8192
 
 

@@ -48,8 +48,8 @@ STANDARD_CODES: dict[Case, str] = {
     DeviceCase.TOO_MANY: "temporarily_unavailable",
     RequestCase.TOO_MANY_REQUESTS: "temporarily_unavailable",
 }
-# RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. Other statuses are kept, because
-# HTTP clients read from them when to retry, or that the body was too long.
+# RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. Some statuses of HTTP are kept,
+# because they tell HTTP clients to retry later, or that the body was too long.
 STANDARD_STATUSES = {"invalid_client": 401, "slow_down": 400}
 _OF_HTTP = frozenset({408, 413, 429, 500, 503})
 # The codes of authorization responses: RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6; RFC 8707, 2; RFC 9396, 5; Unmet

@@ -22,7 +22,7 @@ CLIENT_MEMBER = "authorization_details_types"
 
 
 def requested_details(request: TokenRequest) -> tuple[Detail, ...]:
-    """Return the details of a token request, from JSON text or from a list in a JSON body; empty for most. Raises `RequestRefused`."""
+    """Return the details of a token request, from JSON text or a list in a JSON body; empty if it has none. Raises `RequestRefused`."""
     if MEMBER not in request.form:
         return ()
     return read(request.form[MEMBER])

@@ -37,7 +37,7 @@ async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenA
     login, access, until = access_for(login)
     if login.asked is not None and login.asked.details:
         raise Cold
-    # Before the exchange is stored, because the refresh token must stay valid if the answer cannot be signed.
+    # Prepare the signatures before the exchange is stored, because the refresh token must stay valid if the answer cannot be signed.
     order = token_order(access, client=client, host=request.host)
     signings = {"access_token": signing_of_order(order, tenant_id=request.host.tenant_id, signature=access.signature)}
     if login.is_sign_in:

@@ -204,7 +204,7 @@ def _note_login(login: Login, session: Session) -> None:
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether no second factor is missing. If so, mark the browser as known: a stolen password alone must not earn the mark."""
+    """Tell whether no second factor is missing. Only then is the browser marked as known: a stolen password alone is not enough."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:

@@ -1,4 +1,4 @@
-"""The mark of a browser that completed a login. All browsers of an account share one rate limit, apart from IP addresses.
+"""The mark of a browser that completed a login. All browsers of an account share one rate limit, separate from those of IP addresses.
 
 The signed mark contains a keyed digest of the account. A random mark for each login would give one account any number of rate limits. A
 mark that another tenant signed counts as absent.

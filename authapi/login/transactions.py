@@ -1,7 +1,7 @@
 """Login transactions: rows that keep a client's request while the user logs in, bound to the browser that began the login.
 
-The pages carry the handle of a row. An answer does not use up the row: a user who goes back to its page, or presses a button twice, repeats
-the request. The results of its pages are valid for one answer.
+The pages carry the handle of a row. An answer does not use up the row: a user who goes back to a page of the login, or presses a button
+twice, repeats the request. The results of the pages are valid for one answer.
 """
 
 from __future__ import annotations

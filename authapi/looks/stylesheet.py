@@ -156,7 +156,7 @@ def _reference_size(theme: Mapping[str, Any]) -> list[str]:
 
 
 def _in_fitting_scheme(background: str, rule: str) -> str:
-    """Apply the rule of a light page only for users who do not prefer dark pages."""
+    """Return the rule. If the background is light, the rule applies only to users who do not prefer dark pages."""
     return rule if is_dark(background) else f"@media (prefers-color-scheme: light) {{ {rule} }}"
 
 

@@ -79,7 +79,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     # The registered keys and certificates. Set when the client authenticates.
     proofs: tuple[ClientCredential, ...] = ()
-    # The keys that verify its signed requests. Set at the same time.
+    # The keys that verify the client's signed requests. Also set when the client authenticates.
     request_keys: tuple[ClientCredential, ...] = ()
 
     class Meta(UnrecordedOwned.Meta):

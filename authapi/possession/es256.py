@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 _ALGORITHM = ECDSA(SHA256())
 _HEADER = {"alg", "typ", "jwk"}
 _NUMBER_BYTES = 32
-# 64 bytes in base64url. The last character has two of their bits, so that only four characters are possible at the end.
+# A signature has 64 bytes. Its last character in base64url has only two of their bits, so only four characters are possible there.
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
 # This maximum is far below the limits of joserfc for headers and payloads.
 _LONGEST = 1500

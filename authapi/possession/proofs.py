@@ -100,7 +100,7 @@ def is_thumbprint(text: str) -> bool:
 
 
 def _verified(text: str, header: Mapping[str, Any]) -> str:
-    """Return the thumbprint of the key in the header, after it has verified the signature."""
+    """Verify the signature with the key in the header. Return the thumbprint of this key. Raises `InvalidProof`."""
     algorithm, jwk = header.get("alg"), header.get("jwk")
     if header.get("typ") != "dpop+jwt":
         raise InvalidProof("The typ of a DPoP proof must be dpop+jwt.")

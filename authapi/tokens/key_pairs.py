@@ -80,7 +80,7 @@ def new_key_pair(*, subject: str, now: datetime) -> KeyPair:
 
 
 def generate_private_key() -> rsa.RSAPrivateKey:
-    """Return a new private key. Generation takes about 50 ms on average and sometimes many times that."""
+    """Return a new private key. Generation takes about 50 ms on average, and sometimes many times as long."""
     return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
 
 

@@ -93,8 +93,8 @@ def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
 def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
     """Tell whether the use of a rotated token indicates theft, and not a client that lost the answer.
 
-    Within the leeway, the previous token may be used again. An older token indicates theft: its successor was rotated, so the client has
-    it.
+    Within the leeway, the previous token may be used again. An older token indicates theft: its successor was rotated, so the client had
+    received the successor.
     """
     if not row.is_rotated or row.revoked is None:
         return False
@@ -105,7 +105,7 @@ def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> boo
 
 
 def has_ended(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
-    """Tell whether a token has expired, was revoked, or was issued under the other mode of rotation."""
+    """Tell whether a token has expired, was revoked, or was issued before rotation was switched on or off for its client."""
     is_revoked = row.revoked is not None and not row.is_rotated
     is_over = any(end is not None and end <= now for end in (row.expires_at, row.idle_expires_at))
     return is_revoked or is_over or row.is_rotating != policy.is_rotating

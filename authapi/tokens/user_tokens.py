@@ -1,4 +1,4 @@
-"""The decision about a login: which tokens one client gets for one user. Makes no token. Pure except for its rows."""
+"""The decision about a login: which tokens one client gets for one user. Makes no token. Pure, except that it contains rows."""
 
 from __future__ import annotations
 

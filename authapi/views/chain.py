@@ -111,8 +111,8 @@ def hot_endpoint(
 ) -> Application:
     """Return an ASGI application for `endpoint`; its rate is counted under `name`.
 
-    `in_words_of` replaces common cases by cases of the interface. With `takes_cookies`, scripts of other origins may send
-    cookies, and the endpoint checks their origin.
+    `in_words_of` maps common error cases to the cases that the clients of this endpoint expect. With `takes_cookies`, scripts of other
+    origins may send cookies, and the endpoint checks their origin.
 
     An endpoint that must hash a password returns `Later`; the rest then runs in the queue of slow work.
     `at_once` is a fast path that answers on the event loop, with a thread for signatures only.
@@ -349,7 +349,7 @@ def _check_request(method: str, methods: tuple[str, ...], body: bytes) -> None:
 
 
 def _worded(error: Exception, words: Mapping[Case, Case]) -> Exception:
-    """Return the refusal with the interface's own case, if it has one."""
+    """Return a refusal with the case that `words` has in place of its case; return any other error unchanged."""
     case = words.get(error.case) if isinstance(error, RequestRefused) else None
     return error if case is None else RequestRefused(case)
 

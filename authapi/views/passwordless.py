@@ -43,7 +43,7 @@ from identity.models import Connection
 
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
-# Parameters that a client cannot set for a link: the request sets them itself, or they would replace the login.
+# Parameters that a client cannot set for a link: this endpoint sets them itself, or they would replace the login of the link.
 _OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 
@@ -162,7 +162,7 @@ def _address(request: TokenRequest, connection: Connection, channel: Channel) ->
 
 
 def _link_answer(request: TokenRequest, client: Client, connection: Connection) -> LinkAnswer:
-    """Return the request that a link answers. It is checked now, so that no mail has a link that cannot work."""
+    """Return the client's request that a link continues. It is checked now, so that no mail has a link that cannot work."""
     given = request.form.get("authParams", {})
     if isinstance(given, str):
         try:

@@ -39,7 +39,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Contents:
-    """The secrets of a message. A field is empty if the message does not have it."""
+    """The secrets of a message. A field is empty if the message does not contain this secret."""
 
     code: str = field(default="", repr=False)
     link: str = field(default="", repr=False)

@@ -14,7 +14,7 @@ from identity.services.users import create_user, update_user
 
 
 def user_at(connection: Connection, address: Address) -> User | None:
-    """Return the user of the connection with this address, or the user of a linked identity with it; None without such a user.
+    """Return the user of the connection who has this address, or whose linked identity has it. None if no user is found.
 
     Never returns an account of another connection: an equal address links nothing. Both queries always run, so that the time does not
     reveal which query matched.

@@ -36,7 +36,7 @@ def sessions_of(user: User) -> Sequence[Session]:
 
 @own_act("Logged out another browser")
 def end_own_session(own: OwnAct, user: User, *, session_id: str) -> bool:
-    """End a session of the user, and revoke its refresh tokens. Return False if the user has no other session with this id."""
+    """End another session of the user, and revoke its refresh tokens. Return False for the present session and for an unknown id."""
     session = Session.objects.of(user.tenant_id).filter(user=user, pk=session_id).exclude(pk=own.session.pk).select_related("user").first()
     if session is None:
         return False
