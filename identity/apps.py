@@ -13,6 +13,6 @@ class IdentityConfig(AppConfig):
 
         # The audit log outlives its tenant: it still records the actor that deleted the tenant, and the changes in the tenant.
         cover("identity", platform_wide=("Tenant", "FormerTenant"), last=("TenantMove",), outliving=("AuditEntry",))
-        # Acts of staff in the admin, found by the account.
+        # Entries of Django's admin log. The staff account of an entry determines its tenant.
         cover("admin")
         own_tables.declare()

@@ -131,7 +131,7 @@ def _row(name: str, runs: Sequence[Measured], own: Sequence[Measured]) -> Row:
 
 
 def verification(count: int = 400) -> dict[str, float]:
-    """Return the microseconds that `/events` takes to check a token: at first sight, and again."""
+    """Return the microseconds that `/events` takes to check a token: for the first time, and again."""
     # Models may be imported only once Django is set up.
     from authapi.tokens.verifying import verify_access_token  # noqa: PLC0415
     from benchmarks.stream.world import World  # noqa: PLC0415

@@ -19,7 +19,7 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# The newest row has the highest key; positions are dense, so the seed rows are not log entries.
+# The key of the newest row. Keys have no gaps below it; the seed rows have far lower keys, so no measured log contains them.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
 # Every tenth row belongs to a small tenant, the others to the first.

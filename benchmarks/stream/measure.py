@@ -166,7 +166,7 @@ def _measure_running(run: Run, name: str, subject: Subject) -> None:
         for shape in (one,) if is_bare else (one, many):
             run.measure("fanout", name, partial(fan_out, subject, programs, shape, sizes))
     if "burst" in asked and name != "django-eventstream":
-        # Without storage it drops messages more than ten events behind.
+        # Without storage, django-eventstream drops messages for a reader that is more than ten events behind.
         run.measure("burst", name, partial(burst, subject, programs, one, sizes))
     if "connects" in asked:
         run.measure("connects", name, partial(connects, subject, programs, many, sizes))

@@ -48,7 +48,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Tab:
-    """A link to the part of a row's page that it names."""
+    """A link to one part of a row's page. `label` is the name of the part."""
 
     label: str
     url: str

@@ -1,6 +1,7 @@
 """Which database answers a list of the admin, so that members of staff see their own changes. Decision: docs/adr/0131.
 
-A cookie notes the time of the last change of a browser. A replica answers its lists only if it contains that time.
+A cookie stores the time of the last change that a browser requested. A replica serves lists to this browser only if it contains all
+changes up to that time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from foundation.database.replica import PRIMARY, Source, has_replica, reading_so
 
 _COOKIE = "changed_at"
 _READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-# Covers different clocks of this machine and the database.
+# Margin for a difference between the clocks of this machine and the database.
 _CLOCKS = timedelta(seconds=1)
 
 
@@ -33,7 +34,7 @@ def note_change(request: HttpRequest, response: Any) -> None:
     response.set_cookie(
         _COOKIE,
         str(int(datetime.now(UTC).timestamp() * 1000)),
-        # An older replica is not used in any case.
+        # The cookie is not needed for longer, because a replica with a greater lag is never used.
         max_age=int(settings.REPLICA_MAX_LAG_SECONDS) + 2,
         secure=request.is_secure(),
         httponly=True,

@@ -54,7 +54,7 @@ class ValuesWidget(forms.Textarea):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         pairs = value if isinstance(value, Rows) else _pairs_of(value or "{}")
         if pairs is None:
-            # The label of the field names the first row, which does not exist here.
+            # The label of the field refers to the id of the first row. There are no rows here, so the box gets this id.
             return super().render(name, value, {**(attrs or {}), "id": f"id_{name}-name-0"}, renderer)
         rows = [*(pair for pair in pairs if any(pair)), *[("", "")] * _EMPTY_ROWS]
         return format_html(

@@ -42,8 +42,8 @@ def refuse_transaction_pooling() -> None:
 def _share_servers(first: psycopg.Connection[Any], second: psycopg.Connection[Any]) -> bool:
     """Tell whether two open connections are not bound to one server process each.
 
-    Without other clients, a pooler uses the connection that was returned last (so both get the same process), or the connection
-    that was idle for longest (so one client gets different processes). With other clients, both happen.
+    Without other clients, a pooler assigns either the server connection that was returned last, so that both connections get the same
+    process, or the one that was idle for longest, so that one connection gets different processes. With other clients, both happen.
     """
     own = _server_process(first)
     return any(_server_process(first) != own or _server_process(second) == own for _ in range(_ROUNDS))

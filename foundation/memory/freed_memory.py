@@ -32,7 +32,7 @@ def _trim() -> None:
     _Freed.size, _Freed.is_due = 0, False
     library = _library()
     if library is not None:
-        # The call releases the interpreter.
+        # The call releases the interpreter lock, so other threads continue.
         asyncio.get_running_loop().run_in_executor(None, library.malloc_trim, 0)
 
 

@@ -76,7 +76,7 @@ class OutboundRules:
 
 @dataclass(frozen=True)
 class Greeting:
-    """Facts about a connection before any request: the address reached, and with TLS its version and the end of the certificate."""
+    """Facts about a connection before any request: the address reached, and with TLS the TLS version and the certificate's expiry."""
 
     address: str
     tls_version: str = ""

@@ -36,7 +36,7 @@ Given = Mapping[str, str | int | bool]
 class OwnSampling(Sampler):
     """Samples a share of the traces that enter this process; spans inside follow their parent.
 
-    A caller decides neither by its flags nor by its choice of a trace id, because chance decides about every remote parent.
+    A trace that a caller has begun is sampled at random too, so neither the caller's flags nor its trace id influence the decision.
     """
 
     def __init__(self, share: float) -> None:
@@ -81,7 +81,7 @@ class Tracing:
         self._tracer = self._provider.get_tracer("identity")
 
     def stop(self) -> None:
-        """Export what waits, for two seconds at most."""
+        """Export the waiting spans, for two seconds at most."""
         # The SDK waits for up to 30 seconds if the collector does not answer, which is longer than a process may take to end.
         ending = threading.Thread(target=self._provider.shutdown, name="traces", daemon=True)
         ending.start()
@@ -112,7 +112,7 @@ class Tracing:
 
     @contextmanager
     def call(self, name: str, attributes: Given) -> Iterator[None]:
-        """Record a call to another server inside the current span; nothing without a recorded one."""
+        """Record a call to another server inside the current span. Records nothing if the current span is not recorded."""
         if not trace.get_current_span().is_recording():
             yield
             return
@@ -152,7 +152,7 @@ class Tracing:
 
 
 def _span_context(origin: TraceContext, *, is_remote: bool) -> SpanContext:
-    # Only recorded contexts are stored. The sampler ignores the flag of a remote one.
+    # Only recorded contexts are stored, so the flag is set. For the context of a remote caller, the sampler ignores it.
     return SpanContext(origin.trace_id, origin.span_id, is_remote=is_remote, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 

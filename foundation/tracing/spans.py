@@ -56,7 +56,7 @@ def span(name: str, **attributes: Attribute) -> AbstractContextManager[None]:
 
 
 def inner_span(name: str, **attributes: Attribute) -> AbstractContextManager[None]:
-    """Record a call to another server inside the current span; records nothing without one."""
+    """Record a call to another server inside the current span; records nothing without a current span."""
     return _tracing.call(name, attributes) if _tracing else _OFF
 
 

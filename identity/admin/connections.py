@@ -118,7 +118,7 @@ class ConnectionForm(ServiceForm):
             self.add_error(None, f"Enter these again: {', '.join(sorted(parts.secrets))}.")
 
 
-# Strategies with a form, those through which users can log in first.
+# Strategies with a form. The strategies through which users can log in come first.
 _FORMS = {**GUIDES, **STORED_GUIDES}
 
 

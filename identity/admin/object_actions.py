@@ -69,7 +69,7 @@ class ObjectAction:
     permission: str | Callable[[Any], str] = ""
     # For actions that show or change secrets or end a tenant: the session needs a recent proof.
     needs_proof: bool = False
-    # The label of the tab whose table gets a row by this action. The form is at the head of that table, and the page has no button.
+    # For an action that adds a row to a table on a tab: the label of the tab. The form is above the table, and the page has no button.
     tab: str = ""
 
     def form_for(self, request: HttpRequest, row: Any, data: QueryDict | None = None) -> forms.Form:
@@ -222,7 +222,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _with_form(self, request: HttpRequest, row: Row, panel: Panel) -> Panel:
-        """Return the panel with the form that adds a row to it, if the account may add one."""
+        """Return the panel. If the account may add a row to the panel's table, the panel has the form that adds it."""
         action = next((known for known in self.object_actions if panel.adds and known.name == panel.adds), None)
         if action is None or not self.may_act(request, row, action):
             return panel

@@ -18,7 +18,7 @@ class PagedByKeys:
 
     `grows`: false for small tables whose rows are added one by one. They can be sorted by any column and have numbered pages.
     `indexed_filters`: filters that an index serves in the order of the list of one tenant. Other filters read rows one by one.
-    `lists_only_found`: for parts of a row with its own page. The list is empty until a search.
+    `lists_only_found`: for rows that staff normally see on the page of another row. The list is empty until a search.
     `is_short_lived`: rows expire soon. The list sorts at most `FOUND` rows of the tenant, read by its index.
     """
 
@@ -83,7 +83,7 @@ class PagedByKeys:
             owner, field = column, column._meta.pk if part == "pk" else column._meta.get_field(part)
             column = field.related_model
         if tenant is not None and owner is not self.model and (own := tenant_path(owner)) is not None:
-            # The index of the tenant finds the referenced row.
+            # With this filter, an index that begins with the tenant finds the referenced row.
             rows = rows.filter(**{f"{name.rpartition('__')[0]}__{own}": tenant})
         try:
             field.to_python(term)

@@ -249,7 +249,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         try:
             changelist = super().get_changelist_instance(request)
         except (DataError, OverflowError) as error:
-            # Only the query finds values that a column cannot hold or compare.
+            # No earlier check refuses values that a column cannot hold or compare: the query fails on them.
             raise IncorrectLookupParameters(error) from error
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]

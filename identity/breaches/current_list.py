@@ -14,7 +14,7 @@ from identity.breaches.list_file import BreachList, Facts, ListUnreadable
 
 logger = logging.getLogger(__name__)
 
-# A process uses a new list after this time. Until then a search does not read the directory.
+# A process looks for a new list at most once in this time. Other searches do not read the directory.
 _LOOKED_EVERY_SECONDS = 1.0
 _NO_LIST = "No list: BREACHED_PASSWORDS_FILE is not set."
 _NOT_MADE = "No list: there is no file at BREACHED_PASSWORDS_FILE yet. Make it with manage.py breached_passwords."

@@ -23,9 +23,9 @@ from identity.breaches.list_file import HEAD_BYTES, RANGES, RECORD_BYTES, Breach
 
 # Ranges between two points from which a stopped run can resume.
 _RANGES_AT_ONCE = 2048
-# Items of an array of integers of this machine; the working files never leave the machine.
+# Size of an integer in an array of this machine. Other machines may use another size, but they never read the working files.
 _COUNT_BYTES = array("I").itemsize
-# A new list below this share of the old one is refused as truncated: published lists only grow.
+# A new list that is smaller than this share of the old list is refused as truncated: published lists only grow.
 _LEAST_SHARE = 0.9
 
 
@@ -48,7 +48,7 @@ class Plan:
 
 @contextmanager
 def building(plan: Plan, *, restarts: bool = False) -> Iterator[ListBuilder]:
-    """Yield the builder of a list, which resumes an earlier run of the same plan if that was stopped. Raises `BuildRefused`."""
+    """Yield the builder of a list, which resumes an earlier, stopped run of the same plan. Raises `BuildRefused`."""
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     with plan.beside("lock").open("wb") as lock:
         try:
@@ -141,7 +141,7 @@ class ListBuilder:
             raise BuildRefused(f"{text} If this is correct, run the command again with --accept-smaller.")
 
     def _cut_to_kept(self) -> None:
-        """Cut the working files to the records that are safe in both. Starts new files if no record is safe."""
+        """Cut the working files to the ranges that both files contain. Starts new files if there are none."""
         size = os.fstat(self._part.fileno()).st_size
         while self._counts and HEAD_BYTES + RECORD_BYTES * self.count > size:
             del self._counts[-_RANGES_AT_ONCE:]

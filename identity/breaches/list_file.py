@@ -89,7 +89,7 @@ class BreachList:
     def holds(self, password: str) -> bool:
         """Tell whether the list holds this password. Raises `ListUnreadable`, and `OSError` if the disk fails.
 
-        False positives: with 900 million entries, once in 3 * 10^11 passwords that are in no breach.
+        With 900 million entries, it wrongly returns True for about one in 3 * 10^11 passwords that are in no breach.
         """
         number, record = truncated_digest(password)
         records = self.records_of(number)

@@ -10,7 +10,7 @@ from identity.factors.user_factors import Kind, factors_of, give_factor, remove_
 from identity.models import EnrolledFactor
 from identity.services.users import locked_user
 
-# Kinds that such a set may hold. Keys are excluded: only an authenticator can create one.
+# Kinds of factors that the management interface can set. Keys are excluded, because only an authenticator can create a key.
 KINDS = (Kind.PHONE, Kind.EMAIL, Kind.TOTP)
 
 

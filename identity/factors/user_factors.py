@@ -28,7 +28,7 @@ from identity.services.users import locked_user
 Kind = EnrolledFactor.Kind
 MOST_FACTORS = 20
 LONGEST_NAME = 60
-# An enrollment expires unless it is confirmed by then.
+# An enrollment expires if it is not confirmed within this time.
 OPEN_FOR = timedelta(hours=1)
 # 15 bytes are 120 random bits, 24 characters. With that much entropy a fast digest is as safe as a slow hash.
 _RECOVERY_BYTES = 15

@@ -15,7 +15,7 @@ LONGEST_ROW = 2 * 1024 * 1024
 # Deeper than any stored value, and far below Python's recursion limit.
 _DEEPEST = 200
 _READ_BYTES = 256 * 1024
-# Near the end of the window, at most this many characters before it, the window may end inside a number or another JSON word.
+# If a number, or another JSON word, ends at most this many characters before the end of the window, it may be incomplete.
 _UNDECIDED_NUMBER = 2
 _UNDECIDED_WORD = 16
 _SPACE = " \t\r\n"
@@ -111,7 +111,7 @@ def _rows_of_array(text: _Text) -> Iterator[Any]:
 
 
 def _next_row(text: _Text, number: int) -> Any:
-    """Return the value that begins here. Near the end of the window more text can change a value or an error, so read more first."""
+    """Return the value that begins here. Near the end of the window, more text can change a value or an error, so read more text first."""
     while True:
         try:
             row, end = _SCANNER.raw_decode(text.window, text.at)

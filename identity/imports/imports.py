@@ -118,7 +118,8 @@ def _import_chunk(job: Job, connection: Connection, chunk: JobChunk) -> Counter[
         with transaction.atomic():
             return counts + _write_rows(job, connection, good)
     except (IntegrityError, ValueError):
-        # A name was taken meanwhile, two rows want the same name, or an event would be too large. Write row by row to find the row.
+        # Another user has a name by now, two rows have the same name, or an event would be too large. Write the rows one by one to find
+        # the row that fails.
         for number, row in good:
             try:
                 with transaction.atomic():
@@ -156,7 +157,7 @@ def _good_rows(job: Job, connection: Connection, chunk: JobChunk, counts: Counte
 def _write_rows(job: Job, connection: Connection, rows: list[NumberedRow]) -> Counter[str]:
     """Insert and update the users of the rows in one transaction. New users are inserted in the order of the file."""
     counts: Counter[str] = Counter()
-    # A link in progress turns the id of a user into an identity. Wait for it, then read.
+    # A concurrent request that links a user turns its id into the id of an identity. Wait for such requests, then read.
     lock_names(f"user:{job.tenant_id}:{key}" for _, row in rows for name, key in keys_of(connection, row) if name == "user_id")
     linked = linked_rows(connection, [row for _, row in rows])
     existing = matches_of(connection, [row for _, row in rows])

@@ -21,7 +21,7 @@ from identity.services.saving import validated_save
 # Rows of a single language have only these columns.
 TEXTS = ("subject", "body", "from_address")
 _RULES = ("result_url", "url_lifetime_seconds", "includes_email_in_redirect", "is_enabled")
-# Ninety days. Longer links could be found in old mailboxes.
+# Ninety days. A link that works longer could be found in an old mailbox and used.
 LONGEST_LIFE_SECONDS = 90 * 86400
 
 

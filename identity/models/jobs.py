@@ -136,7 +136,7 @@ class JobChunk(models.Model):
 
 
 class JobError(models.Model):
-    """A row that failed, with its errors: of an import, without its hashes, or of a bulk action of the admin."""
+    """A failed row of an import (stored without its hashes) or of a bulk action of the admin, with its errors."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="errors")
     row_number = models.PositiveIntegerField()

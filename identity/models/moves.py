@@ -12,7 +12,7 @@ class TenantMove(models.Model):
         OUT = "out"
         IN = "in"
 
-    # No foreign key, because the row is the last of the tenant's rows that the removal of an import deletes.
+    # No foreign key. The removal of an import deletes the other rows of the tenant first, then this row, then the tenant.
     tenant_id = models.CharField(primary_key=True, max_length=63)
     direction = models.CharField(max_length=3, choices=Direction)
     archive_id = models.UUIDField(null=True, help_text="The archive of the import, or the verified archive of the export.")

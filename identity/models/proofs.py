@@ -14,8 +14,8 @@ from identity.models.base import TenantOwned
 
 
 class EnrolledFactor(TenantOwned):
-    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or digests; of a passkey only the public key is
-    here.
+    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or stored as digests. A passkey's row holds only
+    the public key.
 
     An unconfirmed row is an open enrollment: it proves nothing, and is deleted within the hour.
     """

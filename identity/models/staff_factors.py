@@ -10,7 +10,7 @@ from foundation.secrets import vault
 
 
 class StaffFactor(models.Model):
-    """One enrolled factor of a staff account. Its secret is sealed; of a passkey only the public key is here."""
+    """One enrolled factor of a staff account. Its secret is sealed. A passkey's row holds only the public key."""
 
     class Kind(models.TextChoices):
         TOTP = "totp", "Authenticator app"

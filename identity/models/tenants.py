@@ -27,7 +27,7 @@ class Tenant(models.Model):
         DRAINING = "draining"
         DELETING = "deleting"
         DELETED = "deleted"
-        # A move to another installation: stopped for the export, moved after it; arriving during the import.
+        # A move to another installation. At the source: stopped for the export, then moved. At the target: arriving during the import.
         STOPPED = "stopped"
         MOVED = "moved"
         ARRIVING = "arriving"
@@ -57,12 +57,12 @@ class Tenant(models.Model):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a move has stopped it: its hosts answer 503, and no worker works for it."""
+        """Whether a move has stopped the tenant: its hosts answer 503, and no worker works for it."""
         return self.status in STOPPED
 
     @property
     def is_closing(self) -> bool:
-        """Whether its deletion has begun or is complete. A deleted tenant only waits until its log is old enough."""
+        """Whether the deletion of the tenant has begun or is complete. A deleted tenant only waits until its log is old enough."""
         return self.status in (self.Status.DELETING, self.Status.DELETED)
 
 

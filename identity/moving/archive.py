@@ -35,7 +35,7 @@ class Part:
     rows: int
     last: str
     sha256: str
-    # Sum of the digests of the encrypted values in it.
+    # Sum of the digests of the encrypted values in the part.
     secret_sum: str
     secrets: int
 
@@ -69,7 +69,7 @@ class Draft:
     parts: list[Part] = field(default_factory=list)
 
     def add(self, contents: Contents, **facts: Any) -> Part:
-        """Write the next part and note it. The part is on the disk before its line is."""
+        """Write the next part to the disk, then its line in the list of finished parts."""
         part = Part(number=len(self.parts) + 1, sha256="", **facts)
         sealed = self.journey.seal(zlib.compress(_packed(contents), _LEVEL), place=part.place)
         part = Part(**{**asdict(part), "sha256": hashlib.sha256(sealed).hexdigest()})
@@ -158,7 +158,7 @@ def resume(directory: Path, *, tenant_id: str, key: str) -> Draft:
     first = lines[0]
     journey = _journey(key, first)
     draft = Draft(directory, first["archive"], tenant_id, journey, first["stop"], first["before"], [Part(**line) for line in lines[1:]])
-    # A later line must not follow the remains of one that was cut off.
+    # Remove an incomplete last line, so that the next line does not follow it.
     _write(directory / _PROGRESS, b"".join(_line(line) for line in lines))
     return draft
 

@@ -78,7 +78,7 @@ def _completed(tenant_id: str, directory: Path, key: str) -> Exported:
 
 
 def _stop(tenant_id: str) -> str:
-    """Return what identifies the present stop: a tenant that was started and stopped again has another one."""
+    """Return the identifier of the present stop. It changes when a tenant is started and stopped again."""
     return TenantMove.objects.get(pk=tenant_id).created_at.isoformat()
 
 

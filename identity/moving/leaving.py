@@ -23,7 +23,9 @@ _REMOVABLE = (Tenant.Status.ARRIVING, Tenant.Status.MOVED)
 
 @unit_of_work
 def hand_over(archive: Archive) -> str:
-    """Give up the tenant: it runs nowhere until the receipt opens it at the target. Return the receipt; a repeated call returns it again.
+    """Mark the tenant as moved: it runs nowhere until it is opened at the target with the receipt. Return the receipt.
+
+    A repeated call returns the same receipt.
 
     Raises `NotFound`, and `MoveRefused` if the archive is not the one of the present stop.
     """
@@ -42,9 +44,9 @@ def hand_over(archive: Archive) -> str:
 
 
 def remove_tenant(*, tenant_id: str, progress: Callable[[int], None]) -> None:
-    """Delete the rows of a tenant that arrives or has moved, in chunks, without events. A repeated call continues.
+    """Delete the rows of a tenant that has moved or whose import is undone, in chunks, without events. A repeated call continues.
 
-    The entries of the audit log stay at the source until their own retention ends; those of an import are copies, and are deleted.
+    At the source, entries of the audit log stay until their own retention ends. At the target they are copies, and are deleted.
     Raises `NotFound`, and `MoveRefused` for any other tenant.
     """
     status = _require_removable(tenant_id)
@@ -71,7 +73,7 @@ def _require_removable(tenant_id: str) -> str:
 
 
 def _remove_entries(tenant_id: str) -> int:
-    """Delete a chunk of the imported entries. Entries from an earlier stay of the tenant have other keys, and stay."""
+    """Delete a chunk of the imported entries. Keeps entries from a time when the tenant was here before: they have other keys."""
     table = AuditEntry._meta.db_table
     move = TenantMove.objects.filter(pk=tenant_id).first()
     if move is None or table not in move.offsets:

@@ -36,7 +36,7 @@ def declare() -> None:
 
 
 def _of_options(row: Connection) -> Mapping[Pointer, str]:
-    """Return the places of options. An option that is no text is encrypted as JSON, one level deeper."""
+    """Return the places of options. The encrypted value of an option that is not a text is in its member `json`."""
     pointers: dict[Pointer, str] = {}
     for path, token in row.sealed_options.items():
         pointers[(path,) if isinstance(token, str) else (path, "json")] = f"{row._secrets_place}:{path}"

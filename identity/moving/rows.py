@@ -16,7 +16,7 @@ from identity.moving.tables import CarriedTable, Column, Offsets
 PART_BYTES = 8 * 1024 * 1024
 PART_ROWS = 50_000
 _STAGED = "moving_rows"
-# Free numbers between the sequence and the imported keys: rows that other transactions insert meanwhile take the first of them.
+# Numbers left free between the sequence and the imported keys, for rows that other transactions insert meanwhile.
 _GAP = 10_000
 # Two halves of the digest are summed. A sum does not depend on the order of the rows.
 _DIGEST = "coalesce(sum(('x' || substr({row}, 1, 15))::bit(60)::bigint), 0)::text || '-' || "
@@ -70,7 +70,7 @@ def _summary(table: CarriedTable, tenant_id: str, values: list[str], offsets: Of
     bounds = f'min(t."{table.key}"), max(t."{table.key}")' if table.is_shifted else "NULL, NULL"
     where, shift = table.rows, offsets.get(table.name)
     if shift is not None and table.is_shifted:
-        # Entries of the audit log from an earlier stay of the tenant do not belong to the import.
+        # The audit log may have entries from a time when the tenant was here before. They do not belong to the import.
         where += f' AND t."{table.key}" BETWEEN {shift.first + shift.offset} AND {shift.last + shift.offset}'
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*), {digest}, {bounds} FROM {table.name} t WHERE {where}", {"tenant": tenant_id})  # noqa: S608
@@ -128,7 +128,7 @@ def insert(table: CarriedTable, content: bytes, offsets: Offsets) -> int:
 
 
 def fill_late(table: CarriedTable, content: bytes, offsets: Offsets) -> int:
-    """Set the columns that refer to rows which came later, inside the transaction of the caller; return the number of rows."""
+    """Set the columns that refer to rows which were inserted later, inside the transaction of the caller; return the number of rows."""
     key = table.columns[0]
     with _staged(table, (key, *table.late), content) as cursor:
         changes = ", ".join(f'"{column.name}" = {column.arriving("m", offsets)}' for column in table.late)
@@ -159,7 +159,7 @@ class _staged:  # noqa: N801  (used as a function)
 def reserve(table: CarriedTable, first: int, last: int) -> int:
     """Take a block of primary keys from the sequence of a table, and return what an import adds to its keys.
 
-    Call it under a lock that excludes other imports. The sequence is moved at once and stays moved, also if the import is removed.
+    Call it under a lock that excludes other imports. The sequence advances at once, and is not set back if the import is removed.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [table.name, table.key])

@@ -91,7 +91,7 @@ def _at(value: Any, pointer: Pointer) -> Any:
 
 
 def with_values(stored: Any, values: list[tuple[Pointer, str, str]]) -> Any:
-    """Return the value of a column with encrypted values in place of those of the source."""
+    """Return the value of a column, with each value that the source encrypted replaced by the same value encrypted here."""
     if isinstance(stored, bytes | memoryview):
         ((_, value, place),) = values
         return vault.seal_bytes(base64.b64decode(value), place=place)

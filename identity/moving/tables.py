@@ -1,7 +1,7 @@
 """The tables that a move copies, in the order of an import, and the SQL of each column at the source and at the target.
 
-`leaving` is the value of a column as the archive has it, `arriving` the value that the import stores, and `left` the value of the
-archive again, computed from the stored row: counts and digests of both sides are compared by it.
+Each column has three expressions: `leaving` computes the value in the archive from the row at the source, `arriving` the value to
+store from the value in the archive, and `left` the value in the archive from the stored row, to compare the digests of both sides.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Column:
     is_first_key: bool = False
     text_key: TextKey | None = None
     sealed: Sealed | None = None
-    # Set after all rows are there, because the row that it refers to may come later.
+    # Set after all rows are inserted, because the row that the column refers to may be inserted later.
     is_late: bool = False
 
     def leaving(self, row: str) -> str:

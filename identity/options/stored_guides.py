@@ -1,6 +1,6 @@
 """Forms of the strategies that the service stores but cannot log in through, with the strategy to use instead. Pure.
 
-Tenants bring such connections along from other services. Their users, groups and events work like those of other connections.
+Tenants import such connections from other services. The users, groups and events of these connections work as usual.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Deletion:
         return deleted, False
 
     def next_of(self, rows: models.QuerySet[Any], limit: int) -> int:
-        """Delete up to a chunk of the first of these rows and its dependents. Returns the number of deleted rows, 0 if none is left."""
+        """Delete the first of these rows and its dependents, at most one chunk. Returns the number of deleted rows, 0 if none is left."""
         while (found := rows.order_by("pk").values_list("tenant_id", "pk").first()) is not None:
             row = self.locked(*found)
             if row is not None:
@@ -85,7 +85,7 @@ class Deletion:
         return self.model.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=key).first()
 
     def step(self, job: Job) -> bool:
-        """Process the next chunk of a job. False if the row is deleted, also by another request."""
+        """Process the next chunk of a job. False once the row is deleted, even if another request has deleted it."""
         row = self.locked(job.tenant_id, job.target)
         if row is None:
             return False

@@ -50,7 +50,7 @@ def create_user(*, tenant_id: str, connection: Connection, identifier: str = "",
     refuse_if_being_deleted(connection)
     user = new_user(connection, identifier or new_hex_id(), profile)
     if identifier:
-        # A link in progress turns the id of a user into an identity. Wait for it, then read.
+        # A concurrent request that links a user turns its id into the id of an identity. Wait for such requests, then read.
         _lock_user_id(tenant_id, user.user_id)
     if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
         raise AlreadyExists("The user already exists.")
@@ -106,7 +106,7 @@ def delete_user(*, tenant_id: str, user_id: str) -> None:
 def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> int:
     """Delete the users of the connection whose primary identity has this email address; letter case is ignored. Returns their number.
 
-    Each is deleted like by `delete_user`. An identity that is linked to a user of another connection is kept.
+    Deletes each user as `delete_user` does. An identity that is linked to a user of another connection is kept.
     """
     rows = User.objects.of(tenant_id).filter(connection_id=connection_id).annotate(lower_email=Lower("email"))
     found = rows.filter(lower_email=Lower(Value(email))).order_by("pk").values_list("pk", flat=True)
@@ -114,7 +114,7 @@ def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> 
 
 
 def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
-    """Lock a user and delete it if it still has the email address, which may have changed before the lock."""
+    """Lock a user and delete it if it still has the email address. The address may have changed before the lock."""
     lock_rows(User, [key])
     user = User.objects.of(tenant_id).filter(pk=key).annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email))).first()
     if user is None:
@@ -185,7 +185,8 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
 def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` when one is missing.
 
-    Call it before the root of a relation is locked: a deletion locks the user first as well, and a relation of a deleted user has no event.
+    Call it before the root of a relation is locked, because the deletion of a user also locks the user first. A relation of a deleted
+    user could not be recorded as an event.
     """
     return _complete(User.objects.of(tenant_id).select_for_update(no_key=True), user_ids)
 
