@@ -16,12 +16,14 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# Longest wait in seconds. It is longer after the first request of a delivery, because a delivery that starts again repeats requests.
+# Longest wait in seconds, before the first request of a delivery and before later requests. The later waits may be longer, because a
+# postponed delivery would have to repeat its earlier requests.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.
 _REQUESTS_OF_A_TURN = 2
-# Upper limit of a postponement, in seconds: earlier deliveries may use fewer tokens than were reserved for them.
+# Upper limit of a postponement, in seconds: tokens may be available earlier than computed, because other deliveries may use fewer than
+# were reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
 # The bucket holds the tokens of one second. The update locks the row, so two processes never take the same token.
@@ -69,7 +71,7 @@ class Pace:
     def take(self, verb: str, seconds_left: float) -> None:
         """Take a token; wait for it if it is available soon.
 
-        Otherwise raises `NoTurn` if the delivery can be put off without an attempt, else `TransientFailure` with the time to wait.
+        Otherwise raises `NoTurn` if the delivery can be put off and no attempt counts, else `TransientFailure` with the time to wait.
         A run that may have written cannot be put off, because its repetition must look up the user first.
         """
         if self.rate is None:

@@ -39,7 +39,7 @@ def entry_point(*, template: str, path: str) -> EntryPoint:
         named = getattr(import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise EntryPointRefused(f"{dotted!r} is not installed.") from error
-    # Compare the class's own module, so that a class which the module only imports is no entry point.
+    # Compare the module that defines the class: a class that is only imported there is not an entry point.
     if not isinstance(named, type) or not named.__module__.startswith(PACKAGE):
         raise EntryPointRefused(f"{dotted!r} is not an action class.")
     for name in ENTRY_POINTS:

@@ -27,7 +27,7 @@ SECRETS = {
     scim.MAX_RETRIES: "Repeats",
     scim.CONNECTION_ALLOWLIST: "Only these connections",
 }
-# Fields that are options of the template; their names are the stored ones.
+# Form fields of the template's options. Each field has the same name as the stored option.
 SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addresses")
 CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")

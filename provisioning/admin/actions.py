@@ -31,7 +31,7 @@ from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, action_warnings, actions
 
 _SHOWN = 5
-# Values of the secret fields in a form that does not show them.
+# Values of the field for secrets if a form does not show this field or nothing was entered.
 _NOTHING = ("", "{}", "null")
 
 

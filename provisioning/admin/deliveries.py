@@ -61,7 +61,7 @@ def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: Ev
     staff = staff_of(request)
     if staff is None or not staff.has_perm("provisioning.view_delivery"):
         return Panel("Newest deliveries", (), empty_text="Your account may not see deliveries.")
-    # The unique index of a stream and an event serves the order.
+    # The unique index on stream and event returns the rows in this order.
     newest = Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN]
     place = f"{site.name}:provisioning_delivery"
     rows = [
@@ -118,7 +118,7 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
         self.panels.append(lambda _request, row: attempts_of(self.admin_site, row.pk))
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # PostgreSQL serves this order by a backward scan of the index by tenant.
+        # PostgreSQL returns this order with a backward scan of the index by tenant.
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
 
     @admin.display(description="State")

@@ -71,9 +71,9 @@ STEPS = (
 
 # The most unfinished setups in the overview.
 _DRAFTS = 10
-# The setup whose token is kept before it has an id.
+# The name under which a token is kept for a new setup, which has no id yet.
 _NEW = "new"
-# Warnings before a setup goes live, by the step that was not done.
+# Warnings that are shown before a setup is enabled: one for each step that was not done.
 _UNTESTED = {
     "test": "The connection is not tested: the address or the token can be wrong.",
     "preview": "The mapping is not tried: attributes can be missing or wrong on the server.",
@@ -121,7 +121,7 @@ class ServerForm(ActionForm):
 
     @property
     def usable_token(self) -> str:
-        """The entered or kept token of a form with errors elsewhere; empty if the token itself was refused."""
+        """The entered or kept token if other fields of the form have errors; empty if the token itself was refused."""
         return "" if BEARER_TOKEN in self.errors else str(self.cleaned_data.get(BEARER_TOKEN) or "")
 
     @property
@@ -218,7 +218,7 @@ class ConnectPage(TenantPage):
         return self._shown(request, STEPS[0], None, form)
 
     def _keep_token(self, request: HttpRequest, form: ServerForm, *, tenant_id: str, setup: str) -> None:
-        """Keep the token of a form with errors elsewhere, so that staff need not enter the token again."""
+        """Keep the token of a form whose other fields have errors, so that staff need not enter the token again."""
         if request.method == "POST" and form.usable_token:
             kept_token.keep(request, form.usable_token, tenant_id=tenant_id, setup=setup)
             form.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."

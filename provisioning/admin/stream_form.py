@@ -17,7 +17,7 @@ from provisioning.webhooks.configuration import STANDARD_WEBHOOKS, Configuration
 
 ACTION, WEBHOOK = "action", "webhook"
 _METHODS = {"bearer": "Bearer token", "basic": "User name and password", "custom_header": "Custom header"}
-# Fields of each method: the visible one and its secret.
+# The fields that each authentication method requires: the visible fields, and the field of the secret.
 _NEEDED = {"bearer": ((), "token"), "basic": (("username",), "password"), "custom_header": (("header_key",), "header_value")}
 _WHERE = ("webhook_endpoint", "method", "username", "header_key")
 _SECRET = ("password", "token", "header_value")

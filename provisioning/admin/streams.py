@@ -104,7 +104,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     def __init__(self, model: type[EventStream], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.panels.append(lambda _request, row: self.state_of(row))
-        # An answer that a synchronization waits for is part of the overview.
+        # The panel of synchronizations is part of the overview, because a synchronization may wait for an answer of staff.
         self.panels.append(lambda _request, row: synchronizations.jobs_of(self.admin_site, row))
         self.tabs = {"Deliveries": [lambda request, row: deliveries_of_stream(self.admin_site, request, row)]}
 

@@ -28,7 +28,7 @@ from provisioning.synchronization.state import outcomes_of
 
 _SHOWN = 50
 _JOBS_SHOWN = 5
-# Answers to a job, and the names under which it stores their actors.
+# Answers of staff to a job, by the member of the job that stores the actor of the answer.
 _ANSWERS = {"resumed_by": "Resumed", "confirmed_by": "Deletions allowed", "declined_by": "Deletions declined"}
 _TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra", "updated", "linked", "deleted")
 

@@ -27,7 +27,7 @@ from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.user_run import run_for_user
 
 _READ = ("read:actions",)
-# The test that a payload without `test` selects, by the member that it contains.
+# If a payload has no member `test`, one of these members selects the test.
 _IMPLIED = {"user_id": "user", "event_type": "event"}
 _UPDATE = ("update:actions",)
 

@@ -1,4 +1,4 @@
-"""The subcommands of `manage.py provision`, one module each. The modules have the interface of those in `events.commands`."""
+"""The subcommands of `manage.py provision`, one module each. The modules have the same interface as the modules of `events.commands`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from foundation.database.statements import rows_as
 LETTERS_LOOKED_AT = 50_000
 MOST_KINDS = 200
 
-# An index-only scan of `provisioning_dead_unsettled` answers the inner part; one letter is read per kind.
+# `looked_at` is an index-only scan of `provisioning_dead_unsettled`; apart from it, one letter is read per kind.
 _KINDS = """
 WITH looked_at AS (
     SELECT id, stream_id, fingerprint, state, key, created_at FROM provisioning_deadletter

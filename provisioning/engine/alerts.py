@@ -15,7 +15,7 @@ from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import not_found
 
 EVERY_SECONDS = 60.0
-# Limit per stream and period. Beyond it, the alert about the number of open letters is enough.
+# Most alerts about new kinds per stream and period. If there are more kinds, the alert about the number of open letters is enough.
 _MOST_NEW_KINDS = 5
 _MOST_COUNTED = 10_000
 # How long a letter counts as new, in seconds. Longer than a period, so that a paused sweep misses no new kind.
@@ -35,7 +35,7 @@ WHERE NOT EXISTS (
         AND a.created_at > now() - make_interval(secs => %(period)s))
 ON CONFLICT DO NOTHING
 """
-# A kind is new if its first letter, in any state, is newer than the limit and was not redelivered. Kinds are read from the newest
+# A kind is new if its first letter, in any state, is at most `_NEW_SECONDS` old and was not redelivered. Kinds are read from the newest
 # letters by index. `now()` is constant within a statement, which allows the index condition; `clock_timestamp()` is not.
 _NEW_FAILURE = """
 SELECT newest.fingerprint, jsonb_build_object('class', first.error_class, 'status', first.error_status,

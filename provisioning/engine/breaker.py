@@ -30,8 +30,8 @@ _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 # Written by the failed attempt in the same transaction.
 _NOTED = "SELECT error_status, error_message FROM provisioning_delivery WHERE id = %s"
-# A success resets `failures` only: the other counters are ignored while `failures` is 0. An answer with another status resets the
-# counter of a status; a request without an answer does not.
+# A success resets `failures` only: the other counters are ignored while `failures` is 0. The counter of 401
+# and the counter of 403 are each reset by an answer with a different status, but not by a request without an answer.
 _COUNT = """
 INSERT INTO provisioning_breaker AS b (stream_id, tenant_id, failures, keys, unauthorized, forbidden_keys)
 VALUES (%(stream)s, %(tenant)s, 1, jsonb_build_array(%(key)s::text), %(is_401)s::int,

@@ -25,7 +25,7 @@ from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Succes
 # Limits of one message, so that other streams get their turn. Starting a turn costs about as much as ten deliveries.
 TURN_SECONDS = 2.0
 TURN_DELIVERIES = 500
-# A run must end this many seconds before its lease, so that the outcome can still be written.
+# A run must end this many seconds before the end of its lease, so that the outcome can still be written.
 _LEASE_MARGIN_SECONDS = 5.0
 
 

@@ -13,9 +13,9 @@ import time
 from foundation.database.statements import fetch_all
 from provisioning.engine import lane_rows
 
-# Lanes that have been due for less time are about to be claimed by their own message.
+# In seconds. A lane that has been due for less than this time will soon be claimed through its own message.
 PATIENCE_SECONDS = 1.0
-# Streams whose last turn is older are equal; so the table stays small.
+# In seconds. Turns that are longer ago are forgotten, so that the table stays small; their streams count as never served.
 _MEMORY_SECONDS = 600.0
 
 
@@ -27,7 +27,7 @@ class Rota:
         self._was_full = False
 
     def note_turn(self, stream_id: str, *, is_full: bool, now: float | None = None) -> None:
-        """Store that the stream has had a turn; `is_full` says that the turn ended by its budget and not for want of due lanes."""
+        """Store that the stream has had a turn; `is_full` says that the turn used its whole budget and lanes may still be due."""
         moment = time.monotonic() if now is None else now
         self._served_at = {one: at for one, at in self._served_at.items() if at > moment - _MEMORY_SECONDS}
         self._served_at[stream_id] = moment
@@ -41,7 +41,8 @@ class Rota:
         if not self._was_full:
             return None
         waiting = fetch_all(lane_rows.WAITING_STREAMS, {"patience": PATIENCE_SECONDS, "probe": False})
-        # The one that this process has served least recently; among new ones the one whose lane has been due longest.
+        # Choose the stream that this process has served least recently; among streams that it has not served, the stream whose lane has
+        # been due longest.
         served_at = self._served_at
         candidates = [(served_at.get(other, 0.0), place, other, key) for place, (other, key) in enumerate(waiting) if other != stream_id]
         if not candidates:

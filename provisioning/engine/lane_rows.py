@@ -30,7 +30,7 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 #   costs the same and its rows are sorted; if it expects ten, the index that returns them in order costs a tenth.
 # - Look up a row of a large table by every column of each index that contains its key: if the planner takes the table for empty, it
 #   may scan an index in which the key follows another column.
-# - Write a condition that must not select an index as an expression, such as `state || ''`.
+# - If the planner must not use an index for a condition, write an expression instead of the column, such as `state || ''`.
 _MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
 _IS_RUNNING = f"NOT EXISTS ({STOPPED_TENANTS} AND id = s.tenant_id)"
 _DELIVERING = f"""

@@ -22,7 +22,7 @@ percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY greatest(extract(epoch 
     FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped')) AS seconds
 """
 HOUR_NUMBER = "floor(extract(epoch FROM created_at - %(since)s) / 3600)::int"
-# The unique index of a stream and an event serves the order: a later event has a larger key.
+# The unique index on stream and event returns the rows in this order: a later event has a larger key.
 _BY_HOUR = f"""
 SELECT {HOUR_NUMBER} AS hour, {MEASURES} FROM (
     SELECT state, created_at, settled_at FROM provisioning_delivery WHERE stream_id = %(stream)s ORDER BY event DESC LIMIT %(newest)s

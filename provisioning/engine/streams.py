@@ -100,8 +100,8 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` if the stream must not be enabled now.
 
-    Enabling must not release staged deletions. It must also not happen before a running synchronization enables the stream at
-    the cursor of the job: changes of users since they were read would be lost.
+    Enabling must not release staged deletions. While a synchronization runs, only its job may enable the stream, at the cursor of
+    the job: otherwise the stream would miss changes of users that were made after the job had read them.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)

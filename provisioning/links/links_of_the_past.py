@@ -1,7 +1,8 @@
 """Creates links from recorded deliveries: links for accounts that this service created, suspects for all others.
 
-Only our own 201 proves an account. Earlier versions wrote to accounts found by a lookup, which may belong to another user with
-the same name. Such accounts authorize no writes until their key is seen or an administrator confirms them.
+An account is proven only if the server answered 201 to a create request of this service. Earlier versions also wrote to accounts
+found by a lookup, which may belong to another user with the same name. Links to such accounts authorize no writes until the key of
+the account is seen or an administrator confirms the link.
 """
 
 from __future__ import annotations

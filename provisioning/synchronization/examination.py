@@ -41,7 +41,7 @@ class Examiner:
 
         `position` is a position of the log that is not newer than the document.
 
-        1. Skip a user outside the scope, or without a correlation key or user name, like its events.
+        1. Skip a user outside the scope, or without a correlation key or user name; deliveries also skip the events of such a user.
         2. Update the account that has our `externalId` or is linked to the user, unless it is equal.
         3. Otherwise link the one account that the match rule trusts, with an update that also sets `externalId`.
         4. Otherwise create the user, if no account has its user name.
