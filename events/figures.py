@@ -111,7 +111,7 @@ EVENTS = DatabaseFigures(
         Figure(
             "outbox_watermark_age_seconds",
             "Age of the oldest event that has no position yet.",
-            # By primary key, the first row of the index.
+            # The primary key gives the order, so this reads only the first row of its index.
             "SELECT extract(epoch FROM clock_timestamp() - e.time) FROM events_outbox o JOIN events_event e ON e.id = o.event"
             " ORDER BY o.event LIMIT 1",
         ),

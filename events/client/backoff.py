@@ -15,7 +15,7 @@ class Backoff:
     chance: Callable[[], float]
     base_seconds: float = 0.5
     longest_seconds: float = 30.0
-    # After a connection that made progress, also the minimum time until the next one starts.
+    # The pause after a connection that made progress, and the shortest pause after a failure; both before jitter is added.
     retry_seconds: float = 1.0
     failures: int = field(default=0, init=False)
 

@@ -31,7 +31,8 @@ _CASES = (
     Case("answer without token", 401, with_token=False),
     Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
     Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Pass the query on unchanged. " + _PASS_ON),
-    # If the service refuses the header, the proxy passes it on. Without the header, each reconnect would start at the head and lose events.
+    # A refusal by the service proves that the proxy passes the header on. If a proxy removed it, each reconnect would start at the head and
+    # lose events.
     Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Pass the header Last-Event-ID on to the service"),
 )
 

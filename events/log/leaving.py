@@ -21,7 +21,7 @@ def declare() -> None:
     carry(
         "events",
         left_behind={"Outbox": "It is empty before an export.", "Mark": "There are none before an export."},
-        # The timeline of another server says nothing here: the first numbering notes that of this one.
+        # A timeline has a meaning on its own server only. The first numbering on the target server stores the timeline of that server.
         cleared={"Head": ("timeline",)},
         filled_by_triggers=("Mark",),
     )

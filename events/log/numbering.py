@@ -236,7 +236,7 @@ class Numberer:
             self._pending.update(dict.fromkeys(tenants))
 
     def _number_pending(self, database: psycopg.Connection[Any]) -> None:
-        """Number one batch of each pending tenant in turn, so that a tenant with a burst delays each other one by a batch at most.
+        """Number one batch of each pending tenant in turn, so that a burst of one tenant delays every other tenant by one batch at most.
 
         A tenant whose log another transaction locks is left out: the next query of the outbox, in a second, adds it again.
         """

@@ -135,7 +135,7 @@ def sweep(limit: int = 500) -> int:
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}
-    # A mark of a table that is no longer recorded stays for an operator to examine; it must not stop the others.
+    # A mark of a table that is no longer recorded stays for an operator to examine; the other marks are still processed.
     marks = Mark.objects.filter(document_table__in=kinds).order_by("id").values_list("document_table", "document_key")[:limit]
     documents = sorted(dict.fromkeys(marks), key=lambda document: order[document[0]])
     present = [document for document in documents if _exists(kinds[document[0]], document[1])]

@@ -16,7 +16,7 @@ class Bell:
         self.has_rung = False
 
     def ring(self) -> None:
-        """Wake the listener, or the next one."""
+        """Wake the task that waits. If no task waits, the next `heard` is done at once."""
         self.has_rung = True
         if self._listener is not None:
             if not self._listener.done():

@@ -1,5 +1,5 @@
-"""The connection behind `send`, for two needs of long responses that ASGI lacks: backpressure, and dropping a client that stopped
-reading.
+"""The connection behind `send`, because long responses need two features that ASGI lacks: backpressure, and dropping a client that
+stopped reading.
 
 uvicorn hands out a `Wire`; Daphne buffers without limit unless a producer is registered.
 """
@@ -25,7 +25,7 @@ class Wire(Protocol):
         """Call `gone` when the client has disconnected."""
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Write one piece, given bare and as a chunk; returns False when the buffer is full or the client has disconnected."""
+        """Write one piece, given without and with chunk framing; returns False when the buffer is full or the client has disconnected."""
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Write a piece given as an ASGI message, when the buffer has room."""

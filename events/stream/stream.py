@@ -178,7 +178,7 @@ class Stream:
         if self._tail.ring.end <= self.position:
             return self._tail.heard_at
         following = self._tail.ring.frame_after(self.position) or self._replay.frame_after(self.position)
-        # Between two pages the next event is unknown, but it was recorded no earlier than the last one.
+        # Between two pages the next event is unknown, but it was recorded no earlier than the last event that was read.
         recorded_at = following.recorded_at if following else self._read_to
         return recorded_at.timestamp() if recorded_at else self._tail.heard_at
 

@@ -11,7 +11,7 @@ from events.stream.measures import BLOCKED_SECONDS, measures
 from events.stream.reading.sharing import WRITE_BYTES, Share
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-# Writes a piece, given bare and as a chunk, without waiting; returns False if the transport accepts nothing now.
+# Writes a piece, given without and with chunk framing, and does not wait; returns False if the transport accepts nothing now.
 PassOn = Callable[[bytes, bytes], bool]
 
 # The cause of a broken connection, as one word.

@@ -30,7 +30,7 @@ def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
 def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
     """Return the comment for a cursor whose next event has at most a tenth of the retention left, else nothing.
 
-    Only the next event counts: a cursor without one never expires, and events recorded together are pruned together.
+    Only the next event counts: a cursor at the end of the log does not expire, and events recorded together are pruned together.
     """
     if following is None or now - following.recorded_at < retention * WARNING_SHARE:
         return b""

@@ -19,7 +19,7 @@ WRITE_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The bytes for a stream at one position, bare and as a chunk; empty when its filter excludes every event."""
+    """The bytes for a stream at one position, without and with chunk framing; empty when its filter excludes every event."""
 
     body: bytes
     chunk: bytes

@@ -176,7 +176,7 @@ class Tails:
             elif head.epoch != tail.epoch:
                 tail.close(CURSOR_EXPIRED)
             elif head < known[tenant_id]:
-                # The entries read and sent here no longer exist. The next poll finds the new epoch and closes the streams.
+                # Entries that this process has read and sent no longer exist. The next poll finds the new epoch and closes the streams.
                 await self._log.raise_epoch(tenant_id, known[tenant_id])
             elif head.position > tail.heard:
                 found += 1
@@ -223,7 +223,8 @@ class Tails:
             elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
             elif tail.followers and tail.heard == heard_before:
-                # A hint is sent after its commit, so this position does not exist; a hint that arrived meanwhile still counts.
+                # A hint is sent after the commit of its events. The page is empty, so the announced position does not exist. If another
+                # hint arrived during the read, `heard` has changed, and the tail reads again.
                 tail.heard = tail.ring.end
 
     async def _extend(self, tail: Tail, frames: list[Frame]) -> None:
