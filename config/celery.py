@@ -39,7 +39,7 @@ def use_one_connection_per_thread(**_: Any) -> None:
 
 @signals.worker_init.connect
 def refuse_unsuitable_database(**_: Any) -> None:
-    """End before the fork for another database strategy and for a pooler in transaction mode; leave no connection to the children."""
+    """End before the fork if the database strategy has changed or a pooler is in transaction mode; leave no connection to the children."""
     from foundation.database.pooler import TransactionPooling, refuse_transaction_pooling  # noqa: PLC0415
     from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy  # noqa: PLC0415  (models are not ready before)
 

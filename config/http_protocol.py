@@ -38,9 +38,9 @@ class HttpProtocol(UvicornProtocol):
     """One connection."""
 
     _head_timer: asyncio.TimerHandle | None = None
-    # Bytes of an unfinished head, or after a body, that the parser has read without a result.
+    # Number of bytes that the parser has read without a result: of an unfinished head, or after a body.
     _pending_bytes = 0
-    # The part of them that `all_parked_bytes` includes.
+    # How many of these bytes `all_parked_bytes` includes.
     _parked_bytes = 0
     all_parked_bytes: ClassVar[int] = 0
 

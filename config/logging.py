@@ -101,13 +101,14 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True, "level": level},
-            # These log two lines per message. Deliveries have their attempts as rows instead.
+            # These two loggers write two lines per message. They are not needed, because each attempt of a delivery is stored as a row.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             # Suppresses one line for each malformed request, which any client can send. Exceptions of the application are still logged.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},
-            # Addresses contain codes, hints and offsets. Named here, because a configured parent logger would enable it again.
+            # No access log: addresses contain codes, hints and offsets. The entry is needed, because a configured parent logger would
+            # switch the access log on again.
             "uvicorn.access": {"handlers": [], "propagate": False},
             # DEBUG lines contain whole addresses, and some providers expect tokens in a query.
             "urllib3": {"level": "INFO"},

@@ -1,4 +1,4 @@
-"""Checks of catalogs: an existing entry is not yet a translation. The test of the catalogs and `make messages` share them."""
+"""Checks of catalogs: an existing entry is not yet a translation. The test of the catalogs and `make messages` share these checks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from foundation.admin.keyset_list import WALK
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.search.time_limit import SearchTookTooLong, search_time_limited
 
-# In the order of the page.
+# The kinds in the order in which the page shows them.
 KINDS = (
     "identity.user",
     "authapi.client",

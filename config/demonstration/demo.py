@@ -23,7 +23,7 @@ from provisioning.engine.streams import create_stream
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
 from provisioning.services.actions import create_action, deploy_action, update_action
 
-# Marks the client of the demo, so that a later run never takes a customer's tenant for the demo.
+# Marks the client of the demo, so that a later run never treats a customer's tenant as the demo.
 _MARK = {"made_by": "make up"}
 _ACTION = "SCIM provisioning"
 _STREAM = "Users to the SCIM server"

@@ -17,7 +17,7 @@ _READY = "ready"
 def start(data_dir: Path) -> int:
     """Start the supervisor, show its messages until it is ready, and return 0; or show the error and return 1.
 
-    Its log is `.data/up.log`. It keeps no file of the caller open, so a caller that captures output need not wait.
+    The supervisor writes its log to `.data/up.log`. It keeps no file of the caller open, so a caller that captures output need not wait.
     """
     make_private(data_dir)
     reader, writer = os.pipe()
@@ -25,7 +25,7 @@ def start(data_dir: Path) -> int:
     path.touch(mode=0o600)
     lock = take_lock(data_dir)
     if lock is not None:
-        # Remove the log of the last run, but never that of a running one.
+        # Empty the log of the last run, but never the log of a running supervisor, which holds the lock.
         path.write_bytes(b"")
         lock.close()
     with path.open("ab") as log:

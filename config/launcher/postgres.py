@@ -34,7 +34,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     """
     identity = spawn.server_identity()
     if identity.account:
-        # Another account needs to traverse it; the directories inside stay closed.
+        # The account that runs PostgreSQL must be able to traverse this directory; the directories inside it stay private.
         data_dir.chmod(0o711)
     directory = data_dir / "postgres"
     programs = _programs_for(directory)

@@ -17,7 +17,7 @@ Measured = dict[str, float]
 PROCESSES = ("web", "worker", "beat", "postgres", "redis", "scim")
 _FILE = "up.json"
 _SHELL_FILE = "up.env"
-# Shells already use the names of the other members.
+# Members with another name in `up.env`, because shells already use the variable `USER`.
 _SHELL_NAMES = {"user": "DEMO_USER", "user_password": "DEMO_USER_PASSWORD"}
 # The demo's application (`config.demonstration.demo_sign_in`); the launcher itself imports nothing from Django.
 _CALLBACK = "http://localhost:3000/callback"

@@ -65,7 +65,7 @@ def start(
     def prepare() -> None:
         if identity.namespace:
             _enter_namespace()
-        # After the namespace: entering one clears the setting.
+        # Set this after the child has entered the namespace, because entering a namespace clears it.
         _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal))
         if os.getppid() != parent:
             os._exit(1)

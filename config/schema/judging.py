@@ -87,7 +87,7 @@ def problems(migration: NewMigration) -> list[str]:
 
 
 def new_migrations(baseline: Mapping[str, str]) -> Iterator[NewMigration]:
-    """Yield our migrations after the baseline with their SQL, in their order; migrate the database beside, to each in turn.
+    """Yield our migrations after the baseline with their SQL, in their order; apply each one before the SQL of the next one is made.
 
     Django reads the names of some constraints from the database, so the database must be in the state before the migration.
     """

@@ -96,8 +96,8 @@ def _warm_up() -> None:
     # Objects made at start live as long as the process; excluding them from full collections saves milliseconds.
     gc.collect()
     gc.freeze()
-    # The next full collection starts when new objects exceed a quarter of those that the last one found. All of those are now
-    # frozen, so garbage of ended streams is collected soon.
+    # A full collection starts when new objects exceed a quarter of the objects that the last full collection found. The second call
+    # finds nearly none, because the others are frozen, so garbage of ended streams will be collected soon.
     gc.collect()
 
 

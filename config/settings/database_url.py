@@ -13,7 +13,7 @@ from foundation.database.session_settings import SESSION_SETTINGS
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 # Of several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
-# Lists wait for a replica that does not answer, and then read on the primary. libpq waits for two seconds at least.
+# If a replica does not answer within this time, lists read from the primary. Two seconds are the minimum of libpq.
 _REPLICA_CONNECT_SECONDS = "2"
 # A pool waits longer after each failed connection. After this many seconds it gives up, and the next request tries again at once.
 _POOL_RECONNECT_SECONDS = 5.0

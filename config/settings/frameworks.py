@@ -49,8 +49,8 @@ OAUTH2_PROVIDER = {
     "ALLOW_LOCALHOST_LOOPBACK": False,
     "DCR_ENABLED": False,
     "CIMD_ENABLED": False,
-    # RFC 9700: three recommendations are left to the clients, since the interface has these grants. A client opts in by its grant
-    # types, and into `plain` by a setting; none is enabled by default.
+    # RFC 9700 advises against the implicit grant, the password grant and the PKCE method `plain`, but the interface includes all three.
+    # By default they are off for a client: its grant types can enable the two grants, and a setting can enable `plain`.
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": False,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": False,
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": False,

@@ -26,7 +26,7 @@ def charts(viewer: Viewer, state: State) -> list[Chart]:
 
 
 def flow_panel(viewer: Viewer, state: State) -> Panel | None:
-    """Return the event streams with their state, success rate, time and lag: first those that need an act. None if there are no streams."""
+    """Return the event streams with their state, success rate, time and lag: first those that need an action. None without streams."""
     if state.outcomes is None or not state.streams:
         return None
     rows = [_flow_row(viewer, stream, state.outcomes.by_stream.get(stream.stream_id, Flow())) for stream in state.streams[:_STREAMS_SHOWN]]

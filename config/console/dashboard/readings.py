@@ -23,7 +23,7 @@ KINDS_SHOWN = 5
 # Maximum number of waiting deliveries of one stream that are counted.
 MOST_WAITING = 1_000
 
-# Positions are dense, so the number of events between two moments is the difference of their positions. Each is one index probe.
+# Positions are dense, so the number of events between two moments is the difference of their positions. Each position is one index probe.
 _POSITIONS = """
 SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, (
     SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= hour.start
@@ -79,8 +79,8 @@ LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_de
 _WORST_FIRST = "ORDER BY held_since IS NULL, status DESC, behind + waiting DESC, stream_id LIMIT %(streams)s"
 _STREAMS = f"SELECT * FROM ({_ALL_STREAMS}) found {_WORST_FIRST}"  # noqa: S608  (constants)
 _STREAMS_OF_TENANT = f"SELECT * FROM ({_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s) found {_WORST_FIRST}"  # noqa: S608
-# The sweeper's query, with held streams: one probe for each enabled stream. In a held stream a delivery whose next attempt is planned
-# for later waits for the end of the hold, so it is due since the hold.
+# The sweeper's query, with held streams: one probe for each enabled stream. In a held stream, a delivery whose next attempt is planned
+# for later waits for the end of the hold, so it counts as due since the start of the hold.
 _DUE = """
 SELECT s.held_since IS NOT NULL AS is_held, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name,
     CASE WHEN due.not_before <= clock_timestamp() THEN due.not_before ELSE s.held_since END AS since
