@@ -20,7 +20,7 @@ from tests.deadlines import eventually
 
 
 class Copy:
-    """A copy of a server in a directory of its own, stopped at first. `settings` are options of the server."""
+    """A copy of a server in a separate directory, not yet started. `settings` are options of the server."""
 
     def __init__(self, primary_url: str, *options: str) -> None:
         # Socket paths are limited in length, and the account that runs PostgreSQL must be able to traverse the directory.
@@ -69,7 +69,7 @@ class Copy:
 
 
 class Standby(Copy):
-    """A standby that replays what its primary commits, unless it is paused."""
+    """A standby that replays the commits of its primary, unless replay is paused."""
 
     def __init__(self, primary_url: str) -> None:
         super().__init__(primary_url, "-R")

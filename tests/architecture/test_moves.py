@@ -17,21 +17,21 @@ from identity.purging import coverage
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("identity", "authapi", "events", "provisioning", "config")
-# Numbers that are no primary keys: positions of a log, counters, steps of a clock.
+# Columns with numbers that are not primary keys: positions of a log, counters, steps of a clock.
 NUMBERS = {
     "events_eventstream": {"position"},
     "events_head": {"position", "floor", "timeline"},
     "events_logentry": {"position"},
     "identity_enrolledfactor": {"last_step", "sign_count"},
     "identity_stafffactor": {"last_step", "sign_count"},
-    # The key at the source, which must stay.
+    # The key of the user at the source, which must not change.
     "identity_user": {"first_key"},
     "provisioning_accountlink": {"birth", "ended", "position", "doubt"},
     "provisioning_deadletter": {"rebuilt_position"},
     "provisioning_delivery": {"position"},
     "provisioning_streamtally": {"count"},
 }
-# Files that encrypt values of rows of tables that stay behind, or values that no row of a tenant keeps.
+# Files that encrypt only values that a move does not carry: in rows of tables that stay behind, or outside the rows of a tenant.
 ENCRYPTS_ELSEWHERE = {
     "authapi/accounts/passwordless/starting.py": "PasswordlessCode stays behind",
     "authapi/factors/passkey_ceremonies.py": "PasskeyCeremony stays behind",
@@ -44,7 +44,7 @@ ENCRYPTS_ELSEWHERE = {
     "config/console/staff_account/app_secret.py": "a session of staff",
     "provisioning/admin/kept_token.py": "a session of staff",
 }
-# Files that encrypt what `carry` declares, with the column.
+# Files that encrypt the values of a column that `carry` declares, with this column.
 DECLARED = {
     "authapi/accounts/handed_tickets.py": "authapi_accountticket.parameters",
     "authapi/accounts/passwordless/messages.py": "identity_job.parameters",
@@ -63,7 +63,7 @@ DECLARED = {
     "identity/services/chunks.py": "identity_jobchunk.content",
     "provisioning/actions/secrets.py": "provisioning_actionsecret.sealed",
 }
-# The move itself encrypts again.
+# A move encrypts the carried values again.
 OWN = "identity/moving/"
 
 

@@ -196,7 +196,7 @@ def test_an_answer_uses_up_the_handle_and_loading_the_page_does_not(login: Login
     first, second = go(login, uri), go(login, uri)
     assert "code" in login.log_in(second).answer
     assert "expired or was already answered" in told(go(login, uri))
-    # The other window still shows the login page. Its answer would be a second answer.
+    # The other window still shows the login page. A login there would be a second answer to the same request.
     late = login.log_in(first)
     assert late.answer["error"] == "invalid_request_uri"
     assert late.location.startswith(CALLBACK)

@@ -1,6 +1,7 @@
 """A program that gives a tenant of a world two streams and a job: `python -m tests.cluster.binding <tenant> <address of a SCIM server>`.
 
-The recorder gets every event since the beginning of the log; the SCIM server gets those of users from now on. Prints JSON.
+The recorder gets every event since the beginning of the log. The SCIM server gets only events of users that are recorded from now on.
+Prints JSON.
 """
 
 from __future__ import annotations

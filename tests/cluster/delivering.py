@@ -1,4 +1,4 @@
-"""Deliveries of a world: a worker, a recorder, and a real SCIM server that must have the users of the tables in the end."""
+"""Deliveries of a world: a worker, a recorder, and a real SCIM server that must have the same users as the tables in the end."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Deliveries:
     def assert_sound(self, *, is_lossy: bool = False) -> None:
         """Wait until every delivery has ended, then judge all of them, and compare the accounts with the users.
 
-        With `is_lossy` there may be accounts of users whose creation the database has lost.
+        With `is_lossy`, the server may have accounts of users whose creation the database has lost.
         """
         eventually(lambda: not self._lanes(), seconds=120, pause=0.5)
         eventually(lambda: self._verdict(*(["lossy"] if is_lossy else [])) == "settled", seconds=60, pause=0.5)
         rows = self.world.query("SELECT user_id, coalesce(nickname, '') FROM identity_user WHERE tenant_id = %s", self.tenant.id)
         accounts = {user["externalId"]: user["nickName"] for user in self.server.users()}
-        # The stream began after the shared users were created, and their changes create no account.
+        # The stream began after the shared users were created, and changes of users create no account.
         users = {name: nickname for name, nickname in rows if name not in self.tenant.users}
         known = {name: nickname for name, nickname in accounts.items() if not is_lossy or name in users}
         assert known == users
@@ -74,8 +74,8 @@ class Deliveries:
 
 @contextmanager
 def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy: bool = False, **variables: str) -> Iterator[Deliveries]:
-    """Deliver the events of the tenant during the block, and judge all deliveries after it. `variables` are those of the worker."""
-    # Another tenant of an earlier test must not be delivered to a server that no longer runs.
+    """Deliver the events of the tenant during the block, and judge all deliveries after it. `variables` configure the worker."""
+    # Disable the streams of earlier tests, whose servers no longer run.
     world.query("UPDATE events_eventstream SET status = 'disabled'")
     with running_scim_server() as server:
         streams = json.loads(world.run_program("tests.cluster.binding", tenant.id, server.base_url))
@@ -84,7 +84,7 @@ def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy
         deliveries = Deliveries(world, tenant, directory, streams["recorder"], streams["scim"], server, workers)
         try:
             yield deliveries
-            # A nudge that was lost with a server is replaced by the next sweep, which may be far.
+            # The next sweep finds deliveries whose nudge was lost with a server. `variables` may delay sweeps, so this worker lacks them.
             workers.append(started(world, directory, environment))
             deliveries.assert_sound(is_lossy=is_lossy)
         except BaseException:

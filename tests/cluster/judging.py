@@ -1,6 +1,6 @@
 """A program that judges the deliveries of a stream: `python -m tests.cluster.judging <stream> <directory> [lossy]`.
 
-Outcomes are committed asynchronously, so a promoted standby can lack the latest ones and repeat these deliveries, in order.
+Outcomes are committed asynchronously. A promoted standby can lack the latest outcomes. The workers then repeat these deliveries in order.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.faults.worker import recorded  # noqa: E402
 
 
 def main(stream_id: str, directory: Path, *, is_lossy: bool) -> None:
-    """Print `settled` or `waiting`; a settled stream is judged, and a broken invariant ends the program with an error.
+    """Print `waiting`, or judge a settled stream and print `settled`. A broken invariant ends the program with an error.
 
-    With `is_lossy` the destination may have accepted events that the database has lost since.
+    With `is_lossy`, the destination may have accepted events that the database lost afterwards.
     """
     stream = EventStream.all_tenants.get(pk=stream_id)
     if not is_settled(stream):
@@ -55,7 +55,7 @@ def assert_nothing_overtaken(stream: EventStream, directory: Path, *, is_lossy: 
 
 
 def every_record(directory: Path) -> list[dict[str, str]]:
-    """Return starts and ends in the order in which they happened."""
+    """Return the recorded starts and ends of runs, in the order in which they happened."""
     return [json.loads(line) for line in (directory / "events").read_text().splitlines()]
 
 

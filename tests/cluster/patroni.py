@@ -130,7 +130,7 @@ class Cluster:
         return found[0] if len(found) == 1 and found[0].state().get("state") == "running" else None
 
     def is_whole(self) -> bool:
-        """Tell whether one primary has two streaming standbys. In a synchronous cluster, one standby must be synchronous."""
+        """Tell whether the cluster has a primary and two streaming standbys. In a synchronous cluster, one standby must be synchronous."""
         leader = self.leader
         if leader is None:
             return False

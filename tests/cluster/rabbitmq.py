@@ -41,7 +41,7 @@ class RabbitMQ:
         return f"amqp://{ACCOUNT[0]}:{ACCOUNT[1]}@127.0.0.1:{self.port}/{VHOST}"
 
     def start(self) -> Process:
-        """Start the broker with the data that it had."""
+        """Start the broker with the data of its previous run."""
         settings = [f"listeners.tcp.1 = 127.0.0.1:{self.port}", f"default_user = {ACCOUNT[0]}", f"default_pass = {ACCOUNT[1]}"]
         (self.directory / "rabbitmq.conf").write_text("\n".join([*settings, f"default_vhost = {VHOST}"]) + "\n")
         environment = {

@@ -102,7 +102,7 @@ class RedisCluster:
         self.servers[index].kill()
 
     def start(self, index: int) -> None:
-        """Start a killed server again, with the configuration that it had."""
+        """Start a killed server again, with its previous configuration."""
         self.servers[index] = self._run(
             f"server-{self.ports[index]}", [str(self.directory / f"{self.ports[index]}.conf")], self.ports[index]
         )

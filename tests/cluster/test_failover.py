@@ -78,7 +78,7 @@ class LongReaders:
         self._following.__exit__(*failure)
 
     def assert_whole(self) -> None:
-        """Wait until each has read the log to its end; assert that no event is missing."""
+        """Wait until each subscriber has read the log to its end. Assert that no event is missing."""
         self._following.all_at(self._world.head(self._tenant), seconds=90)
         for follower in self._following.followers:
             assert set(follower.arrived) == set(range(self._tenant.base + 1, self._tenant.base + LONG + 1))
@@ -104,7 +104,7 @@ def test_a_failover_with_synchronous_replication_loses_nothing_and_keeps_every_c
                 readers_get_ten_more_events(world, tenant, following)
                 long_readers.assert_whole()
             world.cluster.wait(world.cluster.is_whole)
-            # The primary waits for its synchronous standby again, and numbering has noted that.
+            # The primary waits for its synchronous standby again. New events prove that numbering continues in this state.
             readers_get_ten_more_events(world, tenant, following)
             deliveries.let_lease_run_out(export)
             eventually(lambda export=export: deliveries.is_exported(export), seconds=90)  # type: ignore[misc]  # bound at once

@@ -1,4 +1,4 @@
-"""The primary of a cluster with asynchronous replication is lost with its last commits: what was lost is told before anything new."""
+"""A cluster with asynchronous replication loses its primary and the last commits. Clients learn of the loss before they get new events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write(world: ClusterWorld, tenant: Seeded, count: int) -> None:
 
 
 def lose_the_primary(world: ClusterWorld, tenant: Seeded, count: int) -> Place:
-    """Make changes that no standby gets, and kill the primary; return the end of the log that is lost."""
+    """Make changes that no standby gets, and kill the primary. Return the lost end of the log."""
     leader = world.cluster.leading()
     leader.stop_replicating()
     write(world, tenant, count)
@@ -50,7 +50,7 @@ def test_a_failover_that_loses_events_tells_every_reader_before_a_position_is_as
         lost = lose_the_primary(world, tenant, 20)
         assert world.head(tenant).position < lost.position
 
-        # No change is made after the promotion, yet the open stream ends, and its cursor is refused.
+        # Even without a change after the promotion, the open stream ends, and its cursor is refused.
         eventually(lambda: following.statuses[410], seconds=60)
         assert world.head(tenant).position < lost.position
 
@@ -84,7 +84,7 @@ def test_a_log_without_readers_begins_a_new_epoch_at_its_first_event_after_a_los
 
 
 def assert_no_event_of_the_new_epoch(following: Following, lost: Place) -> None:
-    """Assert that the cursor of the lost log was sent nothing that was numbered after the failover."""
+    """Assert that no reader with a cursor of the lost log got an event that was numbered after the failover."""
     for follower in following.followers:
         assert follower.reached.epoch == lost.epoch
         assert max(follower.arrived) <= lost.position

@@ -1,4 +1,4 @@
-"""The master of a Redis protocol server is killed and frozen under load; everything continues with the master that the sentinels choose."""
+"""The master of three Redis protocol servers is killed and frozen under load. The service continues with the sentinels' new master."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def everything_is_back(world: SentinelWorld, tenant: Seeded, following: Followin
 
 
 def rates_are_counted(world: SentinelWorld) -> None:
-    """Wait until the master has keys of rate limits, which live for seconds."""
+    """Wait until the master has keys of rate limits, which expire after seconds."""
     with world.redis_client() as client:
         eventually(lambda: any(client.scan_iter(f"{PREFIX}:limits*")), seconds=_PATIENCE_SECONDS)
 
@@ -105,7 +105,7 @@ def test_everything_continues_with_the_new_master(
         delivering(world, tenant, tmp_path, DELIVERY_SWEEP_SECONDS=str(_SWEEP_SECONDS)) as deliveries,
         world.writers(tenant, 2, think=0.05, DELIVERY_NUDGES_ENABLED="1") as writers,
     ):
-        # Each connection is a request that the rate limit counts.
+        # Each connection of a reader is a request that the rate limit counts.
         following.add(*(Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=5_000) for number in range(2)))
         following.add(*(Follower(f"steady {number}", tenant, lambda: web.address) for number in range(2)))
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)

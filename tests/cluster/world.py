@@ -16,7 +16,7 @@ from tests.faults.world import World
 
 
 class ServiceWorld(World):
-    """The world of the fault tests, with programs that run in it."""
+    """The world of the fault tests, and functions that run programs against its servers."""
 
     def __init__(self) -> None:
         try:
@@ -27,7 +27,7 @@ class ServiceWorld(World):
 
     @property
     def of_workers(self) -> dict[str, str]:
-        """The variables of a worker that lead to these servers."""
+        """The environment variables with which a worker uses these servers."""
         return {"DATABASE_URL": self.address(), "OUTBOUND_ALLOW_HTTP": "1", "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8"}
 
     def run_program(self, module: str, *arguments: str) -> str:
@@ -60,13 +60,13 @@ class ClusterWorld(ServiceWorld):
     def _start_database(self) -> None:
         self.cluster = Cluster(self.directory, is_synchronous=self._is_synchronous)
         self.query(f"CREATE DATABASE {postgres.DATABASE}", database="postgres")
-        # Every migration would wait for a standby.
+        # With synchronous replication, every migration would wait for a standby.
         with psycopg.connect(self.address(), autocommit=True) as connection:
             restore_schema(connection)
 
 
 class SentinelWorld(ServiceWorld):
-    """A world with three Redis protocol servers and three sentinels. Its prefix is the one that their accounts allow."""
+    """A world with three Redis protocol servers and three sentinels. The accounts of these servers allow only the world's key prefix."""
 
     def __init__(self, *, is_encrypted: bool) -> None:
         self._is_encrypted = is_encrypted

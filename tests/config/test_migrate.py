@@ -1,4 +1,4 @@
-"""`manage.py migrate` beside running transactions."""
+"""`manage.py migrate` while other transactions run."""
 
 from __future__ import annotations
 

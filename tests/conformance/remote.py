@@ -24,7 +24,7 @@ def is_remote() -> bool:
 
 @dataclass
 class RemoteTarget:
-    """A tenant that can only be read. Tests that write or need the database skip it."""
+    """A tenant that can only be read. Tests that write or need the database are skipped."""
 
     url: str
     client_id: str

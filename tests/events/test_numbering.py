@@ -285,7 +285,7 @@ def test_a_tenant_whose_numbering_failed_is_numbered_again(
 ) -> None:
     numberer = Numberer()
     numberer._add([tenant.pk])
-    # The limit of a statement, since a numberer does not count a locked log as a failure.
+    # The failure is a canceled statement, because a numberer does not count a locked log as a failure.
     database.execute("SET statement_timeout = '50ms'")
     with open_connection() as blocker, blocker.transaction():
         blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
@@ -301,7 +301,7 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
 ) -> None:
     settings.EVENTS_NUMBERER_ENABLED = True
     numberer = Numberer()
-    # The numberer takes this thread for its own and starts none, so that what is pending stays there.
+    # The numberer believes that this thread is its worker and starts no other thread, so pending tenants stay pending.
     numberer._thread = threading.current_thread()
     monkeypatch.setitem(numbering._numberers, os.getpid(), numberer)
     with contextlib.suppress(ZeroDivisionError), transaction.atomic():
@@ -323,7 +323,7 @@ def test_a_request_numbers_the_tenant_and_calls_the_listeners_once(
     numberer.notify(tenant.pk)
     try:
         wait_until(lambda: (tenant.pk, 1) in heard)
-        # Nothing waits, so this request is not announced.
+        # No event waits for a position, so the listeners are not called again.
         numberer.notify(tenant.pk)
     finally:
         numberer.stop()

@@ -88,7 +88,7 @@ def test_a_wrong_clock_prunes_no_event_early(tenant: Tenant) -> None:
 
 
 def test_events_recorded_by_a_fast_clock_protect_the_events_after_them(tenant: Tenant, database_connection: Connection) -> None:
-    """The clock was two days ahead and was then corrected. Recording times stay in order, and so do the ages."""
+    """The clock was two days ahead and was then corrected. Recording times still never decrease."""
     ahead = datetime.now(UTC) + timedelta(days=2)
     fill_log(tenant.pk, 1, recorded_at=ahead)
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")

@@ -53,7 +53,7 @@ class Collector:
 
 
 def show_packages() -> None:
-    """Undo what the settings do without an endpoint: they hide the packages of traces."""
+    """Make the packages of traces importable again. The settings hide these packages if no endpoint is configured."""
     if "opentelemetry" in sys.modules and sys.modules["opentelemetry"] is None:
         del sys.modules["opentelemetry"]
 
@@ -72,7 +72,7 @@ def collector() -> Iterator[Collector]:
                 running.take(body)
             self.send_response(running.status)
             self.send_header("Content-Type", "application/x-protobuf")
-            # An empty message is an empty body.
+            # The response is an empty message, whose encoding is an empty body.
             self.send_header("Content-Length", "0")
             self.end_headers()
 

@@ -57,7 +57,7 @@ class ImageDisk:
         path.chmod(0o711)
 
     def fill(self) -> None:
-        """Take away all free space below the file system, which does not notice it before the next flush."""
+        """Take away all free space below the file system. The file system notices this only at the next flush."""
         self._below.fill()
 
     def repair(self) -> None:
@@ -104,7 +104,7 @@ class DiskWorld(World):
 
 
 class ImageWorld(DiskWorld):
-    """The same, with the data in an ext4 image."""
+    """The servers of the fault tests, with the data of PostgreSQL in an ext4 image."""
 
     def _data_disk(self) -> ImageDisk:
         return ImageDisk(self.directory / "data-disk", self.directory / "below")
@@ -112,7 +112,7 @@ class ImageWorld(DiskWorld):
 
 @functools.cache
 def obstacle(kind: type[Disk] | type[ImageDisk]) -> str:
-    """Return why this machine has no such disk, or an empty string."""
+    """Return why this machine cannot create a disk of this kind, or an empty string."""
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         try:

@@ -67,7 +67,7 @@ def test_a_flipped_byte_on_an_encrypted_link_to_the_database_is_an_error_and_nev
     world: World, following: Following
 ) -> None:
     tenant = world.tenant()
-    # The private server has no TLS of its own, so a proxy beside it decrypts.
+    # The private server does not support TLS, so a proxy in front of it decrypts.
     with Proxy(database_socket(world), tls=server_side(world)) as server, Proxy(server.address) as link:
         address = f"postgresql://postgres@127.0.0.1:{link.address[1]}/identity?sslmode=require&sslnegotiation=direct"
         with world.web(DATABASE_URL=address) as web, world.writers(tenant, 2, variables={"DATABASE_URL": address}) as writers:

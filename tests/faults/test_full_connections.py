@@ -28,7 +28,7 @@ class Crowd:
         self._members: list[psycopg.Connection[object]] = []
 
     def has_all(self) -> bool:
-        """End a connection of another program, take every free place, and report whether no other connection is left."""
+        """End the connections of other programs, take every free connection, and report whether no other connection is left."""
         if self._members:
             self._members[0].execute(_END_OTHERS, [self._pids()])
         with suppress(psycopg.OperationalError):

@@ -177,7 +177,7 @@ def test_no_session_on_the_replica_can_write(standby: Standby) -> None:
 
 
 def test_a_promoted_replica_is_not_used(database_connection: Connection, standby: Standby) -> None:
-    # A primary of its own, although it would accept the statements.
+    # A promoted replica is a primary. Its database would accept the statements.
     connections[ALIAS].close()
     connections[ALIAS].settings_dict.update(replica_settings(database_url(), pool_size=0))
 

@@ -132,7 +132,7 @@ def test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_
             webs[victim] = stack.enter_context(world.web())
             balancer.targets = [web.address for web in webs]
             writers.stop()
-        # The next numberer numbers the committed events of a killed writer.
+        # The next numberer gives positions to the committed events of a killed writer.
         eventually(lambda: world.is_numbered(tenant), seconds=20)
         following.all_at(world.head(tenant), seconds=60)
         following.stop()

@@ -1,4 +1,4 @@
-"""A tenant moves between two installations with servers and encryption keys of their own, and its people and programs notice a pause."""
+"""A tenant moves between two installations, each with its own servers and encryption keys. Its users and clients notice only a pause."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_people_and_programs_notice_only_a_pause(tenant: Tenant, elsewhere: Worl
     with at_target(elsewhere, keys), elsewhere.web(**as_variables(keys)) as web:
         importing.open_tenant(tenant_id=tenant.pk, receipt=receipt)
         ada.at(web)
-        # The browser has its session: the application gets a code without a page.
+        # The session of the browser is still valid, so the application gets a code without a page.
         silent = ada.walk.again(scope="openid", prompt="none")
         assert "code" in silent.answer, silent.text
         assert ada.call("GET", "/userinfo", bearer=before).json()["sub"] == user.user_id
@@ -222,11 +222,11 @@ def test_people_and_programs_notice_only_a_pause(tenant: Tenant, elsewhere: Worl
             present = User.objects.of(tenant.pk).get(user_id=user.user_id)
             change(present, "after the move")
             last, _ = nicknames(subscriber, 1)
-        # The first event is that of the enrollment.
+        # The first event is the enrollment of the app.
         names = ["ada", *(f"name {number}" for number in range(COUNT))]
         assert [*seen, *rest, *last] == [*names, "waits", "after the move"]
 
-        # What waited is delivered once, in order; the dead letter can be redelivered.
+        # The waiting deliveries are delivered once and in order. The dead letter can be redelivered.
         recorder.taken.clear()
         dispatch.dispatch_tenant(tenant.pk)
         delivering.deliver_lane(stream.pk, key)
@@ -241,7 +241,7 @@ def test_people_and_programs_notice_only_a_pause(tenant: Tenant, elsewhere: Worl
 
 
 def subscribing(tenant: Tenant, web: WebProcess) -> Any:
-    """Return a function that subscribes at the new address."""
+    """Return a function that subscribes at the web process of the target."""
 
     def subscribe(token: str, query: dict[str, Any]) -> Subscriber:
         headers = {"Host": f"{tenant.pk}.example.test", "Authorization": f"Bearer {token}", "Accept": "text/event-stream"}

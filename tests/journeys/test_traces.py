@@ -49,7 +49,7 @@ def test_a_changed_user_is_one_trace_up_to_the_answer_of_the_scim_server(traced_
     [root] = [span for span in spans if not span.parent_id]
     assert root.name.startswith("PATCH /api/v2/users/")
     assert root.attributes["http.response.status_code"] == 200
-    # Each span but the first has its parent in the trace.
+    # The trace contains the parent of each span except the first span.
     assert all(span.parent_id in by_id for span in spans if span is not root)
     [record] = [span for span in spans if span.name == "events.record"]
     assert record.parent_id == root.span_id

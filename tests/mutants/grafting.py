@@ -29,7 +29,7 @@ def graft_of(file: Path, original: str, changed: str) -> Graft | None:
 class LoadedFunctions:
     """Every function of this process, by file and qualified name.
 
-    `called` are the codes that ran during the imports: a change of one of them needs a new import, too.
+    `called` contains the code that ran during the imports. A change of such code needs a new import, too.
     """
 
     def __init__(self, root: Path, called: Set[CodeType]) -> None:
@@ -38,7 +38,7 @@ class LoadedFunctions:
         # Programs freeze their objects after the start, and frozen objects are not listed.
         gc.unfreeze()
         for found in gc.get_objects():
-            # The class that a lazy object names would load the object.
+            # `isinstance` would read the class of a lazy object, which loads the object.
             if type(found) is FunctionType and found.__code__.co_filename.startswith(str(root)):
                 self._of.setdefault((found.__code__.co_filename, found.__code__.co_qualname), []).append(found)
 
@@ -76,7 +76,7 @@ def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
 
 
 def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]]:
-    """Yield each outermost function of a module with its name, and what the module and its classes consist of without functions."""
+    """Yield each outermost function of a module with its name, and the other contents of the module and of each class."""
     numbers: dict[str, int] = {}
     own: list[object] = []
     for constant in code.co_consts:
@@ -84,7 +84,7 @@ def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]
             own.append(repr(constant))
         elif _is_function(constant):
             numbers[constant.co_qualname] = numbers.get(constant.co_qualname, 0) + 1
-            # Functions with one name, such as the two of a property, cannot be told apart in a process.
+            # Functions with the same name, such as getter and setter of a property, cannot be distinguished in a process.
             yield (constant.co_qualname if numbers[constant.co_qualname] == 1 else f"={constant.co_qualname}"), constant
         else:
             yield from _parts(constant)
@@ -100,7 +100,7 @@ def _is_function(code: CodeType) -> bool:
 
 
 def _told(part: CodeType | tuple[object, ...] | None) -> object:
-    """Return what makes a piece differ from another one, without its lines."""
+    """Return a value that is equal for two parts if they differ only in line numbers."""
     if not isinstance(part, CodeType):
         return part
     constants = tuple(_told(constant) if isinstance(constant, CodeType) else repr(constant) for constant in part.co_consts)

@@ -35,13 +35,13 @@ from tests.mutants.grafting import Graft, LoadedFunctions, graft_of, noted_calls
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import StaleMutant, file_of, mutated, replaced
 
-# The slowest imports of a run, which need no settings.
+# The packages whose imports take longest. They need no settings of Django.
 _WARM = (
     "schemathesis", "hypothesis", "faker", "factory", "time_machine", "pytest_django", "pytest_asyncio", "xdist", "psycopg", "redis",
     "kombu", "celery", "requests", "urllib3", "asgiref.sync", "cryptography.x509", "jmespath", "lxml.etree", "joserfc.jwt",
     "django.db.models", "django.test", "django.forms", "django.template", "oauthlib.oauth2", "structlog",
 )  # fmt: skip
-# What most tests import of the product; the rest follows in the child.
+# The product's modules that most tests import. The child imports the other modules.
 _PRODUCT = ("config.urls", "config.asgi", "config.celery", "provisioning.engine.delivering", "events.stream.endpoint")
 _LINKED = (".venv", ".peers")
 # More time than any test may take.
@@ -141,7 +141,7 @@ class Runner:
         return self._asked(tests, {}, _BASELINE_SECONDS) or run_tests(self.copy, tests, longest=_BASELINE_SECONDS)
 
     def _asked(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
-        """Run the tests in a child of the process with the product; None if the change needs a new import."""
+        """Run the tests in a child of the process with the product. Return None if the change needs a new import."""
         self._project.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest))
         answer: tuple[str, str, float, str] | None = self._project.recv()
         return None if answer is None else Judgement(Verdict(answer[0]), *answer[1:])
@@ -149,7 +149,7 @@ class Runner:
 
 @contextmanager
 def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Runner]:
-    """Start the process that imports the product from the copy with `load`; end it afterwards."""
+    """Start the process that imports the product from the copy with `load`. End the process afterwards."""
     ours, theirs = Pipe()
     pid = os.fork()
     if pid == 0:
@@ -218,12 +218,12 @@ def _answer(requests: Connection, functions: LoadedFunctions, prefix: str) -> No
         return
     _forget_keys(prefix)
     judgement = _in_a_child(tests, longest, partial(functions.take, graft))
-    # As plain values: this process has forgotten the modules of the tests, so it cannot name their classes.
+    # Send plain values, because this process has unloaded the modules of the tests and cannot pickle their classes.
     requests.send((judgement.verdict.value, judgement.detail, judgement.seconds, judgement.output))
 
 
 def load_the_product() -> None:
-    """Import what most tests use."""
+    """Import the modules that most tests use."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
     django.setup()
     for name in _PRODUCT:

@@ -178,7 +178,7 @@ def test_a_popup_window_returns_the_login_to_the_application(application: Applic
 
 def test_a_browser_that_blocks_cookies_of_the_service_is_verified_by_the_requesting_page(application: Application) -> None:
     page = application.page()
-    # The state of such a browser: it has stored no cookie of the response to the script.
+    # A browser that blocks the cookies has stored no cookie of the response to the script.
     page.send("Network.enable")
     ticket = page.evaluate(
         f"fetch({json.dumps(application.service + '/co/authenticate')}, {{method: 'POST', credentials: 'omit',"

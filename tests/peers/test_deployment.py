@@ -84,7 +84,7 @@ def test_the_image_contains_every_directory_that_a_running_service_imports() -> 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
     for each in UNITS:
-        # This is the only file that this machine does not have.
+        # The interpreter of an installation is the only named file that does not exist on this machine.
         text = each.read_text().replace("/opt/identity/current/.venv/bin/python", sys.executable)
         (tmp_path / each.name).write_text(text)
     named = unit.name.replace("@.", "@8001.")

@@ -81,7 +81,7 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Runs with and without script alternate, and the list has each of the three languages twice. So a sample of two shows each page both ways.
+# Runs with and without script alternate, and the list has each of the three languages twice. So a sample of two contains both kinds.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 

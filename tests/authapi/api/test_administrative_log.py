@@ -55,7 +55,7 @@ def stored(tenant: Tenant) -> list[AdministrativeLine]:
 
 
 def settle(tenant: Tenant, *, seconds: int = 30) -> None:
-    """Make every line older, so that a reader that follows the log gets them at once."""
+    """Make every line older, so that a reader that follows the log gets the lines at once."""
     for row in stored(tenant):
         AdministrativeLine.objects.of(tenant.pk).filter(pk=row.pk).update(created_at=row.created_at - timedelta(seconds=seconds))
 
@@ -529,8 +529,8 @@ def test_lines_of_another_tenant_are_not_found(api: Management, tenant: Tenant, 
     foreign = make_line(other)
     assert lines(api, q=f"log_id:{foreign.pk}") == []
     assert api.get(f"logs/{foreign.pk}").status == 404
-    # The answer is the same as for a line that retention has deleted: every line of the requesting tenant. The answer does not reveal
-    # that the line exists at another tenant.
+    # The list from this id contains every line of the requesting tenant, as for an id that retention has deleted. The answer does not
+    # reveal that the line exists at another tenant.
     assert foreign.pk not in [line["log_id"] for line in api.get("logs", {"from": foreign.pk}).json]
     assert lines(api) == []
 

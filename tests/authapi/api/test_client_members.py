@@ -1,4 +1,4 @@
-"""Members of clients that other tools send. Those that would require missing behavior are refused; the rest is stored and returned."""
+"""JSON members of a client that other tools send. A member that requires missing behavior is refused; all others are stored."""
 
 from __future__ import annotations
 

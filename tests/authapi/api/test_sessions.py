@@ -1,4 +1,4 @@
-"""Sessions, refresh tokens and consents over the management interface: shown without secrets, and revoked with what depends on them."""
+"""Sessions, refresh tokens and consents over the management interface: shown without secrets, and revoked with all dependent rows."""
 
 from __future__ import annotations
 

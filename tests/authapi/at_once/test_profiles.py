@@ -1,4 +1,4 @@
-"""Profiles on the event loop: they equal those of a thread, are current, and are those of the token's user."""
+"""Profiles that the event loop returns: they equal those that a thread returns, are current, and belong to the token's user."""
 
 from __future__ import annotations
 

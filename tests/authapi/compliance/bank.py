@@ -59,7 +59,7 @@ class Bank:
         return forwarded(self.edge, self.certificate)
 
     def set(self, **columns: Any) -> None:
-        """Change the row without the checks of the service, and merge settings. The endpoints must then enforce the rules themselves."""
+        """Change columns and some settings of the client without the checks of the service. Only the endpoints then enforce the rules."""
         settings = columns.pop("settings", {})
         rows = Client.objects.of(self.tenant.pk).filter(pk=self.client.pk)
         rows.update(**columns, settings={**self.client.settings, **settings})

@@ -41,7 +41,7 @@ def odd_key(bank: Bank) -> str:
 
 
 def changed(**columns: Any) -> Callable[[Bank], str]:
-    """Return an act that changes the row of the client and then pushes a valid request."""
+    """Return a function that changes the row of the client and then pushes a valid request."""
 
     def act(bank: Bank) -> str:
         bank.set(**columns)

@@ -79,7 +79,7 @@ async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_do_not_delay
         try:
             logins = [tasks.create_task(status_of(slow, tenant)) for _ in range(3)]
             await asyncio.to_thread(work.has_begun.wait, _SECONDS)
-            # The first stage of the other logins runs before these requests, so without the limit their hashes would run.
+            # The other logins are ready for their hashes before these requests. Only the limit delays the hashes.
             assert [await status_of(fast, tenant) for _ in range(5)] == [200] * 5
         finally:
             work.gate.set()

@@ -337,7 +337,7 @@ def test_an_exchange_needs_four_database_statements(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user, scope="openid offline_access")) for _ in range(2))
     assert statements_of(tenant, registered, code_form(registered, first))
-    # One statement locks the code. The others write an opaque token, the use of the code and a refresh token.
+    # The first statement locks the code. The other statements write an opaque token, the use of the code and a refresh token.
     assert statements_of(tenant, registered, code_form(registered, second)) == ["SELECT", "INSERT", "UPDATE", "INSERT"]
 
 

@@ -166,7 +166,7 @@ def test_the_previous_token_returns_the_same_successor_within_the_leeway(tenant:
     assert len({answer["access_token"] for answer in answers}) == 3
     assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
     assert refresh(tenant, registered, answers[0]["refresh_token"]).status == 200
-    # The client has exchanged the successor, so it has received it. Another party must have sent the previous token.
+    # The client has exchanged the successor, so the client must have received it. Another party must have sent the previous token.
     assert outcome(refresh(tenant, registered, first)) == INVALID
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked=None).exists()
 

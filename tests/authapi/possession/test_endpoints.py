@@ -199,7 +199,7 @@ def test_a_restarted_redis_with_old_records_makes_the_server_require_new_nonces(
     replayed = prover.proof("POST", at_token(tenant))
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, earlier))
     assert [ask(tenant, form, proof).status for proof in (replayed, with_nonce)] == [200, 200]
-    # A promoted replica, or a server that has read an old snapshot. It has stored the generation, but not the latest uses.
+    # The state of a promoted replica, or of a server that has loaded an old snapshot: the generation is stored, the latest uses are not.
     for key in used._redis.scan_iter(f"{used._prefix}*"):
         used._redis.delete(key)
     used._redis.set(used._name, f"{earlier.rpartition('.')[0]}.{'0' * 40}")

@@ -30,7 +30,7 @@ ACTIONS = sorted(
     ((model, action) for model in MODELS for action in getattr(site.get_model_admin(model), "object_actions", ())),
     key=lambda found: (found[0] in (User, Tenant), found[1].name in ("suspend", "delete")),
 )
-# Text fields that accept any change. The test changes the first of them that a form has.
+# Text fields that accept any change. The test changes the first of these fields that a form has.
 _TEXTS = ("display_name", "description", "nickname", "name", "friendly_name")
 # Values that a form requires and that a generated row does not have.
 _NEEDED = {"authapi.client": {"grant_types": "client_credentials"}}
@@ -68,7 +68,7 @@ def form_of(page: Any) -> dict[str, Any]:
 
 
 def is_refused(answer: Any) -> bool:
-    """Tell whether a page shows a form with errors: its own, or one at the head of a table."""
+    """Tell whether the form of a page, or a form above one of its tables, has errors."""
     context = answer.context or {}
     beside = [panel.form.form for panel in (context.get("panels") or ()) if panel.form is not None]
     return any(form is not None and form.errors for form in (context.get("form"), *beside))
@@ -116,7 +116,7 @@ def test_a_change_on_any_page_adds_one_entry_with_before_and_after(rows: Rows, s
 def test_a_deletion_on_any_page_adds_an_entry_with_the_deleted_values(rows: Rows, staff: Staff, browser: Client) -> None:
     made = {model: rows.of(model) for model in MODELS if getattr(site.get_model_admin(model), "tenant_column", None)}
     tried = []
-    # Delete relations first, because they are deleted with the rows that they relate.
+    # Delete relations first, because deleting a related row also deletes the relation.
     for model in sorted(WRITABLE, key=lambda model: -len([one for one in model._meta.fields if one.is_relation])):
         row = made[model]
         answer = browser.post(place(model, "delete", row.pk), {"post": "yes"})

@@ -240,7 +240,8 @@ _ALWAYS = (
     "grant-management-ensure-wrong-client-cannot-query-grant",
     "grant-management-ensure-wrong-client-cannot-revoke-grant",
 )
-# A client that authenticates with its certificate binds its tokens to it: no compliance level combines such a certificate with keys.
+# A client that authenticates with a certificate also binds its tokens to this certificate, because no compliance level lets such a client
+# bind tokens to a key.
 _BANK_VARIANTS = (BankVariant(), BankVariant(binding="mtls"), BankVariant("tls_client_auth", "mtls"))
 
 

@@ -32,7 +32,7 @@ def test_fapi2_security_profile_final_happy_flow(bank: Bank, provider: Provider,
     assert bank.resource(tokens["access_token"]).status == 200
     other = new_bank(provider, variant, key="second")
     assert other.logged_in()["access_token"] != tokens["access_token"]
-    # The token of the first client is not valid with the key or certificate of the second one.
+    # The token of the first client is not valid with the key or certificate of the second client.
     assert other.resource(tokens["access_token"]).status == 401
 
 

@@ -135,7 +135,7 @@ class EdgeKeyFactory(RowFactory[EdgeKey]):
 
 
 class SigningKeyFactory(RowFactory[SigningKey]):
-    """A revoked key without numbers, because every other state needs a key pair."""
+    """A revoked key without key material, because every other state needs a key pair."""
 
     class Meta:
         model = SigningKey

@@ -108,7 +108,7 @@ def test_the_address_next_to_a_special_purpose_range_is_allowed(address: str) ->
 
 @pytest.mark.parametrize("address", ["192.0.0.192", "10.0.0.1", "::1", "::ffff:169.254.169.254", "2001:4:112::1", "fec0::1", "fd00::1"])
 def test_the_address_tables_of_python_have_no_influence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other patch releases of Python call other ranges global. The worst case calls every range global.
+    # Patch releases of Python differ in the ranges that they call global. In the worst case, every range is global.
     for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
         monkeypatch.setattr(kind, "is_global", property(lambda _address: True))
         for name in ("is_private", "is_reserved", "is_multicast", "is_unspecified", "is_loopback", "is_link_local"):
@@ -121,7 +121,7 @@ def test_the_address_tables_of_python_have_no_influence(address: str, monkeypatc
     [
         ("::ffff:0:169.254.169.254", False),  # a translated address
         ("::ffff:0:8.8.8.8", True),
-        ("64:ff9b:1::8.8.8.8", False),  # Only the operator of the local prefix knows the position of the address.
+        ("64:ff9b:1::8.8.8.8", False),  # Only the operator of the local prefix knows which bits are the IPv4 address.
         ("64:ff9b:1:a00:1::", False),
         ("2002:808:808::1", True),
         ("2002:c000:c0::1", False),

@@ -34,7 +34,7 @@ def new_keys(prefix: str) -> dict[str, dict[str, str]]:
 
 
 class Target:
-    """Another installation, with an encryption key of its own, and in the other lists its own keys before those of the source."""
+    """Another installation. It has its own encryption key. Its other lists contain its own keys first, and then the source's keys."""
 
     def __init__(self, database: str) -> None:
         self.database = database

@@ -1,4 +1,4 @@
-"""The steps of a move: what refuses each, what interrupts it, and how each is undone."""
+"""The steps of a move: when a step is refused, how an interrupted step continues, and how a step is undone."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_killed_export_continues_after_its_last_part(populated: Tenant, target
         exporting.export_tenant(tenant_id=populated.pk, directory=tmp_path / "a", key=key, progress=killed_after(count))
     with pytest.raises(BadArchive, match="is incomplete"):
         open_archive(tmp_path / "a", key=key)
-    # A crash can cut off the line that it was writing.
+    # After a crash, the last line of the file can be incomplete.
     with (tmp_path / "a" / "progress.jsonl").open("a") as file:
         file.write('{"number": 99')
     with pytest.raises(BadArchive, match="does not belong to this archive"):
@@ -214,7 +214,7 @@ def test_a_part_in_the_place_of_another_is_refused(populated: Tenant, tmp_path: 
         list(archive.check_parts())
 
 
-# --- What refuses an import -------------------------------------------------------------------------------------------
+# --- Refused imports --------------------------------------------------------------------------------------------------
 
 
 def refused(archive: Archive, match: str) -> None:
@@ -388,7 +388,7 @@ def test_a_moved_tenant_is_removed_at_the_source_and_can_come_back(populated: Te
     with target.here():
         back = exported(populated, tmp_path / "back")
         keys = set(User.objects.of(populated.pk).values_list("first_key", flat=True))
-    # The source of the way back has a key of its own in each list.
+    # The target of the first move is the source of the way back. It has its own key in each list.
     others = {name: {key: value for key, value in target.keys[name].items() if key != "t1"} for name in ("SESSION_KEYS", "CURSOR_KEYS")}
     told = " ".join(refusals(back))
     assert all(f"{name} lacks the keys {next(iter(added))}" in told for name, added in others.items())

@@ -26,7 +26,7 @@ A_OR_B: Clause = AnyOf((A, B))
         ("a b", AnyOf((A, B))),
         ("a OR b OR c", AnyOf((A, B, C))),
         ("a AND b", AllOf((A, B))),
-        # Lucene: AND makes the terms on both sides required, and OR leaves a term optional. A required term decides alone.
+        # Lucene: AND makes the terms on both sides required, OR leaves a term optional. Required terms make optional terms irrelevant.
         ("a OR b AND c", AllOf((B, C))),
         ("a AND b OR c", AllOf((A, B))),
         ("(a AND b) OR c", AnyOf((AllOf((A, B)), C))),

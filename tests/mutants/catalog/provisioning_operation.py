@@ -1,4 +1,4 @@
-"""Mutants of `provisioning`: sweeps, holds, redelivery of many, alerts, actions and synchronizations."""
+"""Mutants of `provisioning`: sweeps, holds, redelivery of many dead letters, alerts, actions and synchronizations."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _mutants_of(module: str, copy: Path, *, seed: int, count: int | None) -> tuple[Drawn, int]:
-    """Return the chosen mutants of a module, and the number of possible ones, without those of annotations."""
+    """Return the chosen mutants of a module, and the number of possible mutants. Mutants of annotations are left out."""
     file = file_of(copy, module)
     source = file.read_text()
     command = [str(_ENVIRONMENT / "bin" / "python"), str(_LISTING), str(file)]

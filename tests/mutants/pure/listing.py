@@ -14,7 +14,7 @@ from cosmic_ray import plugins  # type: ignore[import-not-found]
 from cosmic_ray.ast import ast_nodes, get_ast  # type: ignore[import-not-found]
 from cosmic_ray.mutating import mutate_code  # type: ignore[import-not-found]
 
-# These operators need arguments.
+# These operators need arguments, so they are left out.
 _LEFT_OUT = ("VariableReplacer", "VariableInserter")
 
 

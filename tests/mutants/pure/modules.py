@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 _CONTRACT = "Pure files import neither Django nor Celery nor requests"
-# These tests start servers of other vendors or processes, and take too long.
+# Folders of tests that start third-party servers or many processes, and therefore take too long.
 _SLOW = frozenset({"peers", "faults", "conformance", "cluster", "journeys", "mutants"})
 _SAML = ("tests/authapi/upstream/saml/test_login.py", "tests/authapi/upstream/saml/test_logout.py")
 _SEARCH = ("tests/identity/search/test_compiling.py", "tests/identity/search/test_grammar.py", "tests/identity/search/test_oracle.py")
 _EXPORTS = ("tests/identity/api/test_jobs.py",)
-# Modules that no test imports: the tests that reach them through another module.
+# For each module that no test imports: the tests that use it through another module.
 _NEAR = {
     "authapi.looks.addresses": ("tests/authapi/looks/test_hosted_looks.py", "tests/authapi/looks/test_pictures.py"),
     "authapi.protocols.wsfed.metadata": ("tests/authapi/protocols/wsfed/test_passive.py",),
@@ -53,7 +53,7 @@ def pure_modules() -> tuple[str, ...]:
 
 
 def files_near(module: str) -> tuple[str, ...]:
-    """Return the test files that import the module, and those that reach it through another module."""
+    """Return the test files that import the module, and the test files that use it through another module."""
     package, _, name = module.rpartition(".")
     named = re.compile(
         rf"^(?:from {re.escape(module)}(?:\.\w+)* import|import {re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b)",

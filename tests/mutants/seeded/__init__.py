@@ -1,1 +1,1 @@
-"""Mutants made by operators from a seed, in the modules whose faults would lose, repeat or disclose something."""
+"""Mutants that operators make, drawn with a seed, in modules whose faults would lose or repeat events or disclose secrets."""

@@ -32,7 +32,7 @@ without a mutant.
 
 
 def drawn(area: Area, root: Path, *, seed: int, count: int) -> tuple[list[tuple[str, Change]], int]:
-    """Return `count` mutants of the area with their modules, and the number of possible ones."""
+    """Return `count` mutants of the area with their modules, and the number of possible mutants."""
     possible = [(module, change) for module in area.modules for change in changes_of(file_of(root, module).read_text())]
     chosen = random.Random(f"{seed}:{area.name}").sample(possible, min(count, len(possible)))
     return sorted(chosen), len(possible)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """Modules from which mutants are drawn together, and the tests that must notice a mutant, fast ones first."""
+    """Modules from which mutants are drawn together, and the tests that must notice a mutant, fast tests first."""
 
     name: str
     modules: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""A pytest plugin that notes which functions each test calls, so that a mutant is tried with these tests only.
+"""A pytest plugin that notes which functions each test calls. A mutant is then tried only with the tests that call its function.
 
-`ASKED` in the working directory names the files whose functions count; `NOTED` gets the result.
+The file `ASKED` in the working directory names the source files whose functions are noted. The plugin writes the result to `NOTED`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def _note(frame: FrameType, event: str, _: object) -> None:
 
 
 def pytest_configure() -> None:
-    """Trace this thread and all later ones. A thread of a pool lives longer than its first test, so one function notes for all tests."""
+    """Trace this thread and all later threads. Threads of a pool serve several tests, so all tests share one trace function."""
     _files.update({str(Path(name).resolve()): name for name in json.loads(ASKED.read_text())})
-    # A trace is called for Python functions only, and so costs less than a profile.
+    # A trace costs less than a profile, because it is called only for Python functions.
     threading.settrace(_note)
     sys.settrace(_note)
 

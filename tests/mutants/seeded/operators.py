@@ -26,7 +26,7 @@ _SQL_PIECES: tuple[tuple[str, str], ...] = (
     (r" AND [\w.]+ = [^\s()]+(?=\s|$|\))", ""), (r" AND [\w.]+ = ANY\([^()]*\)", ""), (r"\bDO NOTHING\b", ""), (r"\btrue\b", "false"),
     (r"\bfalse\b", "true"), (r" LIMIT (%\(\w+\)s|\d+)", ""),
 )  # fmt: skip
-# The replaced node or the begin and end of the replaced text, its replacement, and the name of the operator.
+# What is replaced (a node, or the begin and end of a text), its replacement, and the name of the operator.
 _Replacement = tuple[ast.AST | tuple[int, int], str, str]
 _LOGGERS = frozenset({"logger", "metrics"})
 
@@ -35,7 +35,7 @@ _LOGGERS = frozenset({"logger", "metrics"})
 class Change:
     """One piece of a source text and its replacement. `symbol` is the function, class or constant that contains it.
 
-    `function` is the outermost function, empty outside of functions.
+    `function` is the outermost function that contains the piece, or empty outside of functions.
     """
 
     begin: int
@@ -61,7 +61,7 @@ def changes_of(source: str) -> list[Change]:
 
 
 def function_at(source: str, line: int) -> str:
-    """Return the qualified name of the outermost function at a line; empty outside of functions."""
+    """Return the qualified name of the outermost function at a line, or an empty text outside of functions."""
     return next((name for name, node in _functions(ast.parse(source), "") if node.lineno <= line <= (node.end_lineno or 0)), "")
 
 
@@ -165,7 +165,7 @@ class _Walk:
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        # The parser counts bytes.
+        # The columns of the parser count bytes.
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
 
 
@@ -195,7 +195,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_quiet(node: ast.AST) -> bool:
-    """Tell whether the node changes nothing that a test of behavior notices: docstrings, logging and metrics."""
+    """Tell whether a test of behavior cannot notice a change of the node: docstrings, logging and metrics."""
     if not isinstance(node, ast.Expr):
         return False
     if isinstance(node.value, ast.Constant):

@@ -1,4 +1,4 @@
-"""Judges many mutants of an area: each is tried with the tests that call the changed function, fast tests first."""
+"""Judges many mutants of an area. Each mutant is tried with the tests that call the changed function, fast tests first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.mutants.seeded.areas import Area
 from tests.mutants.seeded.operators import Change
 from tests.mutants.seeded.survivors import reason_of
 
-# A mutant whose tests take this many times as long as without it waits for ever.
+# If the tests of a mutant take this many times as long as without the mutant, the mutant is assumed to wait forever.
 _TIMES_THE_BASELINE = 5
 _SHORTEST_LIMIT_SECONDS = 60.0
 Drawn = Sequence[tuple[str, Change]]
@@ -53,7 +53,10 @@ class Calls:
         return cls({test: frozenset(called) for test, (_, called) in sorted(notes.items(), key=lambda item: item[1][0])})
 
     def tests_of(self, module: str, change: Change, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tests that call the changed function, or all: a change may be outside of functions, or run in another process."""
+        """Return the tests that call the changed function. If there are none, return `otherwise`.
+
+        A change may be outside of functions, or in code that runs in another process.
+        """
         function = f"{_path_of(module)}:{change.function}"
         found = tuple(test for test, called in self.of_tests.items() if any(name == function for name in called))
         return found if change.function and found else otherwise
@@ -64,7 +67,7 @@ def _path_of(module: str) -> str:
 
 
 def score_of(area: Area, using: Runner, mutants: Drawn, *, possible: int) -> Score | None:
-    """Judge mutants of one area, each with its module; None if the tests of the area fail without a mutant."""
+    """Judge mutants of one area, each with its module. Return None if the tests of the area fail without a mutant."""
     begin = time.monotonic()
     (using.copy / call_notes.ASKED).write_text(json.dumps([_path_of(module) for module in area.modules]))
     baseline = using.run(["-p", "tests.mutants.seeded.call_notes", *area.tests])

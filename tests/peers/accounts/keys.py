@@ -5,7 +5,7 @@ from __future__ import annotations
 FOUND = {"plain": "7f3a9c"}
 # SCIMMY 1.3.5 and django-scim2 0.23.0 refuse the filter.
 REFUSED = {"quote": 'o"hara'}
-# SCIMMY and django-scim2, and saml-jackson 26.2.0 for every key, answer with an empty list.
+# SCIMMY and django-scim2 answer with an empty list. saml-jackson 26.2.0 does so for every key.
 MISSED = {"backslash": "back\\slash"}
 KEYS = FOUND | REFUSED | MISSED
 

@@ -161,7 +161,7 @@ def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
 
 
 def large_reads(claim: Claim) -> dict[str, int]:
-    """Return the number of blocks of each statement that reads too many, by the kind of plan and the name of the statement."""
+    """Return the blocks of each statement that reads too many blocks, by the kind of plan and the name of the statement."""
     return {name: blocks for name, blocks in blocks_read(claim).items() if blocks >= MOST_BLOCKS}
 
 

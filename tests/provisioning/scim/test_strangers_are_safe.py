@@ -163,7 +163,7 @@ class World:
         return ran.result is not None
 
     def is_excused(self, account: Account) -> bool:
-        """Report whether the rules allow a write to another person's account: it cannot be distinguished, or the name proves it."""
+        """Report whether the rules allow a write to this account of another person, although the write is wrong."""
         return self.is_indistinguishable(account) or self.is_proven_by_name(account)
 
     def is_proven_by_name(self, account: Account) -> bool:
@@ -173,7 +173,7 @@ class World:
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
 
     def is_indistinguishable(self, account: Account) -> bool:
-        """Report whether rule 6 applies: a new account has the linked id and the same name, and cannot be told from the old account.
+        """Report whether rule 6 applies: a new account with the linked id and the same name is indistinguishable from the old account.
 
         The server has then never returned a key of the link, or a creation time that could differ.
         """

@@ -1,4 +1,4 @@
-"""The users that the report of a synchronization keeps if there are more than the limit."""
+"""The users that the report of a synchronization names if more users were skipped than its limit allows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every button, form and list action of the admin either requires a recent proof or is listed as requiring none.
 
-This test fails for a new button, form or action until it is in one of both lists.
+This test fails for a new button, form or action until it is in one of the two lists.
 """
 
 from __future__ import annotations
