@@ -15,7 +15,7 @@ from identity.services.jobs import run_job
 from identity.services.tenant_purge import PurgeBlocked, due_tenants, purge_tenant
 
 RUN_JOB = "identity.run_job"
-# Bounds a turn to some seconds. The rest of the job returns to the end of the queue, so that deliveries do not wait.
+# Limits a turn (one run of the task) to some seconds. The rest of the job goes to the end of the queue, so that deliveries do not wait.
 _CHUNKS_PER_TURN = 5
 _PURGE_SECONDS = 10.0
 

@@ -24,7 +24,7 @@ _UNCOUNTED = frozenset({"access", "protection", "throttling", "detection"})
 
 
 class Lifecycle(StrEnum):
-    """The labels of the document ("Versioning", 2)."""
+    """The labels of the life cycle of an operation (spec, "Versioning", 2)."""
 
     EARLY_ACCESS = "Early Access"
     GENERALLY_AVAILABLE = "Generally Available"

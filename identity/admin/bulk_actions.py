@@ -157,7 +157,7 @@ def _page(
         form.data = {**form.data, "shown": str(count)}
     is_across = request.POST.get("select_across") == "1"
     named = list(rows[:NAMED])
-    # For a selection of all matching rows the page sends one key, because Django then selects by the list's query.
+    # For a selection of all matching rows the page sends one key: Django then ignores the keys and selects every row of the list's query.
     keys: Iterable[Any] = [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10]
     title = f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?"
     chosen, note = Chosen(count, [str(row) for row in named], keys, is_across), _BY_JOB if is_job else ""

@@ -33,8 +33,8 @@ def record(
     """Write an entry that `act` was done, such as "Enrolled a passkey", about the row `about` or about the tenant.
 
     The present act supplies the actor and the IP address. Pass `actor`, `ip` and `user_agent` where there is no present act, as
-    during a login. `before` and `after` are whole images; only the differences are kept. Values whose names look like secrets are
-    hidden, but never pass a secret. `facts` are further details. Call inside the transaction of the change.
+    during a login. `before` and `after` are all values of the row; the entry keeps only the differences. Values whose names look
+    like secrets are hidden, but never pass a secret. `facts` are further details. Call inside the transaction of the change.
     """
     present = current_act()
     if actor is not None or present is None:
@@ -71,7 +71,7 @@ def record_row(act: Act, row: models.Model, before: Image | None, after: Image |
     _saved(entry, row)
 
 
-# Columns that change together with others, or without an actor.
+# Columns that the service updates together with other columns, or without an actor.
 _KEPT_BY_THE_SERVICE = frozenset({"updated_at", "updated", "last_login", "auth_version"})
 
 

@@ -23,7 +23,7 @@ _BEFORE = "_image_before"
 
 
 def watch(model: type[models.Model], *, of_clients: bool) -> None:
-    """Watch rows of this model from now on. Changes by clients of the management interface count only if `of_clients`."""
+    """Watch rows of this model from now on. Changes by clients of the management interface are recorded only if `of_clients`."""
     _watched.add(model)
     if not of_clients:
         _not_of_clients.add(model)

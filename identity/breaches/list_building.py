@@ -1,7 +1,7 @@
-"""Builds a list: writes range by range into a working file that survives a stop, then replaces the old list in one step.
+"""Builds a list: writes range by range into a working file, then replaces the old list in one step. A stopped run can be resumed.
 
-While it is built, these files are next to the list: `.part`, head and records; `.ranges`, the number of records of each finished
-range; and `.lock`, which one process holds. A record is on the disk before its range counts as finished.
+During the build, these files are next to the list: `.part`, with the head and the records; `.ranges`, with the number of records of each
+finished range; and `.lock`, which one process holds. A record is on the disk before its range counts as finished.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
     """Return the ticket of a link that can be confirmed. Raises `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
     ticket = signed_ticket(tenant_id=tenant_id, token=token)
     if ticket is None:
-        # The signature is ours, so the ticket was pruned because of its age, or its user was deleted.
+        # The link has a valid signature, so the ticket existed. It was pruned because of its age, or its user was deleted.
         raise TicketExpired
     if ticket.used_at is not None:
         raise TicketUsed(ticket)

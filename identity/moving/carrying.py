@@ -22,7 +22,7 @@ Places = Callable[[Any], Mapping[Pointer, str]]
 
 @dataclass(frozen=True)
 class Sealed:
-    """A column with encrypted values. `holding` selects the rows that have one.
+    """A column with encrypted values. `holding` selects the rows that have an encrypted value.
 
     `members` are the top-level members of a JSON column that are encrypted; empty if the whole column is.
     """
@@ -35,7 +35,7 @@ class Sealed:
 
 @dataclass(frozen=True)
 class TextKey:
-    """A text column with the primary key of a row. `kind_column` says of which model, as one of `kinds` or as its label."""
+    """A text column with the primary key of a row. `kind_column` has the model of that row, as a name in `kinds` or as a label."""
 
     column: str
     kind_column: str

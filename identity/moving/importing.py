@@ -55,7 +55,7 @@ def import_tenant(archive: Archive, *, progress: Progress) -> None:
 
 @unit_of_work
 def begin(archive: Archive) -> None:
-    """Create the tenant and reserve its primary keys. Raises `MoveRefused` if another import was faster."""
+    """Create the tenant and reserve its primary keys. Raises `MoveRefused` if the tenant exists here by now."""
     lock_name("tenant imports")
     if Tenant.objects.filter(pk=archive.tenant_id).exists():
         raise MoveRefused(f"A tenant with the id {archive.tenant_id} exists here.")
@@ -63,7 +63,7 @@ def begin(archive: Archive) -> None:
     columns = {name: _moment(name, value) for name, value in facts["tenant"].items()}
     names = ", ".join(f'"{name}"' for name in columns)
     with connection.cursor() as cursor:
-        # Without the signals of a new tenant: its log and its keys are in the archive.
+        # Inserted with SQL, because the signals of a new tenant would create a log and keys. The archive contains both.
         cursor.execute(
             f"INSERT INTO {Tenant._meta.db_table} (id, status, {names}) VALUES (%s, %s{', %s' * len(columns)})",  # noqa: S608  (names of the schema)
             [archive.tenant_id, Tenant.Status.ARRIVING, *columns.values()],
@@ -96,7 +96,7 @@ def verify(archive: Archive) -> None:
 def open_tenant(*, tenant_id: str, receipt: str) -> str:
     """Let an imported tenant run here, with the status that it had at the source; return the status.
 
-    Raises `NotFound`, and `MoveRefused` for an import that is not verified, and for a receipt that is not the one of the source.
+    Raises `NotFound`, and `MoveRefused` for an import that is not verified, and for a receipt that the source did not print.
     """
     tenant = locked_tenant(tenant_id)
     move = TenantMove.objects.filter(pk=tenant_id, direction=TenantMove.Direction.IN).first()

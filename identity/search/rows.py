@@ -29,7 +29,7 @@ from identity.search.expressions import SEPARATOR, Constant, IndexedText, IsNotT
 from identity.search.fields import INDEXED_TEXT
 from identity.search.queries import AllOf, AnyOf, Node, Not, Pattern
 
-# Up to this many users with a matching linked identity are listed by key, which uses an index. Above it, a subquery checks each row.
+# Up to this many users with a matching linked identity are listed by key, which uses an index. For more, a subquery checks each row.
 _MOST_LINKED = 1_000
 # An unescaped wildcard of LIKE.
 _MARKS = re.compile(r"(?<!\\)(?:\\\\)*[%_]")

@@ -146,7 +146,7 @@ def make_deletion_job(job_type: Job.Type, tenant_id: str, target: str, *, delete
 
 
 def count_deleted(job: Job, deleted: int) -> None:
-    """Add deleted rows to the counts of a locked job. The engine saves them with the chunk."""
+    """Add deleted rows to the counts of a locked job. `identity.services.jobs` saves the counts with the chunk."""
     done = job.summary.get("deleted", 0) + deleted
     job.summary = {"total": max(job.summary.get("total", 0), done), "deleted": done}
 

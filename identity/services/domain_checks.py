@@ -92,7 +92,7 @@ def _proof_problem(domain: CustomDomain) -> str:
         raise ChecksBusy from error
     except RecordsUnread as error:
         return str(error)
-    # An empty token would match a record without a token, which is the same for every tenant.
+    # Without a token, the expected record would be the same for every tenant, so an empty token proves nothing.
     wanted = record_value(domain).encode()
     is_proven = bool(domain.verification_token) and any(hmac.compare_digest(text.encode(), wanted) for text in found)
     return "" if is_proven else _ABSENT

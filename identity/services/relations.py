@@ -86,7 +86,10 @@ def _found(tenant_id: str, kinds: Iterable[type[RecordedModel]], target: dict[st
 
 
 def _delete_rows(tenant_id: str, rows: Sequence[RecordedModel]) -> int:
-    """Delete relations in runs of one model, roles of memberships before the memberships. Returns the number of deleted rows."""
+    """Delete relations in order, consecutive rows of one model together. The roles of memberships are deleted before the memberships.
+
+    Returns the number of deleted rows.
+    """
     deleted = 0
     for model, run in groupby(rows, key=_kind):
         keys = [row.pk for row in run]

@@ -156,8 +156,8 @@ def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
 def unlink_identity(*, tenant_id: str, user_id: str, provider: str, identifier: str, restore: bool = True) -> User:
     """Remove a linked identity from its user and restore it as a separate user, without metadata.
 
-    If `restore` is false, drops the identity, as in the deletion of its connection. Raises `NotFound`, `NotSupported` for the primary
-    identity, or `AlreadyExists` if the restored email address was taken meanwhile.
+    If `restore` is false, deletes the identity, as a deletion of its connection requires. Raises `NotFound`, `NotSupported` for the
+    primary identity, or `AlreadyExists` if another user has the email address of the identity by now.
     """
     primary = locked_user(tenant_id=tenant_id, user_id=user_id)
     if primary.user_id == f"{provider}|{identifier}":
