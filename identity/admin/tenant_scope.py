@@ -195,7 +195,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return super().get_form(request, obj, change=change, **kwargs)
 
     def _escaped_help_texts(self) -> dict[str, str]:
-        """Return the escaped help texts of the fields. Django renders help texts as HTML, and ours contain text such as `<kind>:<id>`."""
+        """Return the escaped help texts of the fields. Django renders help texts as HTML, and some contain text such as `<kind>:<id>`."""
         own = getattr(getattr(self.form, "Meta", None), "help_texts", None) or {}
         return {field.name: escape(field.help_text) for field in self.model._meta.fields if field.help_text} | own
 

@@ -147,7 +147,7 @@ def mail_ticket(job: Job) -> Pause | None:
     ticket = EmailTicket.objects.of(job.tenant_id).select_related("user").get(job=job)
     asked_at = job.parameters.get("address", "")
     if ticket.used_at is not None:
-        # Another link or a new password has voided it meanwhile.
+        # Another link or a new password has voided this ticket meanwhile.
         return None
     # On loopback the link needs the port, which registered domains do not have.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)

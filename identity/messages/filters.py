@@ -1,4 +1,4 @@
-"""The filters of tenants' templates: the usual ones of Liquid, each with a limit on its output. Pure.
+"""The filters of tenants' templates: the usual filters of Liquid, each with a limit on its output. Pure.
 
 Safe HTML (`Markup`: the result of a capture) stays safe in filters that join and cut, because `Markup` escapes everything that is
 added to it. A filter that decodes returns plain text, which is escaped again on output.

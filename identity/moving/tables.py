@@ -64,7 +64,7 @@ class Column:
         return self._moved(f'{row}."{self.name}"', row, offsets, sign=-1)
 
     def compared(self, value: str) -> str:
-        """Return the part of a value that both sides must have in common: encrypted values differ."""
+        """Return the part of a value that must be equal on both sides: the value without its encrypted parts."""
         if self.sealed is None:
             return value
         if not self.sealed.members:

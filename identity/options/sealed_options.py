@@ -71,7 +71,7 @@ def _refuse_redirected(
         return
     now = joined(parts.shown, parts.secrets)
     for target in TARGETS:
-        # A target that contains a secret is itself sealed, and kept like the others.
+        # A target that contains a secret is itself sealed, and kept like other sealed values.
         before = _opened(sealed[target], target, place) if target in sealed else value_at(target, shown)
         if target not in kept and value_at(target, now) != before:
             names = ", ".join(credentials[:_NAMED]) + (f" and {len(credentials) - _NAMED} more" if len(credentials) > _NAMED else "")
