@@ -43,7 +43,7 @@ from identity.stopped_tenants import RETRY_AFTER_SECONDS, STOPPED_STATUSES
 if TYPE_CHECKING:
     from django.core.handlers.asgi import ASGIRequest
 
-    # The settings name classes of this module, and DRF's views import them.
+    # A real import would be circular: DRF's views import the classes of this module that the settings name.
     from rest_framework.views import APIView
 
 # Refusals for the rate are not logged, because a line for each would double the flood.

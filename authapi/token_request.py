@@ -20,7 +20,7 @@ class TokenRequest:
     address: str
     headers: Mapping[str, str] = field(repr=False)
     form: Mapping[str, Any] = field(repr=False)
-    # Counts the request against the tenant once the client is authenticated. If None, `authapi.views.chain` charges it after its outcome.
+    # Counts the request against the tenant once the client is authenticated. If None, `authapi.views.chain` charges it later.
     charge: Charge | None = None
     # The thumbprint of the key that the sender has proven to hold (RFC 9449); empty without a proof.
     key: str = ""
@@ -28,7 +28,7 @@ class TokenRequest:
     def text(self, name: str) -> str | None:
         """Return a parameter; None if it is absent. Raises `RequestRefused` for a value that is not a string.
 
-        If a scope list counted as an absent scope, the client would get all scopes.
+        Such a value must not count as absent: a client that sends its scopes as a list would get all scopes.
         """
         value = self.form.get(name)
         if value is None or isinstance(value, str):

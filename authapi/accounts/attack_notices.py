@@ -64,7 +64,7 @@ def send_due_notices() -> int:
 
 @unit_of_work
 def _taken(key: int) -> AttackNotice | None:
-    """Claim a notice if it is still due, so that no other worker sends it. Return the row as it was before, or None."""
+    """Claim a notice if it is still due, so that no other worker sends it. Return the row as it was before the claim, or None."""
     now = timezone.now()
     due = of_running_tenants(AttackNotice.all_tenants.filter(pk=key, due_at__lte=now))
     row = due.select_for_update(skip_locked=True).first()

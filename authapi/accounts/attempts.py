@@ -38,7 +38,7 @@ class Refusal(Enum):
 class LoginRefused(Exception):
     """The login was refused. `reason` does not reveal whether the user exists.
 
-    `rate` is that of the bucket that refused the login; None if no bucket refused it.
+    `rate` is the rate of the bucket that refused the login; None if no bucket refused it.
     """
 
     def __init__(self, reason: Refusal, rate: Rate | None = None) -> None:

@@ -97,7 +97,7 @@ def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[st
 
 @lru_cache(maxsize=4096)
 def keys_of(address: str) -> tuple[AddressKey, ...]:
-    """Return the keys of an address: itself for IPv4; its /64 for IPv6, and its /48 with 16 times the limit."""
+    """Return the keys of an address. IPv4 has one key, the address. IPv6 has two: its /64, and its /48 with 16 times the limit."""
     parsed = parsed_address(address)
     if parsed is None:
         return (AddressKey(address),) if address else ()

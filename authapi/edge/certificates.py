@@ -112,7 +112,8 @@ def _subject_of(name: x509.Name) -> Subject:
     components = []
     for parts in name.rdns:
         attributes = list(parts)
-        # The parts of a multi-valued component have no order, and a value that is not text has no fixed spelling, so do not compare them.
+        # Such a subject cannot be compared: the parts of a multi-valued component have no order, and a value that is not text has no fixed
+        # spelling.
         if len(attributes) != 1 or not isinstance(attributes[0].value, str):
             return ()
         components.append((attributes[0].oid.dotted_string, attributes[0].value))

@@ -26,8 +26,8 @@ class Figure:
         return max(1, round(self.burst / self.per_second))
 
 
-# One limit for all anonymous callers of a tenant together. A caller uses it after the IP address of the caller has reached its own limit
-# (design, 7.1). The window is two seconds.
+# One limit for all anonymous callers of a tenant together. It applies to callers whose IP address has reached its own limit (design, 7.1).
+# The window is two seconds.
 ANONYMOUS = "anonymous"
 _ANONYMOUS_SECONDS = 2
 # The limit for browsers. A user requests only a few pages at a time, but a whole company may share one IP address.

@@ -72,7 +72,7 @@ class TooManyGuesses(Exception):
 
 @dataclass(frozen=True)
 class Prover:
-    """The user who proves a second factor after the first one, and the source of the request.
+    """The user who has proven the first factor and now proves a second factor, and the source of the request.
 
     `bound_to` names the only login, application transaction or session for which the proof is valid (see `bound_to_login` and the
     functions below it).

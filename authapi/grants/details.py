@@ -89,7 +89,7 @@ def _load_types(tenant_id: str) -> tuple[str, ...]:
     return tuple(sorted({name for settings in rows.values_list("settings", flat=True) for name in types_of(settings)}))
 
 
-# Each discovery document lists them.
+# Cached, because each discovery document lists these types.
 detail_types: Remembered[str, tuple[str, ...]] = Remembered(_load_types, seconds=1.0)
 
 

@@ -33,7 +33,7 @@ class AddressUnproven(ServiceError):
 
 @dataclass(frozen=True)
 class Guest:
-    """The user who accepts. `has_proven_mailbox`: the user logged in during this login, in the browser that opened the mailed link."""
+    """The user who accepts. `has_proven_mailbox`: the user has just logged in, in the browser that opened the mailed link."""
 
     user: User
     connection: Connection

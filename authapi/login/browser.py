@@ -49,8 +49,8 @@ def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> 
 def form_target(address: str) -> str:
     """Return the `form-action` sources of a content policy that let the response to a form redirect to a URL of a client.
 
-    Browsers check every redirect after a form against the policy, and clients often redirect once more. So any https address is allowed,
-    and otherwise the scheme or host of the registered address.
+    Browsers check every redirect after a form against the policy, and clients often redirect once more. So every https address is allowed.
+    If the registered address is not https, its host (for http) or its scheme is allowed, too.
     """
     parts = urlsplit(address)
     if parts.scheme == "https":

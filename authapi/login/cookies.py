@@ -37,7 +37,7 @@ def read_cookie(request: HttpRequest, name: str) -> str:
 
 
 def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | None = None, is_readable: bool = False) -> None:
-    """Set a cookie for `seconds`, or until the browser is closed. Scripts of this host may read it if it `is_readable`."""
+    """Set a cookie for `seconds`, or until the browser is closed. With `is_readable`, scripts of this host may read it."""
     answer.set_cookie(
         cookie_name(name),
         value,

@@ -99,7 +99,7 @@ def resume(http_request: HttpRequest, host: HostMatch, row: LoginTransaction, *,
 def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None = None) -> HttpResponse:
     """Begin the session of a user who has just logged in, and continue the login.
 
-    `login` was found by this browser, or is new. `handle` is its handle if the caller knows it; otherwise the pages get a new handle. The
+    `login` began in this browser, or is new. `handle` is its handle if the caller knows it; otherwise the pages get a new handle. The
     session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:

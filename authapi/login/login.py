@@ -221,7 +221,7 @@ class Login:
             has_selected=bool(progress.get("has_selected")),
             has_consented=bool(progress.get("has_consented")),
             has_agreed_to_link=bool(progress.get("has_agreed_to_link")),
-            # An invited user becomes a member only by accepting, so the terms are checked after that.
+            # An invited user becomes a member only by accepting the invitation, so the terms are checked after the user has accepted.
             needs_consent=is_usable and self.question is None and offer is None and self._needs_consent(session.user),
             offers_passkey=is_usable and offers_passkey(self.http_request, self.host, session, progress) and not self.stated.link_to,
             question=self.question,

@@ -24,8 +24,8 @@ from identity.models import Organization, User
 class ProtocolRequest:
     """The request of a client, as its protocol represents it.
 
-    `state` is JSON: names with texts, numbers, booleans, lists and objects. The login seals it in its row and never reads it, so it may be
-    longer than a URL may be. The client is loaded again for each HTTP request, because its settings may change during a login.
+    `state` is JSON: names with texts, numbers, booleans, lists and objects. The login seals the state in its row and never reads it. The
+    state may be longer than a URL. The client is loaded again for each HTTP request, because its settings may change during a login.
     """
 
     host: HostMatch
@@ -62,7 +62,7 @@ class Participant:
 class SessionEnd:
     """A session that ends, inside the transaction that deletes it.
 
-    `participants` are the clients that this protocol stored, in their order. `reason` is an `Initiator`. `browser_handle` is set if a
+    `participants` are the clients that this protocol stored, oldest first. `reason` is an `Initiator`. `browser_handle` is set if a
     browser is present and can be redirected: a participant sends it back with its answer. It is empty if an administrator, an expiry or a
     changed account ends the session.
     """

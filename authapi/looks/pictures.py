@@ -32,7 +32,7 @@ class Kind:
     is_photo: bool = False
 
 
-# Logos are shown up to 100 px high. High-resolution screens need twice that.
+# Logos are shown up to 100 px high. High-resolution screens need twice as many pixels.
 KINDS: Mapping[str, Kind] = {
     "logo": Kind("logo", 800, 200),
     "favicon": Kind("favicon", 192, 192),

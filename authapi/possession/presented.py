@@ -16,7 +16,7 @@ _PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Asked:
-    """The parts of a request that a proof must match. `headers` has one line per name, without certificates that no trusted edge sent."""
+    """The parts of a request that a proof must match. `headers` has one line per name; untrusted certificate headers are removed."""
 
     host: HostMatch
     method: str

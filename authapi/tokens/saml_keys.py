@@ -85,7 +85,7 @@ def current_key(tenant_id: str) -> SamlKey:
 
 
 def prepare_key(tenant_id: str) -> SamlKey:
-    """Publish a next certificate beside the current one and return it. If one is already published, return that."""
+    """Publish a next certificate beside the current one and return it. If a next certificate is already published, return it."""
     _present(tenant_id)
     _insert_missing(tenant_id, SamlKey.State.NEXT)
     _keys.forget(tenant_id)

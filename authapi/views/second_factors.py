@@ -1,8 +1,8 @@
 """`/mfa/*`: an application requests, enrolls, lists and removes second factors (contract 2.11).
 
 The `mfa_token` of a waiting login proves the first factor only. With it, an application may request a challenge, read the list, and enroll
-a first second factor. To enroll a further factor, or to remove one, it needs an access token for `{issuer}mfa/`, which requires a
-login with a second factor.
+a first second factor. To enroll a further factor, or to remove one, the application needs an access token for `{issuer}mfa/`. Such a token
+requires a login with a second factor.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LISTED = (*EnrolledFactor.SECOND_FACTORS, EnrolledFactor.Kind.RECOVERY_CODE)
 
 @dataclass(frozen=True)
 class _Caller:
-    """The user of a request: of a waiting login, or of an access token with these scopes, for which a transaction is begun."""
+    """The user of a request, with a transaction: that of the waiting login, or one begun for an access token with these scopes."""
 
     user: User
     prover: Prover

@@ -71,7 +71,7 @@ async def token_at_once(call: Call) -> Answer:
             # The endpoint produces the refusals and headers for such a client.
             raise Cold
         if client.is_public:
-            # A public client does not authenticate, so its address is charged for used-up tokens. Other clients were charged already.
+            # A public client was not charged, because it does not authenticate. So check the tenant's limit before a token is used up.
             call.charge.require_room()
         if not client.allows_grant_type(engine.requested_grant(request)):
             raise Cold
@@ -87,7 +87,7 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
     order = token_order(answer.access, client=client, host=request.host)
     sign = signing_of_order(order, tenant_id=request.host.tenant_id, signature=answer.access.signature)
     if proof is None:
-        # The signature takes a quarter of a millisecond. A thread would add half of that.
+        # The signature takes a quarter of a millisecond. A thread would add an eighth of a millisecond.
         return _answer(answer, {"access_token": sign()}, FRESH)
     # Without Redis, the database records the use of the proof.
     work = partial(executor.and_give_back, partial(_proven_and_signed, request, client, proof, sign))

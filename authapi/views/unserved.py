@@ -22,7 +22,7 @@ def is_navigation(headers: Mapping[str, str]) -> bool:
 
 
 def unserved(request: HttpRequest) -> HttpResponse:
-    """Answer a script or a client: a preflight, or any other request with 404, an error object and CORS headers.
+    """Answer a script or a client: a preflight with CORS headers, any other request with 404, an error object and CORS headers.
 
     The outer layer has charged the address, and adds the rate headers.
     """

@@ -31,7 +31,7 @@ PATH = "/userinfo"
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
 _MOST_PARAMETERS = 20
 _FORM = "application/x-www-form-urlencoded"
-# Without the connection, which only the rare scope `identities` needs. Reading it would cost each request 20 % more CPU time.
+# The query omits the connection, which only the rare scope `identities` needs. Reading it would cost each request 20 % more CPU time.
 _USER = CompiledSelect(
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).order_by(),
     "tenant_id",
