@@ -7,7 +7,7 @@ from provisioning.engine.not_found import ROWS
 
 # Counting stops here for each stream or tenant, which bounds the cost of a scrape. An index serves each count.
 _MOST_OF_ONE = 1000
-# Per stream, with the same conditions as the sweep.
+# The due lanes of the stream `s`, with the same conditions as the sweep.
 _DUE = """
 SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp() ORDER BY l.not_before
 """

@@ -22,8 +22,8 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
 )
-# One statement, because it runs for every delivery. It has an effect only if the claim still holds its lane, which stays locked.
-# But the account link is always written, because it records facts. A write also resets the breaker's count of failures.
+# One statement, because it runs for every delivery. It locks the lane, and changes nothing if the claim no longer holds the lane. Only
+# the account link is always written, because it records facts. A write also resets the breaker's count of failures.
 # With the condition on the tenant, every index that contains the id is as fast as the primary key: see `lane_rows`.
 _SETTLE = f"""
 WITH lane AS (

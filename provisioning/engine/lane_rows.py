@@ -24,11 +24,11 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 
 # Rules for the statements of a claim. Statistics may be outdated, and a plan based on them could read all waiting rows for each claim.
 # The statements therefore leave the planner few choices:
-# - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. A join may be executed by hashing the other table
-#   or by scanning its index from the first row.
-# - Join the first row of a stream or a lane with `_MANY` before the limit. If the planner expects one row, any index on the stream
-#   costs the same and its rows are sorted; if it expects ten, the index that returns them in order costs a tenth.
-# - Look up a row of a large table by every column of each index that contains its key: if the planner takes the table for empty, it
+# - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. PostgreSQL may execute a join by hashing the
+#   whole other table or by scanning the index of that table from its first row.
+# - To read the first row of a stream or a lane, join with `_MANY` (ten rows) before the limit. If the planner expects one row, it may
+#   choose any index on the stream and sort the rows. If it expects ten, the index that returns rows in order costs only a tenth.
+# - Look up a row of a large table by every column of each index that contains its key: if the planner assumes an empty table, it
 #   may scan an index in which the key follows another column.
 # - If the planner must not use an index for a condition, write an expression instead of the column, such as `state || ''`.
 _MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
@@ -68,7 +68,8 @@ SELECT s.id, due.key FROM ({_DELIVERING}) s CROSS JOIN LATERAL (
     SELECT first.key, (SELECT lane.not_before FROM provisioning_lane lane WHERE lane.id = first.id) FROM ({_FIRST_DUE}) first
 ) due WHERE due.not_before < clock_timestamp() - make_interval(secs => %(patience)s) ORDER BY due.not_before, s.id
 """  # noqa: S608  (constants of this module)
-# The claim's own lane if it still exists, else the oldest one. This transaction has locked the lane since it settled.
+# The claim's own lane if it still exists, else the lane that has been due longest. This transaction settled the claim and still holds
+# the lock of its lane.
 _NEXT_LANE = f"""
 WITH this AS (
     SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane

@@ -31,7 +31,7 @@ TRY = "provisioning.try_event"
 _PAUSE_SECONDS = 30.0
 # The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new ones.
 _MOST_WAITING = 10_000
-# Seconds between two rounds of a busy process, so that equal nudges are merged in the set.
+# Seconds between two rounds of a busy process. Equal nudges that wait during this time are sent once.
 _ROUND_SECONDS = 0.01
 
 # The first lanes get one message each, so that all idle workers start. A turn processes many lanes and sends a message for the rest:

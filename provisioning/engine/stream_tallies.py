@@ -21,8 +21,8 @@ BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SUM_NAME = "milliseconds"
 BUCKET_NAMES = (*(f"le {bound:g}" for bound in BOUNDS), "le +Inf")
 
-# In the order of the unique constraint, so that two processes never wait for each other's rows in a circle. Streams that were
-# deleted meanwhile get no row.
+# Writes rows in the order of the unique constraint, so that two processes cannot deadlock. Streams that were deleted meanwhile get no
+# row.
 _ADD = """
 INSERT INTO provisioning_streamtally (stream_id, tenant_id, name, count)
 SELECT s.id, s.tenant_id, noted.name, noted.count

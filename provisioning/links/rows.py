@@ -64,8 +64,8 @@ SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
-# One round trip: returns the rows as they were, and stores the doubt of the following create. An open link, or one newer than the
-# event, is not changed.
+# One round trip: returns the rows as they were before this statement, and stores a doubt for the create request that follows. A link
+# that is open or newer than the event is not changed.
 _BEGIN = f"""
 WITH begun AS (
     INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)

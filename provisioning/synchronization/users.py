@@ -18,7 +18,7 @@ _SAVED_TOGETHER = 20
 # Failures that would affect all users.
 _AGAINST_SERVER = (ConfigurationFailure, Misconfigured, TransientFailure)
 _IN_A_ROW = 3
-# Maximum writes per user. For a user that changes more often, its events deliver the last change.
+# Maximum writes per user. If a user changes more often during the writes, the events of the user deliver the last change.
 _MOST_ROUNDS = 3
 
 
