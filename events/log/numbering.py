@@ -32,7 +32,8 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
-# Longer than another numberer needs for a batch. A transaction that holds the lock for longer is idle, or prunes the log.
+# How long to wait for the lock on the head row. Another numberer holds the lock for a shorter time; a transaction that holds it for
+# longer is idle, or prunes the log.
 _HEAD_WAIT_MS = 250
 # Seconds between two checks of an idle process whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0

@@ -25,7 +25,7 @@ CHUNK = 5000
 _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
-# The newest expired position of each tenant that has one. Recording times never decrease, so everything before it is
+# The newest expired position of each tenant that has one. Recording times never decrease, so every earlier position is
 # old enough too. The earlier of two clocks decides: a fast clock must not empty the logs.
 _DUE = f"""
 SELECT h.tenant_id, h.floor, due.position

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _OPEN_FILES = Path("/proc/self/fd")
-# A peer that acknowledges no data within this time is dead. Longer than the deadline of a write, which reports the cause.
+# A peer that acknowledges no data within this time is dead. The deadline of a write is shorter, so that it passes first and the stream
+# reports the cause.
 UNANSWERED_MS = 30_000
 # For idle connections: probed after 30 s, three times, 10 s apart.
 OPTIONS = {

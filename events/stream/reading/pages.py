@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
-# Fewer than the pool's connections, so that replays cannot keep the tails from reading.
+# Fewer reads than the pool has connections, so that replays cannot keep the tails from reading.
 REPLAYS_AT_ONCE = 4
 # Many readers request the same pages within seconds. Without a time limit, the pages of every replayed log would stay in memory
 # until the budget is full.
