@@ -29,10 +29,10 @@ def is_own(message: Any, queue: str | None) -> bool:
 
 
 class ReleasingQoS(QoS):
-    """Counts a message as settled although Redis could not be told. Redis delivers it again, and every task can run twice.
+    """Counts a message as settled even if Redis could not be told. Redis then delivers it again, which is safe for every task.
 
-    kombu counts it as unsettled for ever. If the connection fails while the worker holds as many messages as it may, kombu does not
-    watch the connection, and the worker never reads again.
+    kombu itself would count the message as unsettled for ever. If the connection fails while the worker holds as many messages as it
+    may, kombu does not watch the connection, and the worker never reads again.
     """
 
     def ack(self, delivery_tag: str) -> None:

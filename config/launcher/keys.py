@@ -33,6 +33,6 @@ def as_assignments(values: dict[str, str]) -> str:
 
 
 def _make(name: str) -> str:
-    # Letters, digits, - and _, which is also the alphabet of client secrets; Django requires 50 characters for its key. The id is
-    # random: if a database was written with lost keys, the start names the missing id instead of failing to decrypt.
+    # Letters, digits, - and _, as in client secrets; Django requires 50 characters for its key. The id is random: if new keys replace
+    # lost ones, the start of the service fails and names the id of the missing key, instead of failing later to decrypt.
     return f"{secrets.token_hex(4)}:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)

@@ -13,7 +13,8 @@ _HOST = "127.0.0.1"
 _MOST_REQUESTS = 20_000
 # The application closes open streams within EVENTS_DRAIN_SECONDS (8); connections that remain after this time are cut.
 _DRAIN_SECONDS = 12
-# Longer than a proxy in front keeps an idle connection (nginx: 60 s), so that none is closed just before it is reused.
+# A proxy keeps an idle connection for a shorter time (nginx: 60 s). Otherwise this server could close a connection just before the proxy
+# uses it again.
 _KEEP_ALIVE_SECONDS = 75
 
 

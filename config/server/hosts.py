@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
-# What the platform's own host serves. On loopback it is the host of a tenant, too.
+# What the platform's own host serves. On loopback, that host is also the host of a tenant.
 _PLATFORM_PREFIXES = ("/admin/", "/api/", "/static/")
-# Addresses whose errors have OAuth's form; programs read them.
+# Addresses whose errors have OAuth's form, because programs read the errors.
 _OAUTH_PREFIXES = (
     "/oauth/",
     "/userinfo",
@@ -44,7 +44,7 @@ _OAUTH_PREFIXES = (
     "/bc-authorize",
 )
 _OAUTH_ERRORS = {403: "access_denied", 404: "not_found", 500: "server_error", 503: "temporarily_unavailable"}
-# Daphne accepts the root path from any client, and every absolute URL would contain it.
+# Daphne accepts a root path from any client, and every absolute URL would contain this path.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
 
 

@@ -19,7 +19,7 @@ from foundation.memory.ttl_cache import Remembered
 
 LIVE, READY = "/-/live", "/-/ready"
 _FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
-# Longer than the pool waits for a connection.
+# The limit of a check of the database. The pool waits for a connection for a shorter time.
 _DATABASE_SECONDS = 4.0
 _ALIVE, _NO_DATABASE, _ENDING = b"The process answers.\n", b"The database does not answer.\n", b"The process ends.\n"
 

@@ -82,7 +82,7 @@ async def _counted(application: Application, scope: Scope, receive: Receive, sen
         seconds.observe(perf_counter() - began)
 
 
-# As many entries as there are series. Looking up labels costs more than counting.
+# One entry per series. Cached, because looking up labels costs more than counting.
 @lru_cache(maxsize=1024)
 def _series(kind: str, status: int) -> tuple[Counter, Histogram]:
     return _REQUESTS.labels(kind, str(status)), _SECONDS.labels(kind)

@@ -1,4 +1,4 @@
-"""Settings of Celery, which only executes: its queue can be lost at any moment, the database has the truth."""
+"""Settings of Celery. Its queue may be lost at any moment, because all work is also stored in the database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
     "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,
     "CELERY_TASK_DEFAULT_QUEUE": "work",
-    # Workers alternate between both, so that work a person waits for does not queue behind thousands of deliveries.
+    # Workers alternate between the two queues, so that work that a person waits for does not wait for thousands of deliveries.
     "CELERY_TASK_QUEUES": (Queue("work"), Queue("deliveries")),
     "CELERY_TASK_ROUTES": {"provisioning.deliver": {"queue": "deliveries"}},
     "CELERY_TASK_PUBLISH_RETRY": False,

@@ -23,7 +23,7 @@ from identity.models import Connection, Tenant
 from identity.stopped_tenants import STOPPED_STATUSES
 from provisioning.models import Sweeper
 
-# Problems of one kind that are listed one by one; the full list has the rest.
+# Maximum number of problems of one kind that are listed one by one; the linked list has the rest.
 _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
 # This warning comes earlier than the one for our own credentials, because another company has to act.
@@ -31,7 +31,7 @@ _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
 # The scheduler rotates keys once a day.
 _ROTATION_LATE = timedelta(days=2)
-# Normally numbering takes milliseconds, and a change is recorded in its own transaction.
+# Normally an event is numbered within milliseconds, and a change is recorded in the transaction of the change.
 _UNNUMBERED_SECONDS = 30
 _UNRECORDED_SECONDS = 60
 
