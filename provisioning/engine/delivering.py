@@ -74,7 +74,7 @@ def deliver_lane(stream_id: str, key: str) -> None:
 def _take_turn(stream_id: str, key: str, turn: Turn) -> tuple[float | None, str | None]:
     """Work through the lanes until the turn is over.
 
-    Return the seconds for which the named lane pauses, and the key of a lane with deliveries left; None where there is none.
+    Return the seconds for which the named lane pauses, and the key of a lane with deliveries left; None for a value that does not exist.
     """
     pause, left = None, None
     claim = lanes.claim_named(stream_id, key)

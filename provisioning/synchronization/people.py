@@ -54,7 +54,7 @@ class People:
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:
-        """Return the ids that also belong to users of other tenants with provisioning: accounts with such a key may be theirs."""
+        """Return the ids that also belong to users of other tenants with provisioning: accounts with such a key may be those users'."""
         others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
         users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
         return set(users.values_list("user_id", flat=True))
