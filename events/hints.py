@@ -143,7 +143,7 @@ class HintListener:
                 self._take(reply[1], reply[2])
 
     async def _ask_when_silent(self, connection: AbstractConnection) -> None:
-        """Ask a silent server, and close the connection that the other task reads if no answer comes: the server is gone or frozen."""
+        """Send a request to a silent server. If no answer comes, close the connection that the other task reads: the server is gone."""
         is_asked = False
         while True:
             self._is_silent = True

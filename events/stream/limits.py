@@ -1,4 +1,4 @@
-"""Limits of a tenant: its own number, otherwise the platform's. A change takes effect within five seconds."""
+"""Limits of a tenant: the tenant's own numbers, or those of the platform by default. A change takes effect within five seconds."""
 
 from __future__ import annotations
 

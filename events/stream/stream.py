@@ -132,7 +132,7 @@ class Stream:
         self.writer.break_off(cause)
 
     def disconnect(self) -> None:
-        """End at an operator's request: with the offset if the client still reads, else without it after one second."""
+        """End at an operator's request: send the offset if the client still reads; otherwise end without an offset after one second."""
         self.close(DISCONNECTED)
         self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)
 

@@ -20,7 +20,7 @@ _PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One stream that was offered the canary; `elapsed_ms` is None until it was written there."""
+    """One stream that was offered the canary; `elapsed_ms` is None until the canary is written to the stream."""
 
     connection_id: str
     process: str
