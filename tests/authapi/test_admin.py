@@ -46,8 +46,9 @@ def pages_of(site: PagesSite) -> list[Any]:
     return [page for model, page in site._registry.items() if model._meta.app_label == "authapi"]
 
 
-# Models on other pages: administrative lines are in the audit log, metadata of providers and tests are at their connection, and refused
-# messages are at their line of the sign-in log. Themes and pictures are on the branding page, and texts on the page of texts.
+# Models without their own pages. The audit log shows administrative lines. The page of a connection shows its tests and the metadata of
+# its provider. The page of a sign-in line shows the refused message. The branding page shows the theme and pictures. The page of texts
+# shows texts.
 SHOWN_ELSEWHERE = {
     AdministrativeLine,
     BrandingPicture,

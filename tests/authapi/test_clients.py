@@ -146,7 +146,7 @@ def test_a_grant_cannot_connect_two_tenants(tenant: Tenant, other: Tenant) -> No
     foreign = ensure_management_api(other.pk)
     with pytest.raises(Invalid):
         create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=foreign, scopes=[])
-    # The database also refuses it, in case a service omits the check.
+    # The database also refuses such a grant, in case a service omits the check.
     with pytest.raises(IntegrityError, match="same_tenant"), transaction.atomic():
         ClientGrant.all_tenants.create(tenant=tenant, client=client, api_resource=foreign)
 

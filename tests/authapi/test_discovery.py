@@ -140,7 +140,7 @@ def test_every_listed_method_prompt_and_context_works_for_every_client(tenant: T
     document = get(tenant, DOCUMENTS[0]).json()
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
-    # A context of an older version that no login can meet.
+    # The stored context comes from an older version, and no login can meet it.
     assert "acr_values_supported" not in document
     assert document["dpop_signing_alg_values_supported"] == ["ES256", "PS256", "Ed25519", "ES384", "RS256"]
     assert "address" not in document["scopes_supported"]

@@ -44,7 +44,7 @@ class Probe(ManagementMixin, APIView):
     seen: ClassVar[list[ChangeContext]] = []
 
     def get_exception_handler(self) -> Callable[..., Response]:
-        # The project adds more cases to the table. This test uses only the table of this app.
+        # The project's handler knows more errors than the handler of this app, which this test uses.
         return exception_handler
 
     def get(self, request: Request) -> Response:

@@ -40,7 +40,7 @@ def test_all_six_models_are_ours_and_refer_to_end_users() -> None:
         assert model._meta.get_field("user").related_model is User
 
 
-# The contract requires these. A client enables them by its grant types, and `plain` by a setting.
+# The contract requires these features. A client enables the grants by its grant types, and the PKCE method `plain` by a setting.
 LEFT_TO_CLIENTS = {"IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD"}
 
 

@@ -1,4 +1,4 @@
-"""RabbitMQ as the queue of the workers, by `BROKER_URL` alone."""
+"""RabbitMQ as the queue of the workers, configured only by `BROKER_URL`."""
 
 from __future__ import annotations
 

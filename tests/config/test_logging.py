@@ -1,4 +1,4 @@
-"""Secrets, which log lines never contain."""
+"""Log lines never contain secrets."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ def test_a_blocked_client_is_listed_as_blocked_and_its_connection_can_be_closed(
         blocked: list[OpenConnection] = []
 
         def is_blocked() -> bool:
-            # The client must be blocked for more than a second. Before, the kernel still accepts data, and a client that reads gets
-            # its last bytes.
+            # Wait until the client has been blocked for more than a second. Earlier, the kernel may still accept data, so the client
+            # would still get the last bytes.
             seen = open_connections(tenant.pk).connections
             a_second_ago = timezone.now() - timedelta(seconds=1)
             blocked[:] = [found for found in seen if found.blocked_since is not None and found.blocked_since < a_second_ago]

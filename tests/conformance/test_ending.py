@@ -211,7 +211,7 @@ def test_pruning_ends_the_stream_of_a_client_that_is_behind(target: Target) -> N
         start = stream.opened().id
     target.write(*["user.updated"] * 300, padding=20_000)
     with target.subscribe({"from": start}, receive_buffer=4096) as slow:
-        # The client stops after the first bytes, 6 MB behind the head, while the log before the head is pruned.
+        # The client has stopped reading after the first bytes, 6 MB behind the head. Prune the log before the head.
         with transaction.atomic():
             Head.objects.filter(pk=target.tenant.pk).update(floor=299)
             LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lt=300).delete()

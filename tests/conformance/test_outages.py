@@ -44,7 +44,7 @@ def test_open_streams_hold_no_database_connection(target: Target) -> None:
         if stream.status == 200:
             streams.append(stream)
         else:
-            # The pool detects closed connections one by one. Until then, clients only get a retry time.
+            # The pool detects its closed connections one by one. Until it has detected all of them, clients may get a retry time.
             assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
             assert time.monotonic() < until
     target.write("user.created")

@@ -115,7 +115,7 @@ def test_a_missing_position_raises_an_error_after_the_events_before_it(
 ) -> None:
     _filled(tenant, 5)
     entry = LogEntry.objects.filter(tenant_id=tenant.pk, position=missing)
-    # A body without its entry is also a missing position. There is no foreign key between the two tables.
+    # An entry without its event is also a missing position. No foreign key connects the two tables.
     (entry if table is LogEntry else Event.objects.filter(pk__in=list(entry.values_list("event_id", flat=True)))).delete()
     if missing > 1:
         assert _positions(_page(tenant, 0)) == list(range(1, missing))

@@ -93,7 +93,7 @@ def test_no_event_is_lost_when_a_worker_is_killed_before_a_retry_or_a_dead_lette
 def test_no_event_is_lost_when_a_worker_is_killed_while_a_stream_is_held_or_resumed(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
-    """`held` is between the hold and the release of the claim, `tripped` before the hold, `probed` before the resumption."""
+    """The failpoint `tripped` is before the hold, `held` between the hold and the release of the claim, `probed` before the resumption."""
     (directory / failpoint).touch()
     (directory / "refuse").touch()
     breaker = {
@@ -126,7 +126,8 @@ def test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_lett
     environment = environment_of(directory, redis_server.url)
     killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, timeout=60)
     assert killed.returncode == -9
-    # Before the commit, no redelivery exists. After the commit, no worker was notified, and the sweep finds the deliveries.
+    # Killed before the commit, the process leaves no redelivery. Killed after the commit, it has notified no worker, and the sweep finds
+    # the deliveries.
     done = USERS * ROUNDS if failpoint == "redelivered" else 0
     eventually(lambda: is_settled(stream) and Delivery.objects.filter(stream_id=stream.pk, state="delivered").count() == done, seconds=40)
     again = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=60)

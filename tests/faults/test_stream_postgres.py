@@ -44,7 +44,7 @@ def test_streams_keep_their_position_while_the_database_restarts_crashes_freezes
 
         world.freeze(world.postgres)
         blocks = [len(follower.sessions[0].blocks) for follower in steady]
-        # This test is about the duration.
+        # Keep the database frozen for this long.
         time.sleep(FREEZE_SECONDS)
         beats = [len(follower.sessions[0].blocks) - before for follower, before in zip(steady, blocks, strict=True)]
         world.thaw(world.postgres)
@@ -63,7 +63,7 @@ def test_streams_keep_their_position_while_the_database_restarts_crashes_freezes
 def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscriber:
     headers = {"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset}
     deadline = time.monotonic() + 20
-    # Closed connections are detected one by one.
+    # The pool detects its closed connections one by one, and each detection refuses one request.
     while (stream := Subscriber(address, headers=headers, deadline=20)).status == 503:
         stream.close()
         assert time.monotonic() < deadline

@@ -112,7 +112,7 @@ def _listen_to_the_front_channel(application: Listener, world: World) -> None:
 
     def log_out(asked: Asked) -> Said:
         assert asked.fields["iss"] == f"{world.service}/"
-        # A frame that can send the cookie of the application, because both are on one site in this test.
+        # The frame can send the cookie of the application, because frame and application are on one site in this test.
         assert asked.cookie == asked.fields["sid"]
         application.people.pop(asked.fields["sid"])
         return Said(page="Bye.")

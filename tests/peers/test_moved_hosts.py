@@ -97,7 +97,7 @@ def test_haproxy_sends_the_hosts_of_a_moved_tenant_to_the_new_place(tmp_path: Pa
         example = with_ports((DEPLOY / "haproxy" / "moved-tenants.cfg").read_text(), here=here, there=there)
         example = example.replace("bind :443 ssl crt /etc/identity/tls/identity.pem alpn h2,http/1.1", f"bind 127.0.0.1:{port}")
         example = example.replace("/etc/haproxy/moved-hosts", str(DEPLOY / "haproxy" / "moved-hosts.example"))
-        # The limit of files of a test run may be lower than that of a service.
+        # A test run may open fewer files than a service, so HAProxy must accept fewer connections.
         example = example.replace("maxconn 20000", "maxconn 100")
         configuration = tmp_path / "haproxy.cfg"
         configuration.write_text(example)

@@ -61,7 +61,7 @@ class Door:
 @pytest.fixture
 def outbox(tenant: Tenant, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outbox:
     outbox = Outbox(tmp_path / "outbox", settings, tenant_id=tenant.pk)
-    # This must happen before the web process of the application starts.
+    # Set the variables before the web process of the application starts, because the process inherits them.
     for name, url in outbox.urls.items():
         monkeypatch.setenv(name, url)
     return outbox

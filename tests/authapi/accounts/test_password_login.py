@@ -93,7 +93,7 @@ def test_a_user_among_many_is_found_through_the_unique_indexes(ada: User, connec
     assert len(queries) == 1
     for index in ("email", "username"):
         assert f"identity_user_{index}_unique" in plan
-    # The search index is used as well.
+    # The plan also uses an index of phone numbers.
     assert "identity_user_phone_number_unique" in plan or "identity_user_by_phone" in plan
 
 

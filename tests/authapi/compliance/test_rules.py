@@ -84,7 +84,7 @@ def token_in_form(bank: Bank) -> str:
     return told(bank.profile(None, method="POST", headers={"Content-Type": FORM}, body=body))
 
 
-# A violation of each rule by a client of the first level with the rule. Each function returns the error text, or "" for a success.
+# For each rule, a violation by a client of the first level that has the rule. Each function returns the error text, or "" for a success.
 ACTS: dict[str, Callable[[Bank], str]] = {
     "PRIVATE_KEY_JWT": secret,
     "MUTUAL_TLS": secret,

@@ -1,4 +1,4 @@
-"""Standard answers (`oauth_standard_errors`): each refusal that differs from the default one, with and without the setting."""
+"""Standard answers (`oauth_standard_errors`): each refusal that differs from the default refusal, with and without the setting."""
 
 from __future__ import annotations
 

@@ -66,14 +66,14 @@ def test_processes_add_up_requests_of_one_address_above_an_eighth_of_the_limit(n
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     assert counted(one, keys, 10).remaining == LIMIT - 10
-    # The first two requests are below an eighth of the limit, so only this process counts them.
+    # The first two requests of the second process are below an eighth of the limit, so only the second process counts them.
     assert counted(other, keys, 2).remaining == LIMIT - 2
     assert counted(other, keys, 1).remaining == LIMIT - 13
     assert counted(other, keys, 4).is_exceeded
 
 
 class MeetingSketch(Sketch):
-    """A counting sketch whose first two readers both read the same count before either continues."""
+    """A counting sketch that lets two readers read the same count: each reader waits until the other reader has read."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -93,7 +93,7 @@ def test_concurrent_requests_are_reported_to_redis_once(name: str) -> None:
     sketch.add(keys[0].name, LIMIT // 8)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda _: one.count(keys), range(2)))
-    # Two requests were counted before, and two came at the same time. The other process counts three, which exceeds an eighth of the limit.
+    # The limit counts two earlier requests, two simultaneous requests, and the three requests of the other process.
     assert counted(other, keys, 3).remaining == LIMIT - 7
 
 

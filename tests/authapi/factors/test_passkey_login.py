@@ -72,7 +72,7 @@ def test_only_the_right_answer_to_this_login_is_accepted(walk: Walk) -> None:
         answer = attempt(walk, key)
         assert (answer.status, REFUSED in answer.text) == (400, True), name
     good, _ = give_passkey(user, host)
-    # The challenge of another login, a challenge that was answered before, and an empty answer.
+    # Refused: the challenge of another login, an empty answer, and a challenge that was answered before.
     assert attempt(walk, good, challenge=another(walk).options(elsewhere)["challenge"]).status == 400
     page = login_page(walk)
     assert walk.browser.submit(page, credential="{}").status == 400

@@ -77,7 +77,7 @@ def test_a_pushed_or_signed_request_can_contain_an_invitation(tenant: Tenant, wa
     sent = (
         {"request_uri": Pusher(tenant, client, secret).handle(**named)} if way == "pushed" else {"request": request_object(login, **named)}
     )
-    # Parameters besides such a request are ignored.
+    # Parameters in the URL are ignored if the request is pushed or signed.
     beside = {"invitation": "another", "organization": "another"}
     page = host.browser.follow(host.browser.get("/authorize", {"client_id": client.client_id, **beside, **sent}))
     asked = host.log_in(page)

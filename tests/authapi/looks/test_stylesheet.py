@@ -13,7 +13,7 @@ from authapi.looks.theme import FONT_STACKS, Member, default_theme, members, val
 
 PICTURE = "https://cdn.example.test/sea.jpg"
 OTHER: dict[str, Any] = {"color": "#7a1f5c", "picture": PICTURE, "font": "https://cdn.example.test/brand.woff2"}
-# The base template of the pages shows these outside of the style sheet.
+# Members of the theme that the base template of the pages uses outside of the style sheet.
 ON_THE_PAGE = {("widget", "logo_url"), ("widget", "social_buttons_layout"), ("page_background", "page_layout")}
 
 

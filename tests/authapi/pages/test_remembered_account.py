@@ -41,7 +41,7 @@ def test_the_login_page_asks_only_for_the_password_of_the_last_account(login: Lo
     page = login_page(login)
     assert typed_fields(page) == ["password"]
     assert NAME in page.text
-    # A password manager can still find the account of the password.
+    # A hidden field contains the name, so that a password manager can find the password.
     assert re.search(rf'<input[^>]*name="username"[^>]*value="{NAME}"[^>]*autocomplete="username"[^>]*hidden', page.text)
     assert "code" in login.log_in(page).answer
 

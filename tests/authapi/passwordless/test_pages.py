@@ -1,4 +1,4 @@
-"""The hosted pages of an address, a message and a code. They do not reveal whether an account exists, and the account stays the same."""
+"""The hosted pages that ask for an address and for a code. They do not reveal whether an account exists."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def holding(data: Element) -> Element:
 
 
 def test_both_libraries_work_in_one_process() -> None:
-    """A wheel of xmlsec that was built for a libxml2 other than that of lxml's wheel fails at import or later."""
+    """The wheels of xmlsec and lxml must be built for the same libxml2. Otherwise xmlsec fails at import or later."""
     assert xmlsec.__version__
     assert lxml.etree.LIBXML_VERSION
     for _ in range(50):

@@ -278,7 +278,7 @@ def test_an_element_inside_a_name_is_refused() -> None:
 
 def test_a_canonicalization_with_comments_is_checked_against_the_signature() -> None:
     raw = serialized(response(signed_assertion()))
-    # The signature covers the algorithm, so the changed text makes the signature invalid. The method itself is allowed.
+    # The method with comments is allowed. The signature covers the name of the method, so the changed name makes the signature invalid.
     with pytest.raises(SignatureInvalid):
         judged(changed(raw, EXC_C14N.encode(), EXC_C14N.encode() + b"WithComments"))
 

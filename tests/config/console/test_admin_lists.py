@@ -154,7 +154,7 @@ def _leading_column(index: str) -> str:
     with connection.connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_indexdef(%s::regclass, 1, true)", [index])
         found = str(cursor.fetchone()[0])
-    # PostgreSQL prints a column inside an expression differently in a condition.
+    # In an index definition, an expression has other parentheses than in a condition, so keep only its column.
     return re.sub(r".*\((\w+)::.*", r"\1", found)
 
 

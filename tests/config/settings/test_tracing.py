@@ -47,7 +47,7 @@ def test_an_endpoint_is_accepted_if_the_packages_are_installed(monkeypatch: pyte
 
 
 def test_an_endpoint_without_the_packages_prevents_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As if they were not installed.
+    # Simulate that the packages are not installed.
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
     with pytest.raises(ImproperlyConfigured, match=r"tracing\.lock"):
         require_packages("https://collector.example/v1/traces")

@@ -99,6 +99,6 @@ def test_fapi2_security_profile_final_dpop_negative_tests(bank: Bank) -> None:
         assert asked(proof).status == 401, name
     used = made()
     assert [asked(used).status, asked(used).status] == [200, 401]
-    # The client sends no proof at all, and then the token as a plain bearer token.
+    # The client sends the token without any proof: first as a DPoP token, then as a plain bearer token.
     for scheme in ("DPoP", "Bearer"):
         assert bank.resource(token, scheme=scheme, headers={}).status == 401

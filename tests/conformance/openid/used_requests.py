@@ -47,7 +47,7 @@ def use_pushed_authorization_request_endpoint(provider: Provider, value: str) ->
 
 def use_require_pushed_authorization_requests(provider: Provider, value: bool) -> None:
     page = new_party(provider).authorize()
-    # The client gets the refusal, and the browser gets a login page.
+    # If pushing is required, the browser returns to the client with a refusal. Otherwise it gets a login page.
     assert page.location.startswith(CALLBACK) is value
 
 

@@ -116,7 +116,7 @@ def headers_alone(wire: Wire) -> None:
 
 def drop_by_drop(wire: Wire) -> None:
     wire.stream(OPENING[:5], end=False)
-    time.sleep(0.7)  # This test is about a slow server.
+    time.sleep(0.7)  # The server is slow.
     wire.chunk(OPENING[5:])
     wire.chunk(HEARTBEAT)
     wire.hold()
@@ -206,7 +206,7 @@ def ending_after(seconds: float, last: bytes) -> Callable[[Wire], None]:
     def stream(wire: Wire) -> None:
         wire.stream(OPENING, end=False)
         wire.chunk(HEARTBEAT)
-        time.sleep(seconds)  # This test is about the lifetime of the connection.
+        time.sleep(seconds)  # The connection lives for this long.
         wire.chunk(last)
 
     return stream
@@ -234,7 +234,7 @@ def with_canaries(delay_seconds: float) -> Script:
         elif not refused_well(request, wire):
             wire.stream(OPENING, end=False)
             if asked.wait(5):
-                time.sleep(delay_seconds)  # This test is about the delay.
+                time.sleep(delay_seconds)  # The service delays the canary.
                 wire.chunk(b'event: user.updated\ndata: {"event":{"id":"evt_canary"}}\n\n')
             wire.chunk(HEARTBEAT)
             wire.hold()
@@ -272,7 +272,7 @@ def test_slots_that_are_not_freed_are_reported() -> None:
 
     findings = examined(spoiled(stream), replace(PLAN, with_slots=True))
     assert bad(findings) == {"slots": "FAIL"}
-    # Earlier checks have used two of the five slots.
+    # Earlier checks hold two of the five slots, which the server does not free.
     assert findings["slots"].facts["limit"] == 3
 
 

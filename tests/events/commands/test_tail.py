@@ -68,7 +68,7 @@ def test_the_raw_format_is_the_received_stream(target: Target) -> None:
         stream.events(3)
         wire = stream.body
     done = run("tail", *reached(target), "--from", str(start_offset), "--raw", "--max", "3", EVENTS_TOKEN=token)
-    # The server's retry delay differs from connection to connection.
+    # Compare only the part after the retry delay, because the delay differs from connection to connection.
     assert done.stdout.encode().partition(b"event: offset-only")[2] == wire.partition(b"event: offset-only")[2]
 
 
@@ -105,7 +105,8 @@ def test_a_state_file_is_valid_after_the_command_was_killed(target: Target, tmp_
     assert [entry.name for entry in tmp_path.iterdir() if not entry.name.startswith(".")] == ["tail.state"]
     ids += target.write(*some(20))
     seen = ids_in(b"".join(first).decode())
-    # The first command has read all forty events or some of them. The second command starts at the stored offset, never after the output.
+    # The first command has printed some or all of the forty events. The stored offset, where the second command starts, is never after
+    # the last printed event.
     second = start(*arguments, EVENTS_TOKEN=token)
     assert second.stdout is not None
     while seen[-1] != ids[-1]:

@@ -83,7 +83,7 @@ def test_a_call_received_directly_and_through_the_channel_is_handled_once() -> N
             await _answers(1)
             process.heard.clear()
             await asyncio.to_thread(tell, "describe", "acme")
-            # A later call on the same channel arrives after it.
+            # The channel keeps the order of calls, so the first call has arrived when this second call is answered.
             assert await _answers(1) == [["one", "acme"]]
             assert len(process.heard) == 2
         finally:

@@ -43,7 +43,7 @@ def tenant_of(relation: str) -> SelfAttribute:
 
 
 def same(name: str = "tenant_id") -> SelfAttribute:
-    """Declare, inside a `SubFactory`, that a field has the value of that field in the row that uses it."""
+    """Declare, inside a `SubFactory`, that a field copies the field `name` of the outer row."""
     return SelfAttribute(f"..{name}")
 
 

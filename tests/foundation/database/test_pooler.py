@@ -1,4 +1,4 @@
-"""Poolers that share server connections are recognized by the processes behind two connections."""
+"""The service recognizes a pooler that shares server connections, by comparing the server processes of two connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("committed_db")
 
 
 class Pooled:
-    """A client of a pooler in transaction mode: each of its statements runs on the next of some server connections."""
+    """A client of a pooler in transaction mode: its statements run on several server connections in turn."""
 
     def __init__(self, *servers: psycopg.Connection[Any]) -> None:
         self._servers = itertools.cycle(servers)

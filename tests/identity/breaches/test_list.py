@@ -112,7 +112,7 @@ def test_a_much_smaller_list_replaces_the_old_list_only_on_request(place: Path, 
     with pytest.raises(CommandError, match="Nothing was replaced"):
         run("import", str(source), "--allow-missing")
     assert BreachList(place).facts.count == 200
-    # The second run downloads nothing again.
+    # The second run does not fetch the list again.
     run("import", str(source), "--allow-missing", "--accept-smaller")
     assert BreachList(place).facts.count == 1
 

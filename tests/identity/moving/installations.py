@@ -25,7 +25,7 @@ LISTS = ("SESSION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS", "ENCRYPTION_KEYS")
 
 
 def quiet(*_: object) -> None:
-    """Take the progress of a step, and show nothing."""
+    """Accept the progress of a step, and print nothing."""
 
 
 def new_keys(prefix: str) -> dict[str, dict[str, str]]:

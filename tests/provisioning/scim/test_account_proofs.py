@@ -22,7 +22,7 @@ VERIFIED = {"email": "ann@example.test", "email_verified": True}
 
 @dataclass(frozen=True)
 class Links:
-    """The links of these accounts to other users, and to the same user by another action."""
+    """Links of accounts. `rivals` are linked to other users. `kin` are linked to the same user by another action."""
 
     rivals: frozenset[str] = frozenset()
     kin: frozenset[str] = frozenset()

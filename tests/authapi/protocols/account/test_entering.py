@@ -89,7 +89,7 @@ def test_a_form_of_another_site_or_another_user_changes_nothing(account: Account
     assert {page.status for page in refused} == {400}
     assert all("open for too long" in page.text for page in refused)
     assert account.told().name == "Ada Lovelace"
-    # A GET request also changes nothing.
+    # A GET request changes nothing, even with a valid token.
     assert account.open("profile", form_token=token, **form).status == 200
     assert account.told().name == "Ada Lovelace"
 
@@ -133,7 +133,7 @@ def test_the_former_input_is_shown_only_to_its_user(account: Account) -> None:
     assert urlsplit(back.location).query == ""
     assert "new@example.test" not in account.browser.follow(back).text
     assert bob.user_id == Session.objects.of(account.tenant.pk).get().user.user_id
-    # The sealed input also reveals nothing when it is altered or sent by another user.
+    # The sealed input reveals nothing if it is altered, or if another user sends it.
     mine, _ = session_of(account.user)
     kept = parse_qs(urlsplit(redirect_with(mine, {"email": "new@example.test"})).query)["kept"][0]
     assert kept_fields(mine, kept) == {"email": "new@example.test"}
