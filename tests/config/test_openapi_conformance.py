@@ -156,7 +156,7 @@ _UNSAID = (
     "Expected some of",
     "Expected event types",
     "Expected one of failed",
-    # Valid dates, white space, which the two dialects of patterns treat differently, and characters that no column accepts.
+    # Valid dates. White space: the two dialects of patterns treat it differently. Characters that no column accepts.
     "not of the form YYYY-MM-DD",
     "for format date-time",
     "for format uri",

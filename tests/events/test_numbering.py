@@ -218,7 +218,7 @@ def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of
         database.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
         thread.notify(tenant.pk)
         thread.notify(other.pk)
-        # A session gives up a lock after ten seconds.
+        # The other log must not wait for the locked log: a session waits up to ten seconds for a lock.
         wait_until(lambda: not Outbox.objects.filter(tenant_id=other.pk).exists(), seconds=5)
         assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
     try:

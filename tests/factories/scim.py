@@ -1,4 +1,4 @@
-"""SCIM servers for tests: the real `scim2-server` as a process, and a faulty server with defects that a real server cannot be made to have.
+"""SCIM servers for tests: the real `scim2-server` as a process, and a faulty server for defects that the real server does not have.
 
 Both use real sockets. The faulty server answers each request with the bytes that the test defines.
 """

@@ -35,7 +35,7 @@ class Requests:
     operations: list[Operation] = field(default_factory=list)
 
     def rename(self, user_id: str) -> Answered:
-        """Set the nickname of a user, each time another one."""
+        """Set the nickname of a user to a value that no earlier call has set."""
         nickname, started = f"request {len(self.operations)}", time.monotonic()
         answer = self.send("PATCH", f"/api/v2/users/{user_id}", json={"nickname": nickname})
         outcome = "ok" if answer.status == 200 else "unknown" if "may have been saved" in answer.text else "fail"

@@ -97,7 +97,7 @@ def _wrong_user(history: History) -> None:
 
 
 def _stale_fence(history: History) -> None:
-    # The worker of the first claim stored its outcome after its lease had expired, like the worker of the second claim.
+    # The worker of the first claim stored an outcome although its lease had expired. The worker of the second claim stored one, too.
     Attempt.objects.filter(delivery=history.deliveries[1], number=1).update(outcome="delivered")
 
 

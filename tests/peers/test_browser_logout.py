@@ -103,7 +103,7 @@ def world(tenant: Tenant) -> Iterator[World]:
 
 
 def _listen_to_the_front_channel(application: Listener, world: World) -> None:
-    """Delete the session of a user whom a frame of the service logs out, and store the state of a login."""
+    """Make the application end its session at a notice in a frame, and store the session state of each login."""
     finish = application.routes["/callback"]
 
     def callback(asked: Asked) -> Said:

@@ -36,7 +36,7 @@ def thief_headers(bank: Bank) -> dict[str, str]:
 
 
 def test_a_code_of_the_attacker_is_refused_in_the_session_of_the_user(bank: Bank) -> None:
-    # The client holds the verifier of the user's session, and the attacker's page sends it the attacker's code (CSRF, code injection).
+    # The client holds the verifier of the user's session. An attacking page sends the attacker's code to the client (CSRF, code injection).
     answer = bank.exchange(bank.log_in(code_challenge=challenge_of(OTHER_VERIFIER)).answer["code"], code_verifier=VERIFIER)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_grant")
 

@@ -1,4 +1,4 @@
-"""Imports of users in chunks, which can be resumed and repeated and report errors per row, and exports with a cursor of the stream."""
+"""Imports of users in chunks: resumed, repeated, and with errors per row. Exports with a cursor of the stream."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_the_number_of_queries_does_not_depend_on_the_rows_of_a_tenant(browser: 
 
 @pytest.fixture
 def busy(tenant: Tenant) -> Tenant:
-    """Create a tenant besides another tenant with many rows, so that the planner could choose a plan that reads the rows of both."""
+    """Return a tenant, and give another tenant many rows, so that the planner could choose a plan that reads the rows of both tenants."""
     other = new_tenant()
     deliver(EventStream(pk="est_other", tenant_id=other.pk), 5000, "delivered")
     SignIn.all_tenants.bulk_create(SignIn(tenant_id=other.pk, type="s", is_success=number % 100 > 0) for number in range(5000))
