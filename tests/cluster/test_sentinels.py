@@ -103,7 +103,7 @@ def test_everything_continues_with_the_new_master(
     with (
         world.web(RATE_LIMITS_ENABLED="1", RATE_LIMIT_BURST="100000", DELIVERY_NUDGES_ENABLED="1") as web,
         delivering(world, tenant, tmp_path, DELIVERY_SWEEP_SECONDS=str(_SWEEP_SECONDS)) as deliveries,
-        world.writers(tenant, 2, think=0.05, DELIVERY_NUDGES_ENABLED="1") as writers,
+        world.writers(tenant, 2, think=0.05, variables={"DELIVERY_NUDGES_ENABLED": "1"}) as writers,
     ):
         # Each connection of a reader is a request that the rate limit counts.
         following.add(*(Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=5_000) for number in range(2)))

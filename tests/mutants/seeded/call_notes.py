@@ -49,5 +49,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_sessionfinish() -> None:
     """End the trace and write the notes."""
     sys.settrace(None)
-    threading.settrace(None)  # type: ignore[arg-type]  # None ends the trace
+    threading.settrace(None)
     NOTED.write_text(json.dumps(_notes))
