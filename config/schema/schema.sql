@@ -1,4 +1,4 @@
--- sources: 69627db2f9339660c2f40c6bac10cdf4c4a0ada48f15e7ad648df2767d2cf0c5
+-- sources: cc34aaae248261c0546026e3988e3fccbf2d7cc170518d9c6959a5061a5e79d7
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -80,6 +80,16 @@ BEGIN
     IF TG_OP = 'DELETE' AND named <> '' THEN
         IF OLD.at < named::timestamptz AND OLD.at < now() - interval '30 days' THEN
             RETURN OLD;
+        END IF;
+    END IF;
+    IF TG_OP = 'UPDATE' AND coalesce(current_setting('identity.audit_redaction', true), '') = 'connection options' THEN
+        IF OLD.object_type = 'identity.connection'
+           AND to_jsonb(OLD) - 'before' - 'after' = to_jsonb(NEW) - 'before' - 'after'
+           AND OLD.before - 'options' IS NOT DISTINCT FROM NEW.before - 'options'
+           AND OLD.after - 'options' IS NOT DISTINCT FROM NEW.after - 'options'
+           AND (OLD.before ? 'options') IS NOT DISTINCT FROM (NEW.before ? 'options')
+           AND (OLD.after ? 'options') IS NOT DISTINCT FROM (NEW.after ? 'options') THEN
+            RETURN NEW;
         END IF;
     END IF;
     IF TG_OP = 'DELETE' AND OLD.tenant_id = coalesce(current_setting('identity.audit_removed_import', true), '') THEN

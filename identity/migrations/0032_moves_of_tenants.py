@@ -12,6 +12,16 @@ BEGIN
             RETURN OLD;
         END IF;
     END IF;
+    IF TG_OP = 'UPDATE' AND coalesce(current_setting('identity.audit_redaction', true), '') = 'connection options' THEN
+        IF OLD.object_type = 'identity.connection'
+           AND to_jsonb(OLD) - 'before' - 'after' = to_jsonb(NEW) - 'before' - 'after'
+           AND OLD.before - 'options' IS NOT DISTINCT FROM NEW.before - 'options'
+           AND OLD.after - 'options' IS NOT DISTINCT FROM NEW.after - 'options'
+           AND (OLD.before ? 'options') IS NOT DISTINCT FROM (NEW.before ? 'options')
+           AND (OLD.after ? 'options') IS NOT DISTINCT FROM (NEW.after ? 'options') THEN
+            RETURN NEW;
+        END IF;
+    END IF;
 %s    RAISE EXCEPTION 'the audit log is append-only' USING ERRCODE = 'insufficient_privilege';
 END
 $body$;
