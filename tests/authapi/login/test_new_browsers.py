@@ -74,7 +74,9 @@ def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_not_at
     assert "evil" not in told
     # The mail is sent before a second factor is proven.
     assert "has logged in" not in told
-    assert "If your account has a second factor, the browser must pass it as well before it is logged in." in " ".join(told.split())
+    assert "If your account has a second factor, that browser must also pass the second factor before it is logged in." in " ".join(
+        told.split()
+    )
     line = SignIn.objects.of(login.tenant.pk).get(type="new_device")
     assert (line.is_success, line.user_id, line.details) == (
         True, login.user.user_id, {"country": "DE", "browser": "Firefox", "system": "Windows"},
