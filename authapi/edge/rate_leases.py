@@ -16,7 +16,7 @@ _LARGEST = 16
 _SHARE = 16
 _OWNERS = 8192
 
-# Takes a number of places and returns the number of the last one.
+# Reserves this many places and returns the ordinal of the last reserved place.
 Take = Callable[[int], int]
 
 

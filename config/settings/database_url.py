@@ -24,8 +24,8 @@ def database_settings(url: str, *, pool_size: int, name: str = "DATABASE_URL") -
 
     Several hosts, separated by commas, are the servers of one cluster, and the one that accepts writes is used. A `host` in the query
     takes precedence (a socket directory); other options go to libpq. `pool_size` 0 means one connection per thread, opened and closed
-    with each request. `name` is the variable that errors name. Raises `ImproperlyConfigured` for another scheme, a URL without a
-    database name, and an invalid port.
+    with each request. `name` is the environment variable that error messages mention. Raises `ImproperlyConfigured` for another
+    scheme, a URL without a database name, and an invalid port.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:

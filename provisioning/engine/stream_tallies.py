@@ -46,7 +46,7 @@ def note(claim: Claim, result: Success | Failure | NoTurn) -> None:
     if isinstance(result, NoTurn):
         return
     kind = kind_of(result)
-    # Only a failure without a run has no duration.
+    # The duration is None only if the attempt failed before the action ran.
     milliseconds = result.duration_ms or 0.0
     bucket = BUCKET_NAMES[bisect_left(BOUNDS, milliseconds / 1000)]
     with _lock:

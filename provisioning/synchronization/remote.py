@@ -59,7 +59,10 @@ class Remote:
         return accounts_of_other_tenants(server_of(self.settings.base_url), remote_ids, tenant_id=self._setup.tenant_id)
 
     def note_missed(self, user: dict[str, Any]) -> bool:
-        """Search for a listed account by its key; return True, and store the finding, if the filter misses it."""
+        """Search with a filter for the key of a listed account.
+
+        If the server does not find the account, store this fact and return True.
+        """
         recorder = ExchangeRecorder(self.mask)
         client = ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))
         return client.misses(str(user["id"]), str(user["externalId"]))

@@ -16,7 +16,7 @@ _TYPE = "bearer"
 
 
 def for_profile(request: LegacyRequest) -> LegacyRequest:
-    """Return the request for a token for the profile only. The tenant's default audience does not apply."""
+    """Return a copy of the request whose token only permits reading the profile. The tenant's default audience does not apply."""
     return replace(request, form={**request.form, "audience": request.host.issuer + USERINFO_PATH})
 
 

@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.login.sessions:_touched",
         old="min(now + idle, session.expires_at)",
         new="now + idle",
-        rule="Use never extends the absolute lifetime of a session.",
+        rule="Requests in a session never extend its absolute lifetime.",
         tests=("tests/authapi/login/test_sessions.py",),
     ),
     Mutant(

@@ -106,7 +106,7 @@ MUTANTS = (
         at="provisioning.synchronization.enabling:enable_at_cursor",
         old="stream_id=stream_id, position=position)",
         new="stream_id=stream_id, position=head.position)",
-        rule="A stream that a synchronization enables begins before the first user was read.",
+        rule="A stream that a synchronization enables begins at the position that the log had before the first user was read.",
         tests=("tests/provisioning/synchronization/test_synchronization.py",),
     ),
     Mutant(
