@@ -147,7 +147,7 @@ def test_an_export_of_a_tenant_that_ran_meanwhile_is_out_of_date(populated: Tena
 
 
 def test_the_key_is_not_kept_in_the_archive(populated: Tenant, tmp_path: Path) -> None:
-    with pytest.raises(BadArchive, match="outside the directory"):
+    with pytest.raises(BadArchive, match="outside the archive"):
         archives.read_or_make_key(tmp_path / "a" / "key", archive=tmp_path / "a")
     key, is_new = archives.read_or_make_key(tmp_path / "key", archive=tmp_path / "a")
     assert is_new
