@@ -46,12 +46,16 @@ def test_the_row_with_the_lowest_key_is_locked_first(keys: list[int]) -> None:
 
 def test_both_of_two_deadlocked_units_complete(keys: list[int]) -> None:
     both_hold_one = threading.Barrier(2, timeout=10)
+    one_is_complete = threading.Event()
     attempts: list[int] = []
     failures: list[Exception] = []
 
     @unit_of_work
     def lock(first: int, second: int) -> None:
         attempts.append(first)
+        if attempts.count(first) > 1:
+            # The repeated unit could lock its first row again before the other unit wakes up, and both would deadlock again.
+            one_is_complete.wait(timeout=10)
         lock_rows(User, [first])
         if attempts.count(first) == 1:
             both_hold_one.wait()
@@ -60,6 +64,7 @@ def test_both_of_two_deadlocked_units_complete(keys: list[int]) -> None:
     def run(first: int, second: int) -> None:
         try:
             lock(first, second)
+            one_is_complete.set()
         except Exception as error:
             failures.append(error)
         connection.close()

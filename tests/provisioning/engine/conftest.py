@@ -10,7 +10,7 @@ import pytest
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning.engine import destinations, fairness
+from provisioning.engine import destinations
 from provisioning.runs.outcomes import Claim
 from tests.provisioning.engine.logs import DESTINATION, make_stream
 
@@ -45,12 +45,6 @@ class Recorder:
     @property
     def event_ids(self) -> list[str]:
         return [event_id for _, event_id, _ in self.taken]
-
-
-@pytest.fixture(autouse=True)
-def no_earlier_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin like a new worker process: a full turn of an earlier test must not give streams of other tests a turn."""
-    monkeypatch.setattr(fairness, "_rotas", {})
 
 
 @pytest.fixture

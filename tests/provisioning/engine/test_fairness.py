@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
 
 from events.models import EventStream
 from foundation.database.statements import fetch_all
@@ -35,14 +34,10 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivering, "TURN_DELIVERIES", TURN)
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(fairness, "_rotas", {})
 
 
 @pytest.fixture
 def other(tenant: Tenant) -> Tenant:
-    # Streams of earlier tests in the same database must not wait for a turn.
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE events_eventstream SET status = 'disabled' WHERE tenant_id <> %s", [tenant.pk])
     return TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
 
 

@@ -1,0 +1,18 @@
+"""Every test of deliveries begins like a new worker process whose database has no other streams."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from provisioning.engine import fairness
+
+
+@pytest.fixture(autouse=True)
+def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget earlier turns, and disable the streams of earlier tests: after a full turn, a stream that waits gets the next one."""
+    monkeypatch.setattr(fairness, "_rotas", {})
+    if "committed_db" in request.fixturenames:
+        request.getfixturevalue("committed_db")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE events_eventstream SET status = 'disabled' WHERE status = 'enabled'")
