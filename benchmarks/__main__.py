@@ -1,4 +1,4 @@
-"""Runs every benchmark of the service one after the other, on private durable servers unless the environment names other servers.
+"""Runs every benchmark of the service, one after another. Starts private durable servers, unless the environment names other servers.
 
 Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Compare only figures of the same run.
 """

@@ -1,7 +1,7 @@
 """Measures a search in the list of breached passwords, with a generated list that is deleted at the end.
 
-Run with `.venv/bin/python -m benchmarks breached_passwords`, or with `-- --entries 100000000` for a longer list. Prints the median of the
-rounds for each call, with the file in the page cache and after it was dropped from there, and what a process holds in memory.
+Run with `.venv/bin/python -m benchmarks breached_passwords`, or with `-- --entries 100000000` for a longer list. Prints, as the
+median of the rounds, the time of a search with the file in the page cache and after it was dropped from the cache, and the memory used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_random_list(path: Path, entries: int) -> None:
 
 
 def timed(breaches: BreachList, calls: int, *, path: Path | None = None) -> float:
-    """Return microseconds for each search; with a path, each after the file was dropped from the page cache."""
+    """Return the microseconds of each search. With a path, drop this file from the page cache before each search."""
     spent = 0.0
     for number in range(calls):
         if path is not None:

@@ -1,4 +1,4 @@
-"""Measures deliveries per second of one worker process to a SCIM server that answers at once, compared with a bare `requests` loop.
+"""Measures deliveries per second of one worker process to a SCIM server that answers immediately, compared with a bare `requests` loop.
 
     python -m benchmarks.deliveries [users]
 

@@ -1,7 +1,7 @@
-"""The gain of each fast path: the processor time of one process for one result by the fast and by the plain path, measured alternately.
+"""The gain of each fast path: the processor time of one process per result, with the fast and with the plain path, measured alternately.
 
 Run with `.venv/bin/python -m benchmarks fast_paths`. Prints the median of the rounds in microseconds per call, without the time
-of the database. Each module that says "Fast path" in its first line has a row here, or names another benchmark.
+of the database. Each module that says "Fast path" in its first line has a row in this file, or names another benchmark.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ async def timed_async(work: Callable[[], Awaitable[object]], calls: int) -> floa
 
 
 def compare(name: str, fast: Timed, plain: Timed) -> None:
-    """Print the medians of both paths, measured alternately."""
+    """Measure both paths alternately and print their medians."""
     found = [(fast(), plain()) for _ in range(_ROUNDS)]
     quick, slow = (statistics.median(column) for column in zip(*found, strict=True))
     print(f"{name}: {quick:.1f} µs by the fast path, {slow:.1f} by the plain one, {quick / slow:.2f} of it", flush=True)
@@ -151,7 +151,7 @@ def compare_row_on_loop(user: User) -> None:
 
 def compare_short_work() -> None:
     def work() -> None:
-        """Do nothing: the measurement is the round trip."""
+        """Do nothing, so that only the round trip to the thread is measured."""
 
     compare_on_loop("foundation/memory/short_work.py, to a thread and back", lambda: short_work().run(work), lambda: executor.run(work))
 

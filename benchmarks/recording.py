@@ -48,7 +48,7 @@ def main(rounds: int) -> None:
     bare, recorded = [], []
     for number in range(rounds):
         recorded.append(milliseconds(partial(save, 2 * number)))
-        # The bare save runs without receivers and with triggers off for this session.
+        # The bare save runs without receivers; the triggers are off in this database session.
         post_save.receivers = [entry for entry in receivers if not str(entry[0][0]).startswith("events.saved")]
         post_save.sender_receivers_cache.clear()
         with connection.cursor() as cursor:

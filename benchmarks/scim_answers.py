@@ -1,4 +1,4 @@
-"""A SCIM server with one user that answers at once, so that a measurement shows the cost of a delivery alone.
+"""A SCIM server that has one user and answers immediately, so that a measurement shows the cost of a delivery alone.
 
 python -m benchmarks.scim_answers <port>
 """
@@ -14,7 +14,8 @@ _LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 
 
 def answer(method: str, target: str, body: bytes) -> tuple[int, bytes]:
-    """Return status and body: a created or replaced user is sent back, and a lookup always finds the requested user."""
+    """Return status and body. The answer to a create or replace request contains the sent user, and a lookup always finds the requested
+    user."""
     if method == "GET":
         external_id = parse_qs(urlsplit(target).query)["filter"][0].split('"')[1]
         user = {

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-# The servers are private in any case; this only lets the settings load.
+# The servers of this program are always private; this value only lets the settings load.
 os.environ.setdefault("DATABASE_URL", "postgresql:///unused")
 
 from config.launcher.processes import Process

@@ -1,8 +1,8 @@
 """The rate of user imports with and without recording, its stability, its memory, and the delay of concurrent writers.
 
-Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). Three imports of the
-same rows in one run, each into a new tenant: recorded and numbered; the same while another thread writes in the tenant; and bare,
-without triggers and recorder. It does not delete the tenants.
+Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). A run imports
+the same rows three times, each time into a new tenant: recorded and numbered; recorded and numbered while another thread writes in the
+tenant; and without triggers and recorder. The benchmark does not delete the tenants.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ indexes for writes.
 
 Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates another database on the server of `DATABASE_URL`,
 fills it without the recorder, and drops it at the end. Prints the median and the minimum of 20 runs in milliseconds,
-from the parameters to the documents of 50 users. The last lines are queries that are refused or time out.
+from the parameters to the documents of 50 users. The last lines are queries that the service refuses or that time out.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class CanaryEndpoint(Endpoint):
     def create(self, request: Request) -> Response:
         body = self.body_of(request, CanaryToSend)
         match = resolve_host(request.META.get("HTTP_HOST", ""))
-        # The token was verified on this host, so the host has a tenant.
+        # The host has a tenant, because the token was verified on this host.
         host = match.canonical_host if match else ""
         event_id, requested_at = send_canary(
             tenant_id=self.tenant_id,
@@ -117,7 +117,7 @@ def subscribe_operation() -> Schema:
         "description": "Server-sent events: each data line is one JSON message. Responses stay open; reconnect with the last offset.",
         "tags": ["events"],
         "parameters": [
-            _parameter("from", _CURSOR, "Cursor to resume after. Without it, the stream starts at the present head."),
+            _parameter("from", _CURSOR, "Cursor after which the stream resumes. Without a cursor, the stream starts at the present head."),
             _parameter(
                 "from_timestamp",
                 {

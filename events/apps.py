@@ -6,7 +6,7 @@ class EventsConfig(AppConfig):
     verbose_name = "Event stream"
 
     def ready(self) -> None:
-        # Imported here, because models are loaded only now. The import registers the checks.
+        # Imported in this method, because models are loaded only now. The import registers the checks.
         from events import checks, figures  # noqa: F401, PLC0415
         from events.log import head_cursor, leaving  # noqa: PLC0415
         from events.record import receivers, tripwire  # noqa: PLC0415
@@ -20,6 +20,6 @@ class EventsConfig(AppConfig):
         leaving.declare()
         receivers.connect()
         tripwire.connect()
-        # Purge the head first, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.
+        # Purge first the head, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.
         # Marks go last: a late change of a recorded row leaves a mark.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally", "Timeline"))

@@ -21,7 +21,7 @@ from foundation.database.pooler import TransactionPooling, refuse_transaction_po
 def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Report recorded tables whose triggers are missing, disabled or different from the catalogue.
 
-    A warning rather than an error: `migrate`, which installs the triggers, refuses to run on errors. Production runs `check
+    This is a warning, because `migrate`, which installs the triggers, refuses to run on errors. Production runs `check
     --database default --fail-level WARNING`.
     """
     if not databases or "default" not in databases or "events_mark" not in connection.introspection.table_names():
@@ -42,8 +42,8 @@ def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Report an attribute prefix or namespace that differs from the one in stored events.
 
-    An error: `migrate`, and so the start of every new version, refuses to continue. The fields of one log must keep their names:
-    after a change, a client that resumes would not recognize them.
+    This is an error, so `migrate`, which runs at the start of every new version, refuses to continue. The fields of a log must keep their
+    names: a client that resumes after a change would not recognize the new names.
     """
     if not databases or "default" not in databases or "events_event" not in connection.introspection.table_names():
         return []
@@ -62,9 +62,9 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 
 @register(Tags.database)
 def check_database_identity(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a database other than the one whose identity is stored, until `manage.py events restored` confirms it.
+    """Report that the database has another identity than the stored identity, until `manage.py events restored` confirms this database.
 
-    A warning: a planned switchover loses nothing, and an unattended failover must not wait for an operator.
+    This is a warning, because a planned switchover loses nothing, and an unattended failover must not wait for an operator.
     """
     if not databases or "default" not in databases or "events_databaseidentity" not in connection.introspection.table_names():
         return []
@@ -78,7 +78,7 @@ def check_database_identity(databases: Sequence[str] | None = None, **_: Any) ->
 
 @register(Tags.database)
 def check_pooler(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a pooler in transaction mode. An error, because migrations set session settings too."""
+    """Report a pooler in transaction mode. This is an error, because migrations change settings of the database session, too."""
     if not databases or "default" not in databases:
         return []
     try:

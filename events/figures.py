@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 logger = logging.getLogger(__name__)
 
 _STATEMENT_TIMEOUT_MS = 2000
-# Counting stops here; the exact number beyond it does not matter.
+# A query counts at most this many rows, because a larger exact number does not matter.
 MOST_COUNTED = 100_000
 
 
@@ -38,7 +38,8 @@ class Figure:
 
 
 class DatabaseFigures(Collector):
-    """The metrics of one app. If the database cannot answer in time, they are absent and a separate metric reports the failure."""
+    """The metrics of one app. If the database does not answer in time, these metrics are absent, and a separate metric reports the
+    failure."""
 
     def __init__(self, app: str, figures: Sequence[Figure]) -> None:
         self.app = app
@@ -123,7 +124,7 @@ EVENTS = DatabaseFigures(
         Figure(
             "log_oldest_event_age_seconds",
             "Age of the oldest event that is kept for any tenant.",
-            # One probe of an index for each tenant.
+            # Reads one index entry for each tenant.
             "SELECT max(extract(epoch FROM clock_timestamp() - l.recorded_at)) FROM events_head h CROSS JOIN LATERAL ("
             "SELECT recorded_at FROM events_logentry WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",
         ),

@@ -18,7 +18,7 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
-# Connecting and sending together take at most 200 ms, so that Redis cannot delay the numberer longer.
+# The connection and the request together take at most 200 ms, so that Redis cannot delay the numberer longer.
 _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
@@ -44,7 +44,7 @@ class HintPublisher:
         return self.send(hint_channel(), f"{tenant_id}:{position}".encode()) is not None
 
     def send(self, channel: str, payload: bytes) -> int | None:
-        """Publish any payload; return the number of subscriptions it reached, or None when Redis is unavailable."""
+        """Publish any payload; return the number of subscriptions that got it, or None if Redis is unavailable."""
         if self._guard.is_open:
             return None
         try:
@@ -136,14 +136,15 @@ class HintListener:
 
     async def _hear(self, connection: AbstractConnection) -> None:
         while True:
-            # No timeout: arming one for every hint costs as much as reading the hint.
+            # Without a timeout, because to set a timeout for every hint costs as much as to read the hint.
             reply = await connection.read_response(disconnect_on_error=False)
             self._is_silent = False
             if reply[0] == b"message":
                 self._take(reply[1], reply[2])
 
     async def _ask_when_silent(self, connection: AbstractConnection) -> None:
-        """Send a request to a silent server. If no answer comes, close the connection that the other task reads: the server is gone."""
+        """Send a request to a silent server. If no answer comes, the server is gone: close the connection from which the other task
+        reads."""
         is_asked = False
         while True:
             self._is_silent = True

@@ -9,7 +9,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True)
 class Hold:
-    """A consumer that still needs every event after `position`. With `does_yield`, `make_way` copies the events, so pruning continues."""
+    """A consumer that still needs every event after `position`. With `does_yield`, `make_way` copies these events, so they can be
+    pruned."""
 
     position: int
     holder: str
@@ -25,7 +26,7 @@ class LogFollower(Protocol):
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the holds on events at or below `through`.
 
-        The holds must stay valid while events are pruned: a consumer that starts later must not need events below the lowest hold.
+        The holds must stay valid while events are pruned: a consumer that starts later must not need events that no hold covers.
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Metrics that each process counts about event streams, named by the conventions of Prometheus.
 
-No metric has a label for a tenant, a client or an address: each value would be a series for ever, and would disclose one tenant's
-activity to another. `config.metrics` exposes them; `events.figures` has the metrics whose values are in the database.
+No metric has a label for a tenant, a client or an address: each value would add a series that never ends, and would disclose the
+activity of one tenant to other tenants. `config.metrics` exposes them; `events.figures` has the metrics whose values are in the database.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 # The `_created` series carry no information here, and with several processes their value is undefined.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types there
 
-# A separate registry: the library's default one adds interpreter metrics that are meaningless over several processes.
+# A separate registry, because the default registry of the library adds metrics of the interpreter, which mean nothing over processes.
 REGISTRY = CollectorRegistry(auto_describe=True)
 
 _LATENCIES = (0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.125, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)

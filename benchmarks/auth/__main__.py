@@ -1,13 +1,13 @@
-"""Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process. One
-run measures the servers alternately. Also measures the cost of checking a token `/events`.
+"""Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process.
+Also measures what the check of a token costs `/events`.
 
     make bench-auth                                                into docs/performance.md
     .venv/bin/python -m benchmarks auth                            prints only
-    .venv/bin/python -m benchmarks auth --scenarios refresh_token  one of them
+    .venv/bin/python -m benchmarks auth --scenarios refresh_token  measures this scenario only
 
-Our service and the peers alternate, so that a machine that slows down affects all of them. Each figure is the median of the
-rounds, and each ratio the median of the ratios of the rounds. Processor time is that of the processes of a server, kernel time
-included; PostgreSQL and Redis are listed separately.
+The measurements of our service and of the peers alternate, so that a machine that slows down affects all servers. Each figure is the median
+of the rounds, and each ratio the median of the ratios of the rounds. The processor time of a server is the time of its processes, including
+kernel time; PostgreSQL and Redis are listed separately.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from benchmarks.auth.subjects import Subject, oidc_provider, ours
 _Server = TypeVar("_Server", Subject, SamlSubject)
 _Requests = Callable[[_Server, int, float], list[NextRequest]]
 
-# The last one uses proofs: a new Redis requires a nonce in each proof for two and a half minutes.
+# The last scenario uses proofs: with a new Redis, the service requires a nonce in each proof for two and a half minutes.
 SCENARIOS: dict[str, _Requests[Subject]] = {
     "client_credentials": Subject.client_credentials,
     "refresh_token": Subject.refresh,
     "userinfo": Subject.userinfo,
     "client_credentials, DPoP": Subject.bound_client_credentials,
 }
-# Scenarios in which the peer stores or reads rows: it is measured with its rows in PostgreSQL as well.
+# Scenarios in which the peer stores or reads rows. In these scenarios the run also measures the peer with its rows in PostgreSQL.
 _WITH_ROWS = ("refresh_token", "userinfo")
 _ALL_CORES, _SAML, _VERIFICATION = "client_credentials, all cores", "saml", "verification"
 # The limit of logins per minute and IP address is active during a measurement, too.
@@ -131,7 +131,7 @@ def _row(name: str, runs: Sequence[Measured], own: Sequence[Measured]) -> Row:
 
 
 def verification(count: int = 400) -> dict[str, float]:
-    """Return the microseconds that `/events` takes to check a token: for the first time, and again."""
+    """Return the microseconds in which `/events` checks a token: a new token, and a token that it has checked before."""
     # Models may be imported only once Django is set up.
     from authapi.tokens.verifying import verify_access_token  # noqa: PLC0415
     from benchmarks.stream.world import World  # noqa: PLC0415

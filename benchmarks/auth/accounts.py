@@ -1,4 +1,4 @@
-"""Processor time of a run by account: the server, and separately PostgreSQL and Redis if they run on this machine."""
+"""The processor time of a run, in separate accounts for the server and, if they run on this machine, PostgreSQL and Redis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Taken = dict[str, dict[int, float]]
 
 
 class Accounts:
-    """Groups of processes, each named by its first process. Time of the databases is not in the account of a server."""
+    """Groups of processes, each given by its first process. The account of a server does not include the time of the databases."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         self._roots = dict(roots)
@@ -25,7 +25,7 @@ class Accounts:
         return {name: _of_each(family(pid)) for name, pid in self._roots.items()}
 
     def since(self, before: Taken) -> dict[str, float]:
-        """Return the time of each group since then; processes that started meanwhile count completely."""
+        """Return the time that each group has used since `before`, with the full time of processes that started later."""
         now = self.taken()
         return {name: sum(value - before[name].get(pid, 0.0) for pid, value in now[name].items()) for name in self._roots}
 
@@ -54,7 +54,7 @@ def databases() -> dict[str, int]:
 def _of_each(pids: list[int]) -> dict[int, float]:
     taken = {}
     for pid in pids:
-        # A process that ended between the two samples is skipped.
+        # Skips a process that ends before its file is read.
         with suppress(OSError):
             taken[pid] = processor_seconds([pid])
     return taken

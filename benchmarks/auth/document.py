@@ -26,7 +26,7 @@ _NAMES = {
 class Row:
     """One server in one scenario.
 
-    `processor` has milliseconds per request, by account; a ratio is the figure of this service divided by that of this server.
+    `processor` has milliseconds per request, by account; a ratio is the figure of our service divided by the figure of this server.
     """
 
     name: str

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from benchmarks.auth.accounts import Accounts
 
-# Given the body of the last response, or None at first, returns the next request.
+# Returns the next request. The argument is the body of the last response, or None for the first request.
 NextRequest = Callable[[bytes | None], bytes]
 _WARM_SECONDS = 1.0
 
@@ -24,7 +24,7 @@ class Measured:
 
 
 def post(host: str, path: str, form: dict[str, str], *, proof: str = "") -> bytes:
-    """Return a request with a form body, and a DPoP proof if one is given."""
+    """Return a request with a form body, and with the given DPoP proof, if any."""
     body = urlencode(form).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     head += f"DPoP: {proof}\r\n" if proof else ""
@@ -51,7 +51,7 @@ async def once(port: int, request: bytes) -> bytes:
 
 
 async def told(port: int, request: bytes) -> tuple[bytes, bytes]:
-    """Send one request and return the head too, for any status."""
+    """Send one request and return head and body of the response, with any status."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     answer = await _whole(reader)

@@ -16,7 +16,7 @@ _BYTES = 32
 
 
 class Prover:
-    """One key of ES256, and proofs for POST requests to one address."""
+    """A key for ES256, and its proofs for POST requests to one URL."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -26,7 +26,7 @@ class Prover:
         self._header = _encoded(orjson.dumps({"alg": "ES256", "typ": "dpop+jwt", "jwk": jwk}))
 
     def proofs(self, count: int, *, nonce: str = "") -> Iterator[str]:
-        """Return this many proofs, made now and returned one by one."""
+        """Make this many proofs now, and return an iterator over them."""
         return iter([self.proof(nonce=nonce) for _ in range(count)])
 
     def proof(self, *, nonce: str = "") -> str:
@@ -37,7 +37,7 @@ class Prover:
 
 
 def thumbprint(token: str) -> str:
-    """Return the `jkt` that a JWT is bound to, empty for an unbound JWT. For checks of the measurement itself."""
+    """Return the `jkt` to which a JWT is bound, empty for an unbound JWT. The measurement uses it to check the tokens of the servers."""
     if token.count(".") != 2:
         return ""
     payload = token.split(".")[1]

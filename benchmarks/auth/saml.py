@@ -1,4 +1,4 @@
-"""Logins of a SAML application by an open session, compared with npm samlp: each answer is a page with a freshly signed response."""
+"""Logins at a SAML application with an existing session, compared with npm samlp. Each answer is a page with a newly signed response."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from config.launcher.peers import place_of
 
 _ACS = "https://app.example.test/acs"
 _PEER = "federation"
-# No limit may take effect: all requests come from one IP address.
+# All requests come from one IP address, so the limits must be too high to refuse any.
 _LIMITS = dict.fromkeys(("RATE_LIMIT_PER_SECOND", "RATE_LIMIT_BURST", "ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST"), "1000000")
 
 
 @dataclass(frozen=True)
 class SamlSubject:
-    """A running identity provider, and for each connection the request of a logged-in browser."""
+    """A running identity provider, and for each network connection the request of a logged-in browser."""
 
     name: str
     pid: int
@@ -66,7 +66,7 @@ def samlp(connections: int) -> Iterator[SamlSubject | None]:
         yield None
         return
     port = free_port()
-    # Node searches packages in the directory of the program that it runs.
+    # Node searches for packages in the directory of the program that it runs.
     program = shutil.copy(Path(__file__).parent / "saml_provider.mjs", place)
     with TemporaryDirectory() as folder:
         command = [node, program, str(port), *_key_files(Path(folder))]

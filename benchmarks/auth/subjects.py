@@ -28,15 +28,15 @@ IN_MEMORY, IN_POSTGRESQL = "oidc-provider", "oidc-provider on PostgreSQL"
 _PASSWORD = "correct horse battery staple"
 _START_SECONDS = 40.0
 _HERE = Path(__file__).parent
-# In the folder with the packages of the peers: Node searches a package in the folder of the program, then in its parents.
+# The program is in the folder with the packages of the peers, because Node searches for packages in the folder of the program.
 _PLACE = PLACE / "auth"
-# More requests than any server can answer in a run, so that each request has an unused proof.
+# The number of proofs for a run: more than any server can answer requests, so that each request has an unused proof.
 _MOST_PROOFS_PER_SECOND = 3000
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A running server: its URL, and the credentials of its clients. One refresh token and one access token per connection."""
+    """A running server: its URL, the credentials of its clients, and one refresh token and one access token per network connection."""
 
     name: str
     pid: int
@@ -53,13 +53,15 @@ class Subject:
         return [lambda _body: request] * connections
 
     def bound_client_credentials(self, connections: int, seconds: float) -> list[NextRequest]:
-        """Each connection has its own key, and a new proof for each request; all are made before the run."""
+        """Return the requests of each network connection: with its own key and a new proof for each request. All proofs are made before the
+        run."""
         each = int((seconds + 2) * _MOST_PROOFS_PER_SECOND / connections)
         nonce = self._nonce()
         return [_proving(self, self._prover().proofs(each, nonce=nonce)) for _ in range(connections)]
 
     def refresh(self, connections: int, _seconds: float) -> list[NextRequest]:
-        """Each connection exchanges the token of its last response: all servers rotate."""
+        """Return the requests of each network connection, which exchanges the token of its last response, because all servers rotate
+        tokens."""
         return [_refreshing(self, number) for number in range(connections)]
 
     def userinfo(self, connections: int, _seconds: float) -> list[NextRequest]:
@@ -73,7 +75,8 @@ class Subject:
         return Prover(f"http://{self.host}{self.token_path}")
 
     def _nonce(self) -> str:
-        """Return the nonce that proofs need now, empty for none. Raises `RuntimeError` for a server that binds no token."""
+        """Return the nonce that proofs need now, or an empty text if they need none. Raises `RuntimeError` if the server does not bind the
+        token."""
         head, body = asyncio.run(told(self.port, self._asking(self._prover().proof())))
         if b"use_dpop_nonce" in body:
             return next(line.partition(":")[2].strip() for line in head.decode().split("\r\n") if line.lower().startswith("dpop-nonce:"))
@@ -92,7 +95,7 @@ def _proving(subject: Subject, proofs: Iterator[str]) -> NextRequest:
 
 def _refreshing(subject: Subject, number: int) -> NextRequest:
     def following(body: bytes | None) -> bytes:
-        # Stored with the subject for the next round: an exchanged token must not be used again.
+        # Stored with the subject for the next round, because an exchanged token must not be used again.
         if body is not None:
             subject.refresh_tokens[number] = json.loads(body)["refresh_token"]
         token = subject.refresh_tokens[number]

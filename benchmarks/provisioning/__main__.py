@@ -1,4 +1,5 @@
-"""Measure provisioning on private durable servers: `make bench-provisioning`. `--quick` tries it out, `--document` writes the page.
+"""Measure provisioning on private durable servers: `make bench-provisioning`. `--quick` only checks that the benchmark runs, `--document`
+writes the figures to the page.
 
 Uses DATABASE_URL and REDIS_URL where they are set. Compare only figures of the same run.
 """

@@ -22,13 +22,13 @@ _STREAMS = 5
 # The key of the newest row. Keys have no gaps below it; the seed rows have far lower keys, so no measured log contains them.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
-# Every tenth row belongs to a small tenant, the others to the first.
+# Every tenth row belongs to a small tenant, all other rows to the first tenant.
 _TENANT = f"CASE WHEN i %% 10 = 0 THEN 1 + (i / 10) %% {_SMALL_TENANTS} ELSE 0 END"
 
 
 @dataclass(frozen=True)
 class Platform:
-    """The tenants, and the row of each model that is copied."""
+    """The tenants, and for each model the row that is copied."""
 
     tenants: list[Tenant]
     seeds: Rows
@@ -36,7 +36,7 @@ class Platform:
 
     @classmethod
     def make(cls, rows: int) -> Platform:
-        """Create the tenants and their small tables; all other tables will have `rows` rows, a month of data."""
+        """Create the tenants and their small tables. `rows` is the later size of all other tables, which will have data of a month."""
         tenants = [new_tenant() for _ in range(1 + _SMALL_TENANTS)]
         seeds = Rows(tenants[0])
         user = make_user(connection=seeds.of(Connection), email="ada@example.test", name="Ada Lovelace", nickname="Countess")
@@ -50,7 +50,7 @@ class Platform:
         return cls(tenants, seeds, _MONTH / rows)
 
     def fill(self, listed: Sequence[type[models.Model]], start: int, rows: int) -> None:
-        """Insert the rows of the models from `start` on, each older than the previous one; set the end of each log to its last row."""
+        """Insert rows of the models from number `start` on, each older than the previous row; set the head and the floor of each log."""
         for model in listed:
             self.seeds.of(model)
         with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -74,7 +74,7 @@ class Platform:
         connections.close_all()
 
 
-# Indexes that are rebuilt after the rows are inserted, which is cheaper than row by row.
+# Indexes that are rebuilt after all rows are inserted, which is cheaper than an update of the index for each row.
 _INDEXES = "SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass AND NOT indisunique"
 
 

@@ -30,9 +30,9 @@ Figures = dict[str, float | str]
 
 @dataclass(frozen=True)
 class Listed:
-    """A list and its queries: a filter that no row matches, so that a page examines its maximum, and a search.
+    """A list and its queries: a search, and a filter that no row matches, so that a page examines as many rows as it may.
 
-    `search` returns the query that finds a row, `place` the query of the next page if the list has its own form.
+    `search` returns a query that finds a row. `place` returns the query of the next page, for a list that has its own form of such queries.
     """
 
     name: str

@@ -1,5 +1,5 @@
 """Measures the event stream and its peers in one run: latency, fan-out, bursts, idle streams, replay, connects.
 
-`make bench-stream` starts and stops all servers. The load generator is cheaper than any server it measures; processor time is the
-kernel's account of the server's processes.
+`make bench-stream` starts and stops all servers. The load generator needs less processor time than any measured server. The
+processor time of a server is the time that the kernel counts for its processes.
 """

@@ -11,9 +11,9 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "images" / "event-stream.svg"
 _BEGIN, _END = "<!-- figures of make bench-stream: begin -->", "<!-- figures of make bench-stream: end -->"
 _NONE = "-"
-# Maximum load of a machine of two cores with servers, database, writer and reader.
+# The load average of a machine with two cores on which only the servers, the database, the writer and the reader run is never higher.
 _LOAD_PER_CORE = 2.0
-# The peer that ratios refer to.
+# Ratios are computed against this peer.
 _PEER = "nchan"
 
 Figures = dict[str, Any]

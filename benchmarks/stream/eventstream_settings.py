@@ -1,6 +1,6 @@
 """Settings of the smallest site with django-eventstream, which runs in its own environment.
 
-Without storage: with it, every open stream would hold a thread and a database connection.
+The site stores no events. With storage, every open stream would need a thread and a database connection.
 """
 
 from __future__ import annotations

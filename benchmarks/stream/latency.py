@@ -1,4 +1,5 @@
-"""Measures the time from commit to the first byte at each subscriber, and the lower bound, while a management client loads the process."""
+"""Measures the time from commit to the first byte at each subscriber, and its lower bound, while the process also serves a management
+client."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, wo
 
 
 def peer_latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes) -> Figures:
-    """Measure the latency from the request to each subscriber, for a server that gets events by request and stores nothing durably."""
+    """Measure the latency from the publish request to each subscriber, for a server that gets events by request and stores nothing
+    durably."""
     with open_streams(subject, programs, Shape(1, streams)) as reader:
         return _of_streams(*_samples(subject, reader, sizes, None), streams)
 

@@ -1,4 +1,4 @@
-"""One run: every scenario on every server, one after the other, and its figures. Started by `python -m benchmarks.stream`."""
+"""One run: every scenario on every server, one after another, and the figures. Started by `python -m benchmarks.stream`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from events.log.numbering import numberer  # noqa: E402
 
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
-# The server of production is measured completely; the other servers only in scenarios in which they differ.
+# The web server of production is measured in all scenarios, the others only in the scenarios in which they differ from it.
 DEFAULT = "ours, uvicorn"
-# Long enough for the memory to settle; only the largest shape waits for heartbeats.
+# Seconds for which streams stay idle: long enough for a stable memory size. Only with the largest shape do heartbeats occur.
 _BRIEF_SECONDS = 2.0
 
 
@@ -67,7 +67,7 @@ class Run:
         return self._wanted(starters)
 
     def others(self) -> dict[str, Starter]:
-        """Return the peers that are installed; missing ones are reported once."""
+        """Return the installed peers; report each missing peer once."""
         template, frame = self.world.template(), self.world.frame()
         makers: dict[str, Callable[[], Starter]] = {
             "bare sender": lambda: peers.bare_sender(self.programs, frame),
@@ -152,7 +152,7 @@ def _started(run: Run, name: str, start: Starter) -> Iterator[Subject | None]:
 
 def _measure_running(run: Run, name: str, subject: Subject) -> None:
     is_ours, is_bare = name.startswith("ours"), name == "bare sender"
-    # Servers other than production's are measured once, so that a run takes about ten minutes.
+    # All servers except the server of production are measured once, so that a run takes about ten minutes.
     programs, sizes = run.programs, replace(run.sizes, rounds=1) if is_ours and name != DEFAULT else run.sizes
     one, many = run.shapes
     asked = set(run.options.scenarios)

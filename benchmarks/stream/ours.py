@@ -1,4 +1,4 @@
-"""Our own service as a subject: the web process of production, on one of three servers."""
+"""Our own service as a measured server: the web process of production, on one of three ASGI servers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Ours:
         return family(self._process.pid)
 
     def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
-        """With shared tokens, all streams of a tenant use the same one."""
+        """With shared tokens, all streams of a tenant use the same token."""
         requests = []
         for member in self._world.members(shape.channels):
             token = member.token()

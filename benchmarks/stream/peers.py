@@ -1,4 +1,4 @@
-"""The servers of other vendors, and a bare server of this project, each with the same bytes per event."""
+"""The servers of other vendors, and a bare server of this project. All send the same bytes per event."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 _ENVIRONMENT = ROOT / ".peers" / "stream"
 _NCHAN_PACKAGES = ("nginx", "libnginx-mod-nchan")
 _NCHAN_MODULE = Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
-# One worker, like one web process; messages are stored, and pings are as frequent as our heartbeats.
+# nginx with one worker, like one web process of ours. It stores messages, and sends pings as often as we send heartbeats.
 _NCHAN = """
 load_module {module};
 {user}
@@ -186,7 +186,7 @@ def eventstream(template: bytes, directory: Path) -> Starter:
 
 
 def bare_application(template: bytes, directory: Path) -> Starter:
-    """Return what starts the smallest streaming application on production's server with its options."""
+    """Return what starts the smallest streaming application on the web server of production, with the options of production."""
 
     @contextmanager
     def start() -> Iterator[Subject]:

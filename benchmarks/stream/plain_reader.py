@@ -1,4 +1,4 @@
-"""The reader of `reader.c` in Python, for machines without a C compiler: the same commands, answers and counts."""
+"""The program `reader.c` in Python, for machines without a C compiler. It has the same commands, answers and counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Stream:
         self.frames = 0
 
     def body_of(self, data: bytes) -> bytes:
-        """Return the body in the received bytes; a partial chunk is kept."""
+        """Return the parts of the body in the received bytes; keep an incomplete chunk for the next call."""
         if not self.is_chunked:
             return data
         data, parts = self.chunk_rest + data, []
@@ -158,7 +158,7 @@ class PlainReader:
             self.count(stream, frame, now)
 
     def take_head(self, stream: Stream, data: bytes, now: int) -> bytes | None:
-        """Return the bytes after the head, or None while it is incomplete, and for a refusal."""
+        """Return the bytes after the head; None while the head is incomplete, or if the server refused the request."""
         head, found, rest = (stream.rest + data).partition(b"\r\n\r\n")
         stream.rest = b"" if found else head
         if not found:

@@ -1,7 +1,7 @@
-"""Two programs that are cheaper than any server: the reader of many streams, and the bare sender; both in C.
+"""Two programs in C that need less processor time than any server: the reader of many streams, and the bare sender.
 
 Without a C compiler, a reader in Python replaces the reader in C, and the sender is omitted. The reader in Python is too slow for the
-fastest servers, so their figures are then too low.
+fastest servers, so the figures of these servers are too low without a compiler.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reader:
         self._requests = directory / "requests"
 
     def open(self, requests: Sequence[bytes], *, window: int = 64, seconds: float = 60.0) -> Count:
-        """Open one connection per request; returns when every response has begun or the time is over."""
+        """Open one connection per request; return when every response has begun or the time is over."""
         self._requests.write_bytes(b"".join(len(request).to_bytes(4, sys.byteorder) + request for request in requests))
         return self._asked(f"open {self._requests} {window} {int(seconds * 1000)}")
 
@@ -95,7 +95,8 @@ class Programs:
 
     @contextmanager
     def reader(self, address: tuple[str, int]) -> Iterator[Reader]:
-        """Run a reader of the server at this address; it ends with its standard input, also when this process dies."""
+        """Run a reader of the server at this address. The reader ends when its standard input is closed, so it also ends if this process
+        dies."""
         program = [str(self.reader_program)] if self.reader_program else [sys.executable, str(HERE / "plain_reader.py")]
         command = [*program, address[0], str(address[1])]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:

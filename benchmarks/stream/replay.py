@@ -20,7 +20,7 @@ _REPLAY_SECONDS = 120.0
 
 
 def replay(subject: Subject, programs: Programs, world: World, member: Member, sizes: Sizes) -> Figures:
-    """Read the member's whole log by one stream, then by one statement; returns events per second of both."""
+    """Read the whole log of the tenant with one stream, then with one statement; return events per second of both."""
     rounds = [_round(subject, programs, world, member, sizes.history) for _ in range(sizes.rounds)]
     middle = {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
     return {**middle, "events": sizes.history, "rounds": rounds}

@@ -18,8 +18,8 @@ Figures = dict[str, Any]
 _WARM_UP = Shape(1, 8)
 _SETTLE_SECONDS = 1.0
 _REST_SECONDS = 1.0
-# Seconds between events of different tenants. The same for every server: a server without durable events publishes faster, and
-# would otherwise run with warmer caches.
+# Seconds between events of different tenants, equal for every server. Otherwise a server without durable events would publish faster
+# and run with warmer caches.
 _PACE_SECONDS = 0.01
 
 
@@ -29,7 +29,7 @@ class NotDelivered(Exception):
 
 @dataclass
 class Numbers:
-    """Hands out the numbers of events; none is used twice."""
+    """Assigns numbers to events; no number is used twice."""
 
     next: int = 1
 
@@ -69,7 +69,7 @@ QUICK = Sizes(
 
 
 def fan_out(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Publish one event at a time, to each channel in turn. Return the processor time per delivered frame.
+    """Publish one event after another, to one channel after another. Return the processor time per delivered frame.
 
     The processor time of the idle server is measured first and subtracted. Otherwise the idle time during a slow publish would
     count as the cost of frames.
@@ -174,7 +174,7 @@ def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figu
 
 @contextmanager
 def open_streams(subject: Subject, programs: Programs, shape: Shape, *, seconds: float = 60.0) -> Iterator[Reader]:
-    """Open the streams of a shape and close them at the end. Raises `NotDelivered` when one is refused."""
+    """Open the streams of a shape and close them at the end. Raises `NotDelivered` if the server refuses a stream."""
     with programs.reader(subject.address) as reader:
         _opened(reader, subject.requests(shape), seconds=seconds)
         # Some servers respond before they subscribe.

@@ -1,4 +1,4 @@
-"""A measured server that streams events to subscribers of channels, and how it gets events."""
+"""A measured server that streams events to subscribers of channels, and the way in which events are published to it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Subject(Protocol):
         """Return the request of each stream, channel by channel; with separate tokens if requested."""
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Send events number, number + 1, ... to one channel; return when the first was committed or requested."""
+        """Send events with the numbers `number`, `number + 1`, ... to one channel; return the time when the first was committed or
+        requested."""
 
 
 # Starts a server, and ends it when the block ends.
@@ -58,7 +59,7 @@ Starter = Callable[[], AbstractContextManager[Subject]]
 
 
 def marked(number: int) -> str:
-    """Return the mark of one event."""
+    """Return the text that identifies the event with this number."""
     return f"{MARK}{number:0{_DIGITS}d}"
 
 
@@ -116,14 +117,14 @@ def _show_failures(log: Path) -> None:
 
 
 class Publisher:
-    """A persistent connection that publishes events by one request each, pipelined."""
+    """A persistent connection that publishes each event with one request; the requests are pipelined."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def publish(self, path: str, bodies: Sequence[bytes]) -> float:
-        """Send one POST per body, wait until all are answered, and return when the first was sent."""
+        """Send one POST request per body, wait until all are answered, and return the time when the first was sent."""
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
         wire = b"".join(head.encode() + str(len(body)).encode() + b"\r\n\r\n" + body for body in bodies)
         started = time.monotonic()

@@ -1,4 +1,5 @@
-"""Resource usage of processes: processor time in nanoseconds, memory with shared pages divided as the kernel reports."""
+"""Resource usage of processes: processor time in nanoseconds, and memory, in which the kernel divides shared pages among their
+processes."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def family(pid: int) -> list[int]:
     """Return a process and all of its descendants."""
     found = [pid]
     for parent in found:
-        # A process or thread can end between the two samples; its children then have another parent.
+        # A process or thread can end before its file is read; its children have another parent then.
         with suppress(FileNotFoundError, ProcessLookupError):
             for thread in Path(f"/proc/{parent}/task").iterdir():
                 with suppress(FileNotFoundError, ProcessLookupError):

@@ -32,7 +32,7 @@ _SCOPES = ("read:events", "read:users", "update:users")
 _TOKEN_SECONDS = 7200
 # More than any measurement opens, because limits are not measured.
 _CONNECTIONS_PER_TENANT = 100_000
-# Further tenants have only listeners: creating a user for each of a thousand takes longer than the measurement.
+# All other tenants have only listeners, because to create users for a thousand tenants would take longer than the measurement.
 _WRITERS = 125
 _COPY = "COPY events_event (event_id, tenant_id, type, root, time, body) FROM STDIN (FORMAT binary)"
 _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "bytea")
@@ -40,7 +40,7 @@ _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "byt
 
 @dataclass(frozen=True)
 class Member:
-    """One tenant with a client that may subscribe and a user that changes."""
+    """A tenant with a client that may subscribe and a user whose changes cause events."""
 
     tenant_id: str
     client: Client
@@ -83,7 +83,8 @@ class Member:
 
 
 class World:
-    """The tenants created so far. All sign with one key pair: creating one for each takes longer than the measurements."""
+    """The tenants created so far. All tenants sign with one key pair, because a key pair for each would take longer than the
+    measurements."""
 
     def __init__(self) -> None:
         self._run = secrets.token_hex(4)
@@ -103,12 +104,12 @@ class World:
         return users.create_user(tenant_id=member.tenant_id, connection=connection, email=email).user_id
 
     def template(self) -> bytes:
-        """Return the JSON message of a user's change as a subscriber gets it."""
+        """Return the JSON message that a subscriber gets for a change of the user."""
         body = _newest(self._first())[1].body
         return event_message("user.updated", self.sealer(self._first()).seal(Cursor(1, 1)), bytes(body))
 
     def frame(self) -> bytes:
-        """Return the same change as the whole frame on the wire."""
+        """Return the message of `message_of` as the whole frame on the wire."""
         tenant_id = self._first().tenant_id
         entry, event = _newest(self._first())
         logged = LoggedEvent(entry.position, entry.recorded_at, event.type, bytes(event.body))
@@ -124,7 +125,7 @@ class World:
         return self.sealer(member).seal(Cursor(head.epoch, head.floor))
 
     def history(self, count: int) -> Member:
-        """Return a tenant whose log has `count` further events like the one of the template."""
+        """Return a tenant whose log has `count` more events, which are copies of the event of the template."""
         newest = _newest(self._first())[1]
         member = _made(f"b{self._run}-history-{secrets.token_hex(2)}", self._pair, with_user=False)
         body, now = bytes(newest.body), datetime.now(UTC)

@@ -27,7 +27,7 @@ _KINDS: dict[str, tuple[type[RecordedModel], str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Entity:
-    """An entity by its name, with the address of its page. The permissions of the account limit both."""
+    """The name of an entity, and the address of its page. Both depend on the permissions of the member of staff."""
 
     kind: str
     text: str

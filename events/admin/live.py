@@ -13,7 +13,7 @@ _LONGEST_ENTITY = 400
 
 
 class LivePage(TenantPage):
-    """The page itself contains no event; its script reads them from the stream."""
+    """The page itself contains no event; its script reads the events from the stream."""
 
     label = "events.live-page"
     title = "Live events"

@@ -53,7 +53,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: int | None) -> str:
-        """Return the address of a page with the same search; empty when there is no such page."""
+        """Return the address of another page of this search; empty if that page does not exist."""
         if None in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}

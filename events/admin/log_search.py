@@ -52,7 +52,7 @@ class LogSearch(forms.Form):
 
     @property
     def range(self) -> list[forms.BoundField]:
-        """The fields that are visible when they are used."""
+        """The fields that are visible only if the query uses them."""
         return [self[name] for name in _RANGE]
 
     @property
@@ -81,12 +81,12 @@ class LogSearch(forms.Form):
 
 
 def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
-    """Return the entities with this full name or id, or the users that have this email address now."""
+    """Return the entities that the term names by a full name or an id, or the users with this e-mail address."""
     if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
         if tenant_id is None:
-            # Every index of users begins with the tenant, so an e-mail address finds nothing when no tenant is chosen.
+            # Every index of users begins with the tenant, so a search for an e-mail address finds nothing while no tenant is chosen.
             return ()
         found = User.objects.of(tenant_id).alias(address=Lower("email")).filter(address=term.lower())
         return tuple(f"user:{user_id}" for user_id in found.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])
@@ -94,7 +94,7 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
 
 
 def place_of(query: QueryDict) -> Place | None:
-    """Return the key at which the page begins. Ignores an invalid key."""
+    """Return the key at which the page begins, from the query. Ignores an invalid key."""
     for name in _PLACES:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 19:

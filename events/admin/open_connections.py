@@ -1,5 +1,5 @@
-"""The page of open connections: which clients read the stream and how far they are, with actions to close one and to send a test
-event.
+"""The page of open connections: which clients read the stream and how far they have read, with buttons to close a connection and to send
+a test event.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REFRESH_SECONDS = 5
 
 @dataclass(frozen=True)
 class Shown:
-    """One connection, with additional values for the page."""
+    """A connection, with additional values for the page."""
 
     connection: OpenConnection
     client_name: str
@@ -161,7 +161,7 @@ def _clients(tenant_id: str, found: OpenConnections) -> list[Client]:
 
 
 def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
-    """Return the text and the message level that report a test event."""
+    """Return the text and the level of the message that reports a test event."""
     unheard = f" {fate.silent_processes} processes did not answer in time." if fate.silent_processes else ""
     if not fate.arrivals:
         reason = f"the filters of {fate.left_out} of its open streams exclude every event" if fate.left_out else "no open stream"

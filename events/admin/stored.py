@@ -20,7 +20,7 @@ from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-# Without a tenant, a search by entity reads this many of the newest events: the index by entity begins with the tenant.
+# Without a tenant, a search by entity reads only this many of the newest events, because the index by entity begins with the tenant.
 _NEWEST = 10_000
 _ENTITY_EVENTS = 1_000
 _PANEL_EVENTS = 20
@@ -64,7 +64,7 @@ class EventAdmin(ReadOnlyAdmin[Event]):
         return super().get_queryset(request).defer("body")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a tenant the index by entity serves the list. The newest events of all tenants are in the log browser.
+        # Within a tenant, the index by entity serves the list. The log browser shows the newest events of all tenants.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:
@@ -122,7 +122,7 @@ def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str)
     """Return the last events of one document, newest first."""
     root = f"{kind}:{identifier}"
     newest = list(Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS])
-    # Link to the log entry, which exists from the numbering of the event to its pruning, and otherwise to the page of the event.
+    # The log entry exists from the numbering of the event to its pruning. Before and after that time, link to the page of the event.
     entries = set(LogEntry.objects.filter(pk__in=[event.pk for event in newest]).values_list("pk", flat=True))
 
     def page_of(event: Event) -> str:

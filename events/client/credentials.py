@@ -27,7 +27,7 @@ class Credentials(Protocol):
         ...
 
     def renew(self) -> bool:
-        """Forget a token that the server refused. Returns False when the source has no other token."""
+        """Forget a token that the server refused. Return False if the source cannot get another token."""
         ...
 
     def secrets(self) -> list[str]:
@@ -39,7 +39,7 @@ class Credentials(Protocol):
         ...
 
     def must_repeat(self, answer: Exchange) -> bool:
-        """Tell whether only the DPoP proof was refused, so that the request is repeated with a new proof."""
+        """Tell whether the server refused only the DPoP proof; the caller then repeats the request with a new proof."""
         ...
 
 

@@ -49,7 +49,7 @@ class NoToken(StreamError):
 
 @dataclass(eq=False)
 class Refused(StreamError):
-    """A response other than 200, with the members of its error document if it has one."""
+    """A response with a status other than 200, and the members of its error document, if any."""
 
     status: int
     phrase: str

@@ -14,7 +14,7 @@ class InvalidMoment(ValueError):
 
 
 def wire_moment(text: str, now: datetime) -> str:
-    """Return the time as 20 characters for `from_timestamp`, rounded down to the second. Raises `InvalidMoment`."""
+    """Return the time in the 20 characters of `from_timestamp`, rounded down to the second. Raises `InvalidMoment`."""
     age = _AGE.fullmatch(text)
     try:
         moment = now - timedelta(**{_UNITS[age[2]]: int(age[1])}) if age else datetime.fromisoformat(text.upper())

@@ -63,7 +63,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=45.0,
         metavar="SECONDS",
-        help="read timeout: the connection is dead after this silence (45)",
+        help="read timeout: the connection counts as dead if no data arrives for this time (45)",
     )
 
 

@@ -25,7 +25,7 @@ def is_event(item: object) -> bool:
 
 
 class Output:
-    """Writes items as readable lines, as lines of JSON, or as raw bytes. Raises `BrokenPipeError` like its stream."""
+    """Writes items as readable lines, as lines of JSON, or as raw bytes. Raises `BrokenPipeError` if the output stream does."""
 
     def __init__(self, stream: TextStream, *, form: str, is_coloured: bool) -> None:
         self._stream = stream
@@ -74,7 +74,8 @@ class Notes:
 
 
 def wants_colour(stream: Any, environment: dict[str, str] | os._Environ[str], *, forced: bool, refused: bool) -> bool:
-    """Decide on color by the options, then by `NO_COLOR` (no-color.org: any non-empty value), then by the terminal."""
+    """Tell whether to use colors: the options decide first, then `NO_COLOR` (no-color.org: any non-empty value), then the type of
+    output."""
     if forced or refused:
         return forced and not refused
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb" and bool(stream.isatty())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_RETRY_DIGITS = 12
-# The largest event of this service has 512 KiB; comparable services limit events to 1 MiB.
+# The largest event of our service has 512 KiB; comparable services limit events to 1 MiB.
 DEFAULT_MAX_BYTES = 8 * 1024 * 1024
 
 
@@ -60,7 +60,7 @@ Item = Comment | Retry | Bookmark | Message
 
 
 class EventStreamParser:
-    """Turns the bytes of one body into items. An unfinished block at the end of the body is never dispatched.
+    """Converts the bytes of one body to items. Never dispatches an unfinished block at the end of the body.
 
     Concatenated, the `raw` of all items and `pending` equal the bytes that were fed.
     """

@@ -1,4 +1,4 @@
-"""DPoP proofs (RFC 9449) that the sender holds the key of a token, so that a leaked token is useless without the key."""
+"""DPoP proofs (RFC 9449): they prove that the client has the key of a token, so a leaked token is useless without the key."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Prover:
         return jws.serialize_compact(header, json.dumps(claims).encode(), self._key, algorithms=[_ALGORITHM])
 
     def has_learned(self, status: int, nonce: str) -> bool:
-        """Store the nonce of a response; return whether the request must be repeated with it (RFC 9449, 8)."""
+        """Store the nonce of a response; tell whether the client must repeat the request with this nonce (RFC 9449, 8)."""
         is_new = bool(nonce) and nonce != self._nonce
         self._nonce = nonce or self._nonce
         return is_new and status in _ASKS_AGAIN
 
 
 def new_prover() -> Prover:
-    """Return a prover with a new key, which is kept only in the memory of this process."""
+    """Return a prover with a new key, which exists only in the memory of this process."""
     return Prover(ECKey.generate_key("P-256"))
 
 

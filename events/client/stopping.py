@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM interrupt a wait at once, and other work only when it is finished, so that no event is written partly."""
+"""Ctrl+C and SIGTERM interrupt a wait immediately. They end all other work only when it is finished, so that no event is written partly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Stopped(Exception):
 
     @property
     def exit_status(self) -> int:
-        """Return the exit status that shells expect of a process ended by a signal."""
+        """Return the exit status that shells expect from a process that a signal has ended."""
         return 128 + self.number
 
 
@@ -54,7 +54,7 @@ class _Interruptible:
         self._stopping = stopping
 
     def __enter__(self) -> None:
-        # The order matters: one of these two lines sees a signal that arrives between them.
+        # The order of the next two lines matters: a signal that arrives between them is found by the second.
         self._stopping.is_waiting = True
         if self._stopping.asked is not None:
             self._stopping.is_waiting = False

@@ -19,13 +19,13 @@ from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_b
 from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
 from events.client.server import Server
 
-# A connection that lasted this many seconds made progress, even if it delivered no event.
+# A connection that lasted this many seconds counts as progress, even if it delivered no event.
 _LASTING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The path to subscribe to, and where to start without an offset: at a cursor, at a time, or at the head of the log."""
+    """The path to subscribe to, and where a stream without an offset starts: at a cursor, at a time, or at the head of the log."""
 
     types: tuple[str, ...] = ()
     cursor: str | None = None
@@ -47,7 +47,7 @@ class Drained:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A connection ended, and the next one follows after a pause. `error` is None after a normal end."""
+    """A connection has ended; the next connection follows after a pause. `error` is None after a normal end."""
 
     error: StreamError | None
     pause_seconds: float
@@ -90,9 +90,9 @@ class Subscription:
         self._well_at = time.monotonic()
 
     def happenings(self) -> Iterator[Happening]:
-        """Yield items and changes of the connection, without end. Raises `StreamError` when reconnecting cannot help.
+        """Yield items and changes of the connection, without end. Raises `StreamError` if a new connection cannot help.
 
-        With `is_once` it returns after a normal end.
+        With `is_once`, the iterator ends after a normal end of the connection.
         """
         while True:
             opened_at, offset = time.monotonic(), self.offset
@@ -120,7 +120,7 @@ class Subscription:
         if error.remedy is Remedy.STOP:
             return False
         if error.remedy is Remedy.NEW_TOKEN:
-            # A new token that the server refuses at once will not be accepted later.
+            # If the server refuses even a new token, it will not accept that token later.
             if self._is_token_new or not self._credentials.renew():
                 return False
             self._is_token_new = True
@@ -153,7 +153,7 @@ class Subscription:
             case Comment() | Message() | Bookmark():
                 pass
         yield item
-        # The caller requests the next item, so it has finished the present item.
+        # The caller requests the next item, so the caller has finished the present item.
         if isinstance(item, Message | Bookmark) and item.id:
             self.offset = item.id
 
@@ -192,7 +192,7 @@ class Subscription:
 
     def _query(self) -> str:
         pairs = [("event_type", name) for name in self._wanted.types]
-        # After the first offset, the header carries the position. The original start is not sent again: it may have expired.
+        # After the first offset, the header contains the position. The original start is not sent again, because it may have expired.
         if self.offset is None and self._wanted.cursor is not None:
             pairs.append(("from", self._wanted.cursor))
         elif self.offset is None and self._wanted.timestamp is not None:

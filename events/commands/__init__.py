@@ -1,8 +1,8 @@
 """The subcommands of `manage.py events`, one module each.
 
-The name of a module here is the name of its subcommand. Each offers
+The name of a module in this package is the name of its subcommand. Each module offers
 
-- `HELP`: the first line is a one-sentence summary; the rest explains, with examples;
+- `HELP`: the first line is a summary of one sentence; the other lines explain the subcommand and give examples;
 - `add_arguments(parser)`;
 - `handle(options, stdout, stderr) -> int`, which returns the exit status.
 """

@@ -83,7 +83,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
                 stdout.write(masked(_line(finding, is_coloured=is_coloured), access.credentials))
                 stdout.flush()
     except KeyboardInterrupt:
-        notes.say("stopped before the end")
+        notes.say("stopped before the last check")
         return int(Verdict.FAIL)
     if options["json"]:
         document = {

@@ -193,11 +193,11 @@ class Tail:
                 self._notes.detail(f"heartbeat: {printable(offset)}")
             case Message(event=name) if is_event(item):
                 self._account.types[printable(name)] += 1
-        # The last offset in the output, where the next run starts.
+        # The next run starts at the last offset in the output.
         self._account.offset = getattr(item, "id", "") or self._account.offset
 
     def _settle(self) -> None:
-        """Flush the output before storing its offset: a kill between the two repeats events but loses none."""
+        """Flush the output, then store its offset: if the process is killed between these steps, events are repeated, but none is lost."""
         self._output.flush()
         if self._state and self._account.offset:
             self._state.write(self._account.offset)
@@ -247,7 +247,7 @@ _REPEATED = {
 
 
 def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
-    """Return the command that resumes after `offset`. A secret from the command line is replaced by `EVENTS_CLIENT_SECRET`."""
+    """Return the command that resumes after `offset`. The command has `EVENTS_CLIENT_SECRET` in place of a secret from the command line."""
     program = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else sys.executable
     command = [program, sys.argv[0], "events", "tail", *([options["url"]] if options["url"] else [])]
     for name, flag in _REPEATED.items():
@@ -260,7 +260,7 @@ def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
     command += [f"--{options['form']}"] if options["form"] else []
     for name in options["types"]:
         command += ["--type", name]
-    # With a state file, the file contains the offset.
+        # If there is a state file, it contains the offset.
     return command if offset is None or options["state"] else [*command, "--from", offset]
 
 

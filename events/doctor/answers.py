@@ -38,7 +38,7 @@ _CASES = (
 
 
 def examine_answers(patient: Patient) -> Iterator[Finding]:
-    """Yield one finding per case. Raises `StreamError` when no case gets a response."""
+    """Yield one finding per case. Raises `StreamError` if no case gets a response."""
     for case in _CASES:
         headers = {"Last_Event_ID": case.last_event_id} if case.last_event_id else {}
         with patient.ask(case.query, with_token=case.with_token, **headers) as answer:

@@ -13,7 +13,7 @@ from events.doctor.observing import Observation, Patient
 _PATH = "/canary"
 _PROMPT_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0
-# Statuses of a service without canaries: unknown path, or method not allowed.
+# A service without canaries answers with one of these statuses: unknown path, or method not allowed.
 _NOT_OFFERED = frozenset({404, 405, 501})
 
 

@@ -39,7 +39,7 @@ class Plan:
 
 
 def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
-    """Yield each finding as soon as its check ends. A check that fails fatally yields the last finding."""
+    """Yield each finding as soon as its check ends. If a check makes further checks impossible, its finding is the last."""
     try:
         yield from examine_answers(patient)
         yield from examine_compression(patient, plan.opening_seconds)

@@ -13,10 +13,10 @@ from events.doctor.observing import Observation, Patient
 
 _ENCODINGS = "gzip, deflate, br, zstd"
 _PROMPT_SECONDS = 1.0
-# Public client libraries time out after 60 s without a byte; half of that tolerates one lost heartbeat.
+# Public client libraries time out after 60 s without a byte. A heartbeat within half of this time tolerates one lost heartbeat.
 _LONGEST_SILENCE_SECONDS = 30.0
 _BREATH_SECONDS = 0.5
-# Default connection lifetimes in seconds of widely used servers, to name the likely cause.
+# The default limits in seconds of widely used servers, from which the report names the probable cause of an early end.
 _KNOWN_LIMITS = {
     15: "envoy's default route timeout",
     30: "haproxy's customary timeout server, heroku",
@@ -57,7 +57,7 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Judge a stream that sends no response head although error responses arrive at once. Raises `StreamError`."""
+    """Judge a stream that sends no response head, although error responses arrive immediately. Raises `StreamError`."""
     what = "a response that may be compressed" if remedies is COMPRESSION else "the stream"
     text = f"error responses arrive at once, but {what} does not begin ({error}): a server waits for a full buffer"
     with patient.ask(with_token=False) as answer:

@@ -14,7 +14,7 @@ _STORES = ("age", "x-cache", "cf-cache-status", "x-cache-status", "x-varnish")
 
 
 def between(answer: Exchange) -> str:
-    """Return the names that proxies put into their headers."""
+    """Return the names of proxies that the headers of the response show."""
     return printable(" ".join(filter(None, (answer.header("Server"), answer.header("Via")))))
 
 

@@ -76,7 +76,7 @@ class Observation:
         return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
 
     def watch(self, seconds: float, *, until: Callable[[Observation], bool], tell: Callable[[str], None] | None = None) -> bool:
-        """Read until the condition holds. Return False if the connection or the time ends first."""
+        """Read until the condition is true. Return False if the connection or the time ends first."""
         deadline = time.monotonic() + seconds
         while not until(self):
             left = deadline - time.monotonic()

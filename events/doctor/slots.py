@@ -18,7 +18,7 @@ _PAUSE_SECONDS = 0.25
 
 
 def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str], None]) -> Finding:
-    """Open streams up to the tenant's limit, close all of them, and measure the time until the service admits a new one.
+    """Open streams up to the tenant's limit, close all of them, and measure the time until the service admits a new stream.
 
     Raises `StreamError`.
     """

@@ -31,7 +31,7 @@ def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
 
 
 def examine_http2(server: Server, connect_seconds: float) -> Finding:
-    """Report whether HTTP/2 is offered; SDKs use HTTP/2, and some proxies buffer in one HTTP version only."""
+    """Report whether the server offers HTTP/2. SDKs use HTTP/2, and some proxies buffer only with HTTP/1.1 or only with HTTP/2."""
     if server.scheme == "http":
         return skip("HTTP/2", "is negotiated over TLS")
     context = ssl.create_default_context(cafile=server.ca_file)

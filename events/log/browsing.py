@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page begins: directly before (older than) or after (newer than) the entry with this key."""
+    """The start of a page: directly before the entry with this key (older entries) or directly after it (newer entries)."""
 
     key: int
     is_newer: bool = False
@@ -58,7 +58,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The rows to examine, which an index returns in the order of `key`, and the conditions that the index does not cover."""
+    """The rows to examine, which an index returns in the order of `key`, and `also`, the conditions that the index does not cover."""
 
     rows: Rows
     key: str
@@ -83,7 +83,7 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _placed(question: Question) -> Question:
-    """Replace times by positions with two lookups: recording times never decrease in a log.
+    """Replace times by positions with two lookups, which is possible because recording times never decrease in a log.
 
     A search over all tenants is returned unchanged.
     """
@@ -125,12 +125,12 @@ def _walk_of(question: Question) -> _Walk:
 
 
 def _walk_over_all(log: Rows, question: Question) -> _Walk:
-    """Examine the newest entries of all tenants in the order of their keys: every other index begins with the tenant."""
+    """Examine the newest entries of all tenants in the order of their keys, because every other index begins with the tenant."""
 
     def narrowed(rows: Rows) -> Rows:
         for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
             rows = rows if value is None else rows.filter(**{column: value})
-        # Compare an expression, so that PostgreSQL does not use the index on `position`: without a tenant it would scan the whole index.
+        # Compare an expression, so that PostgreSQL does not use the index on `position`, which it would scan completely without a tenant.
         rows = _within(rows.alias(place=F("position") + 0), question.first, question.last, column="place")
         rows = _of_event(rows, "type", [question.type]) if question.type else rows
         return rows if question.roots is None else _of_event(rows, "root", question.roots)

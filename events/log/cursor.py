@@ -1,6 +1,6 @@
 """Sealed positions in a tenant's log: the `offset`, `from` and `Last-Event-ID` of clients. Pure.
 
-A cursor is deterministic, so one event has one offset for ever. Layout before base64url: version and length of the key id (one
+A cursor is deterministic, so an event always has the same offset. The layout before base64url: version and length of the key id (one
 byte), key id, tag (16 bytes), and the epoch and position (12 bytes) encrypted with a pad derived from the tag. The tag covers the
 tenant, so a cursor of another tenant is invalid, like a forged cursor.
 """
@@ -30,14 +30,14 @@ class InvalidCursor(ValueError):
 
 @dataclass(frozen=True, order=True, slots=True)
 class Cursor:
-    """A position in one tenant's log: every event up to and including `position` of `epoch` was seen."""
+    """A position in one tenant's log: the client has every event up to and including `position` of `epoch`."""
 
     epoch: int
     position: int
 
 
 class CursorSealer:
-    """Seals cursors of one tenant with the first key, and opens cursors of every key. The newest key is the first."""
+    """Seals cursors of one tenant with the first key, which is the newest, and opens cursors of every key."""
 
     __slots__ = ("_keys", "_newest")
 
@@ -110,7 +110,7 @@ def _decoded(text: str) -> bytes:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
         raise InvalidCursor from error
-    # The last base64 character has spare bits; only one spelling of a cursor is valid.
+    # The last base64 character has spare bits, so a cursor has several spellings, of which only one is valid.
     if not raw or urlsafe_b64encode(raw).rstrip(b"=").decode() != text:
         raise InvalidCursor
     return raw

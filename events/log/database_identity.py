@@ -31,7 +31,7 @@ ON CONFLICT (id) DO UPDATE SET system_identifier = EXCLUDED.system_identifier, t
 
 @dataclass(frozen=True)
 class Difference:
-    """The database is not the one whose identity is stored."""
+    """The identity of the database differs from the stored identity."""
 
     noted: Identity
     now: Identity
@@ -65,14 +65,14 @@ def note_first(database: psycopg.Connection[Any]) -> None:
 
 
 def note(database: psycopg.Connection[Any]) -> Identity:
-    """Replace the stored identity by that of the present database. Raises `psycopg.Error`."""
+    """Replace the stored identity by the identity of the present database. Raises `psycopg.Error`."""
     now = identity_of(database)
     database.execute(_NOTE, [now.system_identifier, now.timeline])
     return now
 
 
 def compare_at_start() -> Difference | None:
-    """Compare on a separate connection, and log an alarm on a difference. Never raises: the start must not depend on this check."""
+    """Compare on a separate connection, and log an alarm on a difference. Never raises, because the start must not depend on this check."""
     try:
         with open_connection() as database, database.transaction():
             # Set the timeout for this transaction only, because the connection can belong to a pooler.

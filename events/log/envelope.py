@@ -52,7 +52,7 @@ def encode_envelope(
     """Return the envelope as stored and delivered bytes, with fields in a fixed order.
 
     The stream id is the last field, so the copy for another stream differs only in its last bytes. Raises `EventTooLarge` when
-    the message around it, offset included, would exceed `max_bytes`; `ValueError` on a malformed prefix or stream id.
+    the message around the envelope, with its offset, would exceed `max_bytes`; `ValueError` on a malformed prefix or stream id.
     """
     if _PREFIX_PATTERN.fullmatch(prefix) is None:
         raise ValueError("The attribute prefix is 1 to 16 lower-case letters or digits and starts with a letter.")
@@ -82,8 +82,8 @@ def encode_stored(envelope: dict[str, Any]) -> bytes:
 
 
 def escape_terminator(encoded: bytes) -> bytes:
-    """Escape `[DONE]` inside JSON text: a public client ends the stream when the data contains it."""
-    # JSON doubles backslashes, so the bracket is never already escaped and the result stays valid.
+    """Escape `[DONE]` inside JSON text, because a public client ends the stream if the data contains `[DONE]`."""
+    # JSON doubles backslashes, so the bracket is never already escaped, and the result is valid JSON.
     return encoded.replace(b"[DONE]", rb"\u005bDONE]")
 
 
@@ -97,7 +97,7 @@ def with_stream(body: bytes, stream_id: str) -> bytes:
 
 
 def event_message(event_type: str, offset: str, body: bytes) -> bytes:
-    """Return the message of an event: `type`, `offset`, `event`, the stored bytes spliced in unchanged."""
+    """Return the message of an event with `type`, `offset` and `event`, the stored bytes, which are not changed."""
     return b'{"type":"%b","offset":"%b","event":%b}' % (event_type.encode(), offset.encode(), body)
 
 
@@ -107,7 +107,7 @@ def offset_only_message(offset: str) -> bytes:
 
 
 def error_message(code: str, message: str, offset: str | None) -> bytes:
-    """Return the error message that ends a stream; `offset` is left out where it is unknown."""
+    """Return the error message that ends a stream, without `offset` if the offset is unknown."""
     detail = {"code": code, "message": message}
     if offset is not None:
         detail["offset"] = offset
@@ -123,7 +123,7 @@ def _encoded(value: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        # PostgreSQL's jsonb accepts integers beyond 64 bits, the fast encoder does not.
+        # PostgreSQL's jsonb accepts integers beyond 64 bits, but the fast encoder does not.
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 

@@ -7,7 +7,7 @@ from identity.moving.carrying import carry
 
 
 def unfinished(tenant_id: str) -> list[str]:
-    """Return a sentence for each kind of waiting rows. The numberer and the sweep of a worker process these rows."""
+    """Return a sentence for each kind of waiting rows. A worker processes these rows with its numberer and its sweep."""
     found = []
     if waiting := Outbox.objects.filter(tenant_id=tenant_id).count():
         found.append(f"{waiting:,} events have no position in the log yet; a running worker gives them one.")

@@ -35,13 +35,13 @@ _FAILURE_PAUSE_SECONDS = 0.5
 # How long to wait for the lock on the head row. Another numberer holds the lock for a shorter time; a transaction that holds it for
 # longer is idle, or prunes the log.
 _HEAD_WAIT_MS = 250
-# Seconds between two checks of an idle process whether commits wait for a synchronous standby.
+# An idle process checks after this many seconds again whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
 
 _LOCK_HEAD = f"""
 SELECT position, greatest(clock_timestamp(), recorded_at), timeline, {IS_REPLICATED} FROM events_head WHERE tenant_id = %s FOR UPDATE
 """  # noqa: S608  (a constant)
-# A separate statement: its snapshot is taken after the lock was granted, so it sees every event that committed before.
+# A separate statement, whose snapshot is taken after the lock was granted, so the statement sees every event committed until then.
 _NUMBER = """
 WITH ready AS (
     DELETE FROM events_outbox WHERE event IN (
@@ -69,7 +69,7 @@ class NumberedBatch:
 
 
 def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedBatch | None:
-    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; None when the tenant has no log.
+    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; return None if the tenant has no log.
 
     After a promotion that may have lost numbered events, the log first gets a new epoch (`events.log.timelines`). Without a head row
     the tenant was deleted, and its waiting events are dropped. The transaction is READ COMMITTED: the second statement must see
@@ -110,7 +110,7 @@ def number_tenant(tenant_id: str, database: psycopg.Connection[Any] | None = Non
     """
     if database is not None:
         return _number_all(tenant_id, database)
-    # Callers expect Django's errors, as from any other statement: an unavailable database is answered with 503.
+    # Callers expect the errors of Django, as from any other statement, and answer 503 if the database is unavailable.
     with django_connection.wrap_database_errors, open_connection() as owned:
         return _number_all(tenant_id, owned)
 
@@ -163,14 +163,14 @@ def on_numbered(callback: Callback) -> None:
 
 
 class Numberer:
-    """One daemon thread with its own connection that numbers waiting events of this process and of processes that ended.
+    """A daemon thread with its own connection. It numbers the waiting events of this process and of processes that have ended.
 
-    Every second it also queries the outbox for tenants that wait. If a process dies between commit and numbering, the numberer of
+    Every second, the thread also queries the outbox for tenants that wait. If a process dies between commit and numbering, the numberer of
     another process numbers its events.
     """
 
     def __init__(self) -> None:
-        # A queue without repetitions: the keys of a dictionary keep their order.
+        # A dictionary as a queue without repetitions, because the keys of a dictionary keep their order.
         self._pending: dict[str, None] = {}
         self._guard = threading.Lock()
         self._wake = threading.Event()
@@ -179,7 +179,7 @@ class Numberer:
         self._replication_at = 0.0
 
     def notify(self, tenant_id: str) -> None:
-        """Add the tenant to the pending ones; returns at once."""
+        """Add the tenant to the pending tenants, without waiting."""
         if not settings.EVENTS_NUMBERER_ENABLED:
             return
         with self._guard:
@@ -237,9 +237,10 @@ class Numberer:
             self._pending.update(dict.fromkeys(tenants))
 
     def _number_pending(self, database: psycopg.Connection[Any]) -> None:
-        """Number one batch of each pending tenant in turn, so that a burst of one tenant delays every other tenant by one batch at most.
+        """Number one batch of each pending tenant, one tenant after another, so that a burst of one tenant delays the others by at most one
+        batch.
 
-        A tenant whose log another transaction locks is left out: the next query of the outbox, in a second, adds it again.
+        A tenant whose log another transaction locks is left out; the next query of the outbox, after a second, adds this tenant again.
         """
         while True:
             with self._guard:

@@ -1,4 +1,4 @@
-"""Removes secret options of connections from stored envelopes and marks: only this code changes stored bytes (docs/adr/0075)."""
+"""Removes secret options of connections from stored envelopes and marks. No other code changes stored bytes (docs/adr/0075)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads the log: a page after a cursor, the position of a time, and the bounds of each tenant's log.
 
-Every result comes from one statement and so from one snapshot: the bounds and the rows agree. A connection of the small pool is
-held for one statement and released before anything is written to a client.
+Every result comes from one statement and so from one snapshot, in which the bounds and the rows agree. A caller uses a connection of the
+small pool for one statement, and releases it before anything is written to a client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
 _BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
-# Entries after `asked.after` of each requested log. The running sum limits a page by bytes; octet_length does not decompress a
+# Entries after `asked.after` of each requested log. The running sum limits the bytes of a page; octet_length does not decompress a
 # body.
 _FOLLOWING = """
 JOIN events_head h ON h.tenant_id = asked.tenant_id
@@ -51,7 +51,7 @@ SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
 FROM (SELECT $1 AS tenant_id, $2 AS after) AS asked {_FOLLOWING} ORDER BY p.position
 """,
 )
-# The same query for several tenants at once. Each row has the index of its request.
+# The query above for several tenants at once. Each row has the index of its request.
 _PAGES = Statement(
     "log_pages",
     ("text[]", "bigint[]", "bigint", "bigint"),
@@ -168,9 +168,9 @@ class LogReader:
         return _page(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)
 
     async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
-        """Return for each tenant and cursor the result or the error of `page`, with one statement for all."""
+        """Return the result or the error of `page` for each tenant and cursor, with a single statement."""
         if len(places) == 1:
-            # For one tenant, the server caches the plan of the statement. For several tenants, it plans each time.
+            # For one tenant, PostgreSQL caches the plan of the statement. For several tenants, it plans the statement each time.
             tenant_id, cursor = places[0]
             return [_page_or_error(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)]
         tenant_ids, after = [tenant_id for tenant_id, _ in places], [cursor.position for _, cursor in places]
@@ -182,7 +182,7 @@ class LogReader:
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
         """Return the cursor directly before the first event recorded at or after the time, or the end of the log.
 
-        Raises `CursorExpired` if an event recorded at or after the time was pruned. A time before all events gives the floor.
+        Raises `CursorExpired` if an event recorded at or after the time was pruned. Returns the floor for a time before all events.
         """
         rows = await self._rows(_PLACE_OF, {"tenant": tenant_id, "moment": moment})
         if not rows:

@@ -1,7 +1,7 @@
 """Starts a new epoch of logs after the database was restored, perhaps to an earlier state. Decision: docs/adr/0043.
 
-In a new epoch, requests with earlier cursors get 410. Positions are assigned again, so an old cursor would skip the new events
-at old positions.
+In a new epoch, requests with earlier cursors get 410. Positions beyond the restored head are assigned a second time, so a client with an
+earlier cursor would miss the new events at these positions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LogState:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether head and entries are consistent; otherwise numbering would fail or readers would find a hole."""
+        """Tell whether head and entries are consistent; if they are not, numbering fails or readers find a hole."""
         return self.head == (self.floor if self.last_entry is None else self.last_entry)
 
     @property

@@ -25,8 +25,8 @@ CHUNK = 5000
 _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
-# The newest expired position of each tenant that has one. Recording times never decrease, so every earlier position is
-# old enough too. The earlier of two clocks decides: a fast clock must not empty the logs.
+# The newest expired position of each tenant that has an expired position. Recording times never decrease, so every earlier position
+# has expired, too. The earlier of two clocks decides, because a fast clock must not empty the logs.
 _DUE = f"""
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id
@@ -57,7 +57,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class DueLog:
-    """A log with expired positions: those after `floor`, up to and including `through`."""
+    """A log with expired positions: the positions after `floor`, up to and including `through`."""
 
     tenant_id: str
     floor: int
@@ -75,15 +75,15 @@ class Pruned:
     is_busy: bool = False  # Another run prunes this log.
 
     def told(self) -> str:
-        """Describe each hold and the number of positions it keeps."""
+        """Describe each hold and the number of positions that it keeps."""
         holders = "; ".join(f"{hold.holder} at {hold.position:,}" for hold in self.holds)
         return f"{self.tenant_id}: {self.held_back:,} positions are kept beyond their retention for {holders}"
 
 
 def prune(tenant_id: str | None = None, *, is_dry_run: bool = False, progress: Progress | None = None) -> Iterator[Pruned]:
-    """Apply the retention to one tenant's log or to all, one after the other, and yield each result; stopping is harmless.
+    """Apply the retention to one tenant's log, or to all logs one after another, and yield each result. The caller may stop at any time.
 
-    A dry run counts and changes nothing.
+    A dry run only counts.
     """
     for due in due_logs(tenant_id):
         done = prune_log(due, is_dry_run=is_dry_run, progress=progress)
@@ -138,7 +138,7 @@ def _drop_chunk(tenant_id: str, last: int) -> tuple[int, int] | None:
         cursor.execute(_LOCK, values)
         if not cursor.fetchone()[0]:
             return None
-        # A separate statement after the lock: it sees the floor that another run committed.
+        # A separate statement after the lock, which sees the floor that another run has committed.
         cursor.execute(_FLOOR, values)
         row = cursor.fetchone()
         if row is None or row[0] >= last:

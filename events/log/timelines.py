@@ -61,7 +61,7 @@ UPDATE events_head SET timeline = %(timeline)s WHERE timeline IS DISTINCT FROM %
 
 @dataclass
 class Fence:
-    """The timeline of one connection, which stays the same while the connection is open."""
+    """The timeline of a database connection, which stays the same while the connection is open."""
 
     identity: Identity
     is_replicated: bool
@@ -73,7 +73,7 @@ _fences: weakref.WeakKeyDictionary[psycopg.Connection[Any], Fence | None] = weak
 
 
 def fence_of(database: psycopg.Connection[Any]) -> Fence | None:
-    """Return the fence of the connection, and store its timeline on first use; None if the role may not read the server's identity.
+    """Return the fence of the connection, and store its timeline on first use. Return None if the role may not read the server's identity.
 
     Call it outside a transaction. Raises `psycopg.Error`, for example on a standby.
     """
@@ -105,7 +105,7 @@ def follow_replication(database: psycopg.Connection[Any], fence: Fence) -> None:
 
 
 def confirm(database: psycopg.Connection[Any], identity: Identity) -> int:
-    """Keep the epochs of all logs on the present timeline, because an operator knows that nothing was lost; return their number."""
+    """Keep the epochs of all logs on the present timeline, because an operator knows that nothing was lost; return the number of logs."""
     with database.transaction():
         return database.execute(_CONFIRM, {"timeline": identity.timeline}).rowcount
 
@@ -120,7 +120,7 @@ def _noted(database: psycopg.Connection[Any]) -> Fence | None:
 
 
 def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, bool]:
-    """Store the state of replication; return it, and whether the server was recovered to a chosen point."""
+    """Store and return whether commits wait for a standby; return also whether the server was recovered to a chosen point."""
     with database.transaction(), database.cursor() as cursor:
         # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, the numbered
         # events survive, too.

@@ -14,7 +14,7 @@ from foundation.tracing import spans as tracing
 
 logger = logging.getLogger(__name__)
 
-# Spans of one step. An import records thousands of events in one trace, too many for a reader.
+# The largest number of spans of one step. An import records thousands of events in one trace, too many for a reader.
 _MOST = 200
 _TRACED = """
 SELECT e.event_id, e.type, e.trace, l.position FROM events_logentry l JOIN events_event e ON e.id = l.event_id
@@ -41,7 +41,8 @@ class LogRange:
 def note_events(
     database: Database, numbers: LogRange, name: str, *, began_ns: int, types: Sequence[str] | None = None, **attributes: str
 ) -> None:
-    """Record the step in the trace of each event of the range, of at most 200 events. Never raises: the step itself has succeeded."""
+    """Record the step in the trace of each event of the range, of at most 200 events. Never raises, because the step itself has
+    succeeded."""
     wanted = None if types is None else list(types)
     try:
         with database.cursor() as cursor:

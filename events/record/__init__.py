@@ -1,1 +1,1 @@
-"""Turns a change into an event in the outbox."""
+"""Records a change as an event in the outbox."""

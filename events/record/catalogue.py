@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-# Spec, "Event types". The document counts 24; its table has 25 rows (docs/adr/0001).
+# Spec, "Event types". The document gives the number as 24, but its table has 25 rows (docs/adr/0001).
 EVENT_TYPES: tuple[str, ...] = (
     "connection.created",
     "connection.deleted",
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column that refers to a row of another table, and the columns of that row that documents show."""
+    """A column that refers to a row of another table, and the columns of the other row that documents show."""
 
     column: str
     table: str
@@ -68,7 +68,7 @@ class DocumentKind:
     """A recorded resource or relation: its table, the types of its events, and the fields whose change alone is no event.
 
     Every table has the key column `id`; `key_type` is its SQL type. `identity` lists the document fields that identify the
-    resource to consumers, as paths. `updated` is None where a change of a relation is no event. `unshown` lists columns of the
+    resource to consumers, as paths. `updated` is None for a relation whose changes are not events. `unshown` lists columns of the
     root that no document shows but whose change is an event.
     """
 
@@ -97,7 +97,7 @@ class DocumentKind:
 
 
 _TIMES = frozenset({"created_at", "updated_at"})
-# Documents do not show that a deletion is in progress; the event is recorded when the row is deleted.
+# Documents do not show that a deletion is in progress; the service records the event when it deletes the row.
 _DELETION = frozenset({"deletion_started_at"})
 _CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
 _ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))
@@ -130,7 +130,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="user.created",
         updated="user.updated",
         deleted="user.deleted",
-        # Document, "Event-related rules": a login is no profile change.
+        # The document, "Event-related rules": a login does not change the profile.
         silent=_TIMES | {"last_ip", "last_login", "logins_count", "last_password_reset", "first_key"},
         parts=(Part("identity_linkedidentity", "user_id", frozenset({"created_at"})),),
         references=(_CONNECTION,),
@@ -229,7 +229,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
 
 @dataclass(frozen=True)
 class Change:
-    """One event to record: its type, its document, and the document before the change if there was one."""
+    """One event to record: its type, its document, and the document before the change, if it existed."""
 
     type: str
     document: dict[str, Any]
@@ -239,7 +239,7 @@ class Change:
 def changes_between(
     kind: DocumentKind, before: dict[str, Any] | None, after: dict[str, Any] | None, *, has_unshown_change: bool = False
 ) -> list[Change]:
-    """Return the events that lead from one document to the other; none when no visible field differs.
+    """Return the events for the change from the document `before` to the document `after`; none if no visible field differs.
 
     `has_unshown_change` means that an `unshown` column differs. If the fields in `identity` change, consumers get a deletion and
     a creation.

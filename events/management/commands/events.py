@@ -1,4 +1,4 @@
-"""`manage.py events <subcommand>`: operators' commands for the event log. The subcommands are modules of `events.commands`."""
+"""`manage.py events <subcommand>`: commands of operators for the event log. The subcommands are modules of `events.commands`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from events.commands import subcommands
 
 
 class Command(BaseCommand):
-    # Skips the system checks, so that a command that reads a remote stream starts without loading every model and route. Starting
-    # the service runs the checks.
+    # Skips the system checks, so that a command that reads a remote stream starts without loading every model and route. The service
+    # runs the checks when it starts.
     requires_system_checks = ()
     help = "Work with the event log. Each subcommand explains itself: manage.py events <subcommand> --help."
 
