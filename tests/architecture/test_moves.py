@@ -31,7 +31,7 @@ NUMBERS = {
     "provisioning_delivery": {"position"},
     "provisioning_streamtally": {"count"},
 }
-# Files that encrypt only values that a move does not carry: in rows of tables that stay behind, or outside the rows of a tenant.
+# Files that encrypt only values that a move does not carry: in rows of tables that a move leaves out, or outside the rows of a tenant.
 ENCRYPTS_ELSEWHERE = {
     "authapi/accounts/passwordless/starting.py": "PasswordlessCode stays behind",
     "authapi/factors/passkey_ceremonies.py": "PasskeyCeremony stays behind",
@@ -67,7 +67,7 @@ DECLARED = {
 OWN = "identity/moving/"
 
 
-def test_every_table_of_tenants_travels_or_stays_behind_with_a_reason() -> None:
+def test_a_move_carries_every_table_of_tenants_or_gives_a_reason_for_leaving_it_out() -> None:
     travelling = {table.model for table in carried_tables()}
     expected = {table.model for table in coverage().tables} | coverage().outliving
     assert travelling | carriage().left_behind.keys() == expected
@@ -91,12 +91,12 @@ def test_only_a_column_that_may_be_empty_is_set_later_or_emptied() -> None:
         assert {column.name for column in table.columns if column.is_late or column.is_cleared or column.is_of_staff} <= nullable
 
 
-def test_every_number_is_a_shifted_key_or_known_to_be_none() -> None:
+def test_every_integer_column_is_a_shifted_key_or_listed_as_no_key() -> None:
     for table in carried_tables():
         assert set(_unexplained_numbers(table)) == NUMBERS.get(table.name, set()), table.name
 
 
-def test_relations_lead_to_tables_that_travel_or_to_the_tenant() -> None:
+def test_relations_refer_to_tables_that_a_move_carries_or_to_the_tenant() -> None:
     travelling = {table.model for table in carried_tables()}
     for table in carried_tables():
         for row_field in table.model._meta.concrete_fields:
@@ -110,7 +110,7 @@ def test_tables_between_two_models_have_rows_of_tenants_only_if_an_export_refuse
     assert hidden == {"auth_group_permissions", "identity_staff_groups", "identity_staff_user_permissions"}
 
 
-def test_every_place_that_encrypts_is_declared() -> None:
+def test_every_file_that_encrypts_is_declared() -> None:
     found = {path for path in _files_that_encrypt() if not path.startswith(OWN)}
     assert found - {"identity/migrations/0021_connection_options_sealed.py"} == ENCRYPTS_ELSEWHERE.keys() | DECLARED.keys()
     declared = {f"{table.name}.{column.name}" for table in carried_tables() for column in table.columns if column.sealed}
@@ -130,7 +130,7 @@ def test_digests_that_name_a_user_contain_the_key_that_never_changes() -> None:
     assert user.lasting_key == 3
 
 
-def test_the_audit_log_travels_although_it_outlives_its_tenant() -> None:
+def test_a_move_carries_the_audit_log_although_the_log_is_kept_longer_than_its_tenant() -> None:
     assert AuditEntry in {table.model for table in carried_tables()}
 
 

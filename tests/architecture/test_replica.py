@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("foundation", "identity", "authapi", "events", "provisioning", "config")
-# Each of these shows the age of its rows, or reads only on a replica that contains everything the reader relies on.
+# Each of these modules shows the age of its rows, or reads only on a replica that has every change that its reader needs.
 READERS = {
     "foundation/admin/keyset_list.py",
     "foundation/admin/replica_source.py",

@@ -88,11 +88,11 @@ def _frame(page: Document) -> list[str]:
     if not page.texts.get("title", "").strip():
         found.append("The page has no title.")
     repeated = [name for name, count in Counter(page.ids()).items() if count > 1]
-    return found + [f"The id {name} is there twice." for name in repeated]
+    return found + [f"The id {name} occurs more than once." for name in repeated]
 
 
 def _nothing_inline(page: Document, policy: str | None) -> list[str]:
-    found = [f"<{one.tag}> has a style of its own." for one in page.elements if "style" in one.attributes or one.tag == "style"]
+    found = [f"<{one.tag}> has an inline style." for one in page.elements if "style" in one.attributes or one.tag == "style"]
     found += [f"<{one.tag}> has {name}." for one in page.elements for name in one.attributes if name.startswith("on")]
     scripts = page.all("script")
     found += [
@@ -102,11 +102,11 @@ def _nothing_inline(page: Document, policy: str | None) -> list[str]:
         found.append("A script is inline.")
     if policy is not None:
         if scripts and _ALLOWED_SCRIPT not in policy:
-            found.append("The policy allows no script of ours.")
+            found.append("The policy does not allow the scripts of the service.")
         if not scripts and "script-src" in policy:
             found.append("The policy allows a script that the page does not have.")
         if "unsafe" in policy:
-            found.append("The policy allows what is unsafe.")
+            found.append("The policy contains an unsafe source.")
     return found
 
 
@@ -121,7 +121,7 @@ def _fields(page: Document) -> list[str]:
         if one.attributes.get("type") == "password" and one.attributes.get("value"):
             found.append(f"The secret {name} is written back.")
     if sum("autofocus" in one.attributes for one in page.elements) > 1:
-        found.append("Two elements want the focus.")
+        found.append("Two elements have autofocus.")
     return found
 
 
@@ -129,11 +129,11 @@ def _errors(page: Document) -> list[str]:
     ids, found = set(page.ids()), []
     for one in page.elements:
         described = one.attributes.get("aria-describedby", "").split()
-        found += [f"{name} describes a field and is not there." for name in described if name not in ids]
+        found += [f"{name} describes a field but does not exist." for name in described if name not in ids]
         if one.attributes.get("aria-invalid") == "true" and not any(name.endswith("-error") or name == "errors" for name in described):
-            found.append(f"The wrong field {one.attributes.get('name')} is not tied to its error.")
+            found.append(f"The wrong field {one.attributes.get('name')} does not refer to its error.")
     links = [one.attributes.get("href", "") for one in page.all("a")]
-    return found + [f"{link} leads to no field." for link in links if link.startswith("#") and link[1:] not in ids]
+    return found + [f"{link} links to no field." for link in links if link.startswith("#") and link[1:] not in ids]
 
 
 def _weight(page: Document, body: str) -> list[str]:

@@ -117,7 +117,7 @@ def test_a_theme_from_the_interface_keeps_the_members_that_the_form_does_not_sho
 
 
 @pytest.mark.parametrize("kind", ["logo", "favicon", "background"])
-def test_an_uploaded_picture_is_shown_at_once_and_other_input_is_kept(browser: Browser, tenant: Tenant, kind: str) -> None:
+def test_an_uploaded_picture_is_shown_immediately_and_other_input_is_kept(browser: Browser, tenant: Tenant, kind: str) -> None:
     sent = form_of(browser, upload=kind, colors__primary_button="#0b6e4f") | {f"file_{kind}": SimpleUploadedFile("x.html", encoded())}
     del sent["save"]
     answer = browser.post(PAGE, sent)

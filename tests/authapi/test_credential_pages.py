@@ -62,7 +62,7 @@ def test_a_key_is_added_enabled_and_deleted(browser: Browser, registered: Regist
     assert (registered.client.auth_method, registered.client.proof_ids) == ("private_key_jwt", ())
 
 
-def test_only_two_keys_can_be_enabled_at_once(browser: Browser, registered: Registered) -> None:
+def test_only_two_keys_can_be_enabled_at_the_same_time(browser: Browser, registered: Registered) -> None:
     for name in ("first", "second", "third"):
         add(browser, registered, pem=public_pem(name), name=name)
     rows = ClientCredential.objects.of(registered.client.tenant_id)

@@ -173,7 +173,7 @@ def test_tokens_that_the_client_may_not_inspect_get_the_answer_of_an_unknown_tok
         assert ask(open_tenant, registered, token).body == INACTIVE
 
 
-def test_a_revoked_token_is_inactive_at_once(open_tenant: Tenant) -> None:
+def test_a_revoked_token_is_inactive_immediately(open_tenant: Tenant) -> None:
     registered, user = web_client(open_tenant), some_user(open_tenant)
     tokens = tokens_of(open_tenant, registered, user)
     named = {"client_id": registered.client_id, "client_secret": registered.secret}

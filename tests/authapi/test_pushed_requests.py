@@ -106,7 +106,7 @@ def test_the_client_can_set_the_lifetime_of_its_handles(pusher: Pusher) -> None:
         ({f"ext-{number}": "x" for number in range(11)}, 400, "invalid_request", "At most 10 parameters"),
     ],
 )
-def test_a_request_that_cannot_be_granted_is_refused_at_once(
+def test_a_request_that_cannot_be_granted_is_refused_immediately(
     pusher: Pusher, changes: dict[str, Any], status: int, error: str, text: str
 ) -> None:
     answer = pusher.push(**changes)

@@ -161,7 +161,7 @@ def test_the_tenant_is_charged_for_confidential_clients_and_for_own_tokens_of_pu
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_revoked_access_token_ends_at_once_without_affecting_other_tokens(tenant: Tenant, audience: str | None) -> None:
+def test_a_revoked_access_token_ends_immediately_without_affecting_other_tokens(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=audience)

@@ -37,7 +37,7 @@ def test_a_tenant_without_settings_has_the_defaults(tenant: Tenant) -> None:
     assert not TenantSettings.objects.of(tenant.pk).exists()
 
 
-def test_a_change_is_visible_at_once_in_the_process_that_made_it(tenant: Tenant) -> None:
+def test_a_change_is_visible_immediately_in_the_process_that_made_the_change(tenant: Tenant) -> None:
     assert sign_in_settings(tenant.pk).support_email == ""
     update_tenant_settings(tenant_id=tenant.pk, changes={"support_email": "help@example.test", "session_lifetime": 0.5})
 
@@ -62,7 +62,7 @@ def test_settings_of_one_tenant_do_not_affect_another_tenant(tenant: Tenant) -> 
     assert sign_in_settings(other.pk).brute_force.max_attempts == 10
 
 
-def test_null_restores_a_default_and_other_settings_stay(tenant: Tenant) -> None:
+def test_null_restores_a_default_and_other_settings_stay_unchanged(tenant: Tenant) -> None:
     update_tenant_settings(tenant_id=tenant.pk, changes={"session_lifetime": 1, "support_url": "https://help.example.test"})
     row = update_tenant_settings(tenant_id=tenant.pk, changes={"session_lifetime": None})
 

@@ -156,7 +156,7 @@ def test_a_revoked_client_gets_401(tenant: Tenant) -> None:
     assert ask_token(tenant, form_of(tenant, registered)).status == 401
 
 
-def test_a_rotated_secret_replaces_the_old_secret_at_once(tenant: Tenant) -> None:
+def test_a_rotated_secret_replaces_the_old_secret_immediately(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     assert ask_token(tenant, form_of(tenant, registered)).status == 200
     client, fresh = rotate_client_secret(tenant_id=tenant.pk, client_id=registered.client_id)

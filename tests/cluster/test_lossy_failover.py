@@ -1,4 +1,4 @@
-"""A cluster with asynchronous replication loses its primary and the last commits. Clients learn of the loss before they get new events."""
+"""A cluster with asynchronous replication loses its primary and the last commits. The service reports the loss to clients before they get new events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lose_the_primary(world: ClusterWorld, tenant: Seeded, count: int) -> Place:
     return lost
 
 
-def test_a_failover_that_loses_events_tells_every_reader_before_a_position_is_assigned_again(
+def test_every_reader_gets_a_report_of_lost_events_before_a_position_is_assigned_again(
     fast_world: ClusterWorld, following: Following, tmp_path: Path
 ) -> None:
     world, tenant = fast_world, fast_world.tenant()

@@ -84,7 +84,7 @@ def test_a_pooler_in_session_mode_passes_the_limits_of_a_session(monkeypatch: py
             assert database.execute("SHOW lock_timeout").fetchone() == ("10s",)
 
 
-def test_an_unreachable_database_does_not_stop_the_start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_database_does_not_prevent_the_start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     with behind("postgresql://nobody@127.0.0.1:1/identity", monkeypatch):
         refuse_transaction_pooling()
 

@@ -140,7 +140,7 @@ def assert_redelivered_once(stream: EventStream, directory: Path, *, crashes: in
     letters = DeadLetter.objects.filter(stream_id=stream.pk)
     assert set(letters.values_list("state", "resolution")) == {("resolved", "delivered")}
     assert set(letters.values_list("delivery__redeliveries", flat=True)) == {1}
-    # The dead letters of each user were delivered in order, although they were redelivered at once.
+    # The dead letters of each user were delivered in order, although they were all redelivered at the same time.
     taken = [(line["key"], line["number"]) for line in recorded(directory, step="end")]
     for key in {key for key, _ in taken}:
         numbers = [number for at, number in taken if at == key]

@@ -143,7 +143,7 @@ def test_a_list_shows_new_rows_if_the_replica_is_down_or_hangs_up_later(standby:
     assert "As of " not in first + second
 
 
-def test_staff_see_their_own_change_at_once(paused: Standby, tenant: Tenant) -> None:
+def test_staff_see_their_own_change_immediately(paused: Standby, tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     assert "late@example.com" not in list_of_users(browser)
 

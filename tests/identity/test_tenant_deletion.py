@@ -116,7 +116,7 @@ def test_the_rows_of_a_tenant_are_deleted_in_the_documented_order_with_their_eve
     assert folded(numbered(tenant.pk)) == tables(tenant.pk) == {}
 
 
-def test_the_hosts_of_the_tenant_refuse_requests_at_once_and_no_new_rows_are_created(tenant: Tenant) -> None:
+def test_the_hosts_of_the_tenant_refuse_requests_immediately_and_no_new_rows_are_created(tenant: Tenant) -> None:
     tenant_deletion.start(tenant_id=tenant.pk)
 
     match = resolve_host(f"{tenant.pk}.example.test")

@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--skip-baseline",
         action="store_true",
-        help="do not run the tests without a mutant first; a failure that has another cause then counts as caught",
+        help="skip the first run, without a mutant; a test that also fails without the mutant then counts as caught",
     )
     return parser
 

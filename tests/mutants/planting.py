@@ -96,5 +96,5 @@ def _definitions(parent: ast.AST, prefix: str) -> Iterator[tuple[str, _Symbol]]:
 
 def _write(file: Path, text: str) -> None:
     file.write_text(text)
-    # Python compares only the size and the second of a source file with its bytecode. Both may be equal before and after the planted fault.
+    # Python uses stored bytecode if size and time (in seconds) of the source file are unchanged. A planted fault may change neither.
     Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)

@@ -111,7 +111,7 @@ def warm_up() -> None:
 
 
 class Runner:
-    """Runs tests of the copy in children: of this process, or of one that has also imported the product."""
+    """Runs the tests of the copy in child processes. Their parent is this process, or a process that has also imported the product."""
 
     def __init__(self, copy: Path, project: Connection) -> None:
         self.copy = copy
@@ -129,7 +129,7 @@ class Runner:
     def judge_text(self, file: Path, changed: str, tests: Sequence[str], *, longest: float = LONGEST_SECONDS) -> Judgement:
         """Replace the text of a file and run the tests.
 
-        The text is replaced although the process with the product needs only the code, because tests start other processes.
+        The process with the product needs only the changed code. The text is replaced too, because tests start other processes.
         """
         graft = graft_of(file, file.read_text(), changed) if _is_valid(changed) else None
         with replaced(file, changed):

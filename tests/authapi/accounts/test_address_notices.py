@@ -22,7 +22,7 @@ def notices(tenant: Tenant) -> list[Job]:
     return list(Job.objects.of(tenant.pk).filter(type=Job.Type.MESSAGE, parameters__kind="address_notice").order_by("created_at", "pk"))
 
 
-def test_the_former_address_gets_a_mail_that_does_not_name_the_new_one(tenant: Tenant) -> None:
+def test_the_former_address_gets_a_mail_that_does_not_name_the_new_address(tenant: Tenant) -> None:
     ada = person(people(tenant), email="Ada@example.test")
     changed(ada, email="eve@example.test")
     (job,) = notices(tenant)

@@ -114,7 +114,7 @@ def test_common_and_personal_passwords_are_refused_with_the_reason(
     assert isinstance(found["description"], str)
 
 
-def test_a_connection_with_disabled_sign_ups_refuses_them(client: Client, connection: Connection) -> None:
+def test_a_connection_with_disabled_sign_ups_refuses_a_sign_up(client: Client, connection: Connection) -> None:
     options(connection, disable_signup=True)
     answer = post(client.tenant_id, "signup", signup_form(client))
     assert (answer.status, answer.json()["code"]) == (400, "unauthorized")

@@ -157,7 +157,7 @@ def test_malformed_authentication_methods_are_refused(api: Management, client_id
     assert api.patch(f"clients/{client_id}", {"client_authentication_methods": methods}).status == 400
 
 
-def test_an_authentication_method_can_be_cleared_only_together_with_setting_another(api: Management, client_id: str) -> None:
+def test_an_authentication_method_can_be_removed_only_if_another_method_is_set(api: Management, client_id: str) -> None:
     assert api.patch(f"clients/{client_id}", {"token_endpoint_auth_method": None}).status == 400
 
 

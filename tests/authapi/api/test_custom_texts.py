@@ -127,7 +127,7 @@ def test_a_text_is_shown_only_in_its_language_at_its_tenant(login: Login) -> Non
     assert not with_texts.exists()
 
 
-def test_a_change_is_visible_at_once_in_the_process_that_made_it(login: Login) -> None:  # noqa: F811
+def test_a_change_is_visible_immediately_in_the_process_that_made_the_change(login: Login) -> None:  # noqa: F811
     assert heading(page_of(login)) == "Log in"
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="en", texts={"login": {"title": "Welcome"}})
     assert heading(page_of(login)) == "Welcome"

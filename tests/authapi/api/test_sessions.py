@@ -98,7 +98,7 @@ def test_sessions_of_a_user_are_listed_and_ended_together(api: Management, ada: 
     assert list(Session.objects.of(ada.tenant_id).values_list("pk", flat=True)) == [kept]
 
 
-def test_all_access_of_a_user_is_revoked_at_once(api: Management, ada: User, app: Client) -> None:
+def test_all_access_of_a_user_is_revoked_by_one_request(api: Management, ada: User, app: Client) -> None:
     session = make_session(ada, app)
     make_refresh_token(ada, app, session)
     make_refresh_token(ada, app)

@@ -94,11 +94,11 @@ def test_a_used_assertion_is_remembered_until_it_expires(tenant: Tenant) -> None
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"exp": None}, "no end"),
-        ({"exp": "soon"}, "an end that is no time"),
-        ({"exp": True}, "an end that is no time"),
-        ({"jti": None}, "nothing to know it by"),
-        ({"jti": ""}, "nothing to know it by"),
+        ({"exp": None}, "no expiry"),
+        ({"exp": "soon"}, "an expiry that is no time"),
+        ({"exp": True}, "an expiry that is no time"),
+        ({"jti": None}, "no jti"),
+        ({"jti": ""}, "no jti"),
         ({"jti": "j" * 65}, "a long jti"),
         ({"jti": 5}, "a jti that is no text"),
         ({"iss": "Somebody"}, "another issuer"),
@@ -106,7 +106,7 @@ def test_a_used_assertion_is_remembered_until_it_expires(tenant: Tenant) -> None
         ({"aud": None}, "no audience"),
         ({"aud": "https://elsewhere.example.test/"}, "another service"),
         ({"aud": []}, "no audience"),
-        ({"nbf": "now"}, "a beginning that is no time"),
+        ({"nbf": "now"}, "a start that is no time"),
     ],
 )
 def test_an_invalid_claim_is_refused_like_a_wrong_secret(tenant: Tenant, changes: dict[str, Any], why: str) -> None:

@@ -59,7 +59,7 @@ def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
 
 
-def test_the_interface_names_every_broken_rule_at_once_and_changes_nothing(api: Management, ordinary: Client) -> None:
+def test_the_interface_names_all_broken_rules_in_one_answer_and_changes_nothing(api: Management, ordinary: Client) -> None:
     answer = api.patch(f"clients/{ordinary.client_id}", {"compliance_level": LEVEL})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     for rule in BROKEN.values():

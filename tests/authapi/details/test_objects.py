@@ -100,7 +100,7 @@ GRANTED = {"type": "payment", "actions": ["initiate", "cancel"], "amount": {"val
         ({"type": "transfer"}, False),
     ],
 )
-def test_a_request_may_shorten_only_the_standard_list_members(changes: dict[str, Any], expected: bool) -> None:
+def test_a_request_may_shorten_lists_only_in_members_that_rfc_9396_defines(changes: dict[str, Any], expected: bool) -> None:
     asked = {name: value for name, value in {**GRANTED, **changes}.items() if value is not None}
     assert is_within(asked, GRANTED) is expected
 

@@ -34,7 +34,7 @@ def buckets(request: pytest.FixtureRequest) -> Buckets:
     return Buckets(f"redis://127.0.0.1:{port}/0", prefix="test")
 
 
-def test_a_bucket_allows_its_size_at_once_and_then_refuses(buckets: Buckets, owner: tuple[str, ...]) -> None:
+def test_a_bucket_allows_as_many_requests_as_its_size_and_then_refuses(buckets: Buckets, owner: tuple[str, ...]) -> None:
     with time_machine.travel(BEGIN, tick=False):
         assert [buckets.take(THREE, owner, 1) for _ in range(5)] == [True, True, True, False, False]
 

@@ -147,7 +147,7 @@ def test_an_ended_blocked_or_replaced_session_redirects_to_the_login(walk: Walk)
     assert not Session.objects.of(walk.at.tenant.pk).filter(user=walk.at.user).exists()
 
 
-def test_a_cookie_planted_before_the_second_step_is_useless_after_it(walk: Walk) -> None:
+def test_a_cookie_planted_before_the_second_step_is_invalid_after_that_step(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()

@@ -59,8 +59,8 @@ def test_only_the_right_answer_to_this_login_is_accepted(walk: Walk) -> None:
     tricks: dict[str, Callable[[Authenticator], Any]] = {
         "a page of another site": lambda key: setattr(key, "origin", "http://evil.example.test"),
         "another domain": lambda key: setattr(key, "rp_id", "evil.example.test"),
-        "no check of the person": lambda key: setattr(key, "verifies", False),
-        "a count that does not rise": lambda key: setattr(key, "count", 0),
+        "no verification of the user": lambda key: setattr(key, "verifies", False),
+        "a signature count that does not increase": lambda key: setattr(key, "count", 0),
         "another user's handle": of_eve,
         "no handle": lambda key: setattr(key, "user_handle", ""),
         "an unknown key": lambda key: setattr(key, "credential_id", b"unknown"),

@@ -1,4 +1,4 @@
-"""Browsers that skip the second factor: for which user, until when, and what ends it."""
+"""Browsers in which a user can skip the second factor: for which user, until when, and after which changes not."""
 
 from __future__ import annotations
 

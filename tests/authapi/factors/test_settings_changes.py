@@ -61,7 +61,7 @@ def test_the_last_factor_cannot_be_switched_off_while_a_policy_requires_one(tena
     assert factor_settings(tenant.pk).kinds == ()
 
 
-def test_a_change_takes_effect_at_once_and_only_for_its_tenant(tenant: Tenant) -> None:
+def test_a_change_takes_effect_immediately_and_only_for_its_tenant(tenant: Tenant) -> None:
     other = make_other_tenant()
     assert factor_settings(tenant.pk).kinds == ()
     update_second_factors(tenant_id=tenant.pk, changes={"factors": ["otp", "webauthn-roaming"], "remembered_days": 365, "passkeys": True})

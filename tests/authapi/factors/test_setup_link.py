@@ -319,7 +319,7 @@ def test_a_user_whose_factors_cannot_be_verified_cannot_set_up_a_factor(tenant: 
     assert (messages_of(tenant), devices_of(ada)) == ([], ["totp"])
 
 
-def test_a_link_requires_a_factor_that_was_enrolled_after_its_first_use(tenant: Tenant, ada: User) -> None:
+def test_a_link_requires_a_factor_that_was_enrolled_after_the_link_was_first_used(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     key = secret_on(chosen(browser, secret, "totp"))
     give_address(ada, "phone", NUMBER)

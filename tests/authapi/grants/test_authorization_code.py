@@ -232,7 +232,7 @@ def test_another_client_cannot_end_a_login_with_a_used_code(tenant: Tenant) -> N
     assert read_profile(tenant, token).status == 200
 
 
-def test_one_of_several_concurrent_exchanges_succeeds_and_the_others_end_its_tokens(tenant: Tenant) -> None:
+def test_one_of_several_concurrent_exchanges_succeeds_and_the_other_exchanges_revoke_its_tokens(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access"))
     barrier, answers = threading.Barrier(4), []

@@ -325,7 +325,7 @@ def at_once(calls: list[Any]) -> list[Received]:
 
 
 @pytest.mark.parametrize("rotation", ["rotating", "non-rotating"])
-def test_a_used_token_is_valid_until_its_absolute_expiry_which_use_does_not_extend(tenant: Tenant, rotation: str) -> None:
+def test_a_used_token_is_valid_until_its_absolute_expiry_and_no_use_extends_that_expiry(tenant: Tenant, rotation: str) -> None:
     registered = client_with(tenant, rotation_type=rotation, token_lifetime=100, idle_token_lifetime=60)
     token, begun = first_token(tenant, registered), timezone.now()
     for seconds in (50, 95):

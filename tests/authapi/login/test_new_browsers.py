@@ -60,7 +60,7 @@ def mails(login: Login) -> list[str]:
     return sent
 
 
-def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_not_at_all(login: Login, settings: Any) -> None:
+def test_a_login_is_reported_once_in_a_new_browser_and_never_in_a_known_browser(login: Login, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     with time_machine.travel(BEGIN, tick=False):
         login.browser = Browser(login.tenant)

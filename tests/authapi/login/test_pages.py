@@ -54,7 +54,7 @@ def test_a_third_party_client_gets_no_response_before_the_user_consents(foreign:
     assert (silent.answer["error"], silent.answer["error_description"]) == ("consent_required", "Consent required")
 
 
-def test_a_user_who_refuses_consent_is_redirected_to_the_client_with_that_error(foreign: Login) -> None:
+def test_a_user_who_refuses_consent_is_redirected_to_the_client_with_an_error(foreign: Login) -> None:
     page = foreign.browser.submit(asked_page(foreign), answer="deny")
     assert page.answer == {
         "error": "access_denied",
@@ -65,7 +65,7 @@ def test_a_user_who_refuses_consent_is_redirected_to_the_client_with_that_error(
     assert consents(foreign) == []
 
 
-def test_a_given_consent_is_not_requested_again_but_a_further_scope_is(foreign: Login) -> None:
+def test_consent_is_requested_again_only_for_a_further_scope(foreign: Login) -> None:
     assert "code" in foreign.browser.submit(asked_page(foreign), answer="allow").answer
     assert consents(foreign) == [(API, ["openid", "read:orders"])]
     assert "code" in foreign.ask(audience=API, scope="read:orders", prompt="none").answer
@@ -299,7 +299,7 @@ def test_a_member_of_only_one_organization_skips_the_choice(login: Login) -> Non
     assert chosen(login, login.browser.follow(answer)) == acme.pk
 
 
-def test_a_user_without_an_organization_is_refused_if_it_is_required_and_continues_if_optional(login: Login) -> None:
+def test_a_user_without_an_organization_can_log_in_only_if_the_organization_is_optional(login: Login) -> None:
     ask_after(login)
     refused = login.browser.follow(login.log_in(login.ask()))
     assert refused.answer["error_description"] == f"user {login.user.user_id} is not part of any organization"

@@ -289,7 +289,7 @@ VISITS: dict[str, Callable[[Login], list[Page]]] = {
     **dict.fromkeys(("mfa_code.html", "mfa_key.html", "mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"), challenge_pages),
     **dict.fromkeys(("mfa_enroll.html", "mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"), enrolment_pages),
     "factor_setup.html": setup_pages,
-    "mfa_enroll.html, beside a factor that is there": added_setup_pages,
+    "mfa_enroll.html, for a user who already has a factor": added_setup_pages,
     "activate.html": device_pages,
     "device_result.html": device_pages,
     "device_code.html": device_pages,
@@ -345,7 +345,18 @@ def test_every_page_is_tested_in_this_file() -> None:
 def test_the_check_finds_each_kind_of_flaw() -> None:
     page = '<html><h1>a</h1><h1>b</h1><input name="c" style="color: red" aria-invalid="true"><a href="#d">e</a><script>f()</script></html>'
     found = " ".join(flaws(page, {"content-security-policy": "script-src 'unsafe-inline'"}))
-    wanted = ("language", "2 first", "title", "style", "inline", "unsafe", "no label", "no autocomplete", "not tied", "leads to no field")
+    wanted = (
+        "language",
+        "2 first",
+        "title",
+        "style",
+        "inline",
+        "unsafe",
+        "no label",
+        "no autocomplete",
+        "not refer",
+        "to no field",
+    )
     for words in wanted:
         assert words in found
     assert flaws(f"<html lang='en' dir='ltr'><title>t</title><h1>{'x' * 30_000}</h1></html>", {}) != []

@@ -66,7 +66,7 @@ def test_the_error_page_of_a_refused_request_links_only_to_registered_addresses_
         ({"initiate_login_uri": "http://app.example.test/login"}, "https://app.example.test/"),
     ],
 )
-def test_the_link_leads_to_the_first_known_address_of_login_route_other_pages_and_callback(
+def test_the_link_opens_the_login_route_or_else_another_known_page_or_else_the_callback(
     login: Login, settings: dict[str, object], expected: str
 ) -> None:
     set_client(login, settings=settings)

@@ -44,7 +44,7 @@ from tests.authapi.passwordless.messages import deliver, jobs_of, last_contents
         ({"send": "link", "authParams": {"response_type": "token"}}, "bad.authParams"),
     ],
 )
-def test_each_invalid_request_has_the_error_code_that_client_libraries_know(door: Door, changes: dict[str, Any], error: str) -> None:
+def test_each_invalid_request_gets_the_error_code_that_client_libraries_expect(door: Door, changes: dict[str, Any], error: str) -> None:
     answer = door.start(**changes)
     assert (answer.status, answer.json()["error"]) == (400, error), answer.body
     assert answer.json()["error_description"]

@@ -147,7 +147,7 @@ def test_a_public_client_requires_a_nonce(tenant: Tenant, prover: Prover) -> Non
     assert ask(tenant, form, prover.proof("POST", at_token(tenant))).status == 200, "the refusal has used up the code"
 
 
-def test_a_nonce_is_valid_in_its_minute_and_in_the_next(tenant: Tenant) -> None:
+def test_a_nonce_is_valid_in_its_minute_and_in_the_next_minute(tenant: Tenant) -> None:
     noon = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
     with time_machine.travel(noon, tick=False) as clock:
         nonce = current_nonce(tenant.pk, "g")
@@ -373,7 +373,7 @@ def test_a_client_setting_can_require_a_key_or_a_certificate(tenant: Tenant, pro
     assert ask_token(tenant, form, headers=forwarded(edge_key(tenant), certificate())).status == 200
 
 
-def test_a_changed_setting_of_an_api_applies_to_refreshes_at_once(tenant: Tenant, prover: Prover) -> None:
+def test_a_changed_setting_of_an_api_applies_immediately_to_refreshes(tenant: Tenant, prover: Prover) -> None:
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=API)

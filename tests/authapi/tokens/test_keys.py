@@ -1,4 +1,4 @@
-"""Signing keys: created once, published before they sign, rotated without a failed verification, revoked at once."""
+"""Signing keys: created once, published before they sign, rotated without a failed verification, and revoked immediately."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_an_unknown_state_shows_an_error_page(login: Login) -> None:
     assert "/token" not in login.provider.paths
 
 
-def test_only_the_first_of_two_requests_with_one_answer_uses_it(login: Login) -> None:
+def test_only_the_first_of_two_requests_with_the_same_answer_uses_the_answer(login: Login) -> None:
     state = login.leave()["state"]
     first, second = request_for(login.tenant.pk, state), request_for(login.tenant.pk, state)
     assert first is not None
@@ -156,7 +156,7 @@ def test_an_answer_without_an_issuer_is_refused_if_the_provider_sends_issuers(lo
     assert "code" in login.told(login.come_back(login.leave(), iss=login.provider.issuer))
 
 
-def test_a_provider_that_replaces_another_during_a_login_gets_no_code(login: Login) -> None:
+def test_a_provider_that_replaces_another_provider_during_a_login_gets_no_code(login: Login) -> None:
     sent = login.leave()
     options = {"client_id": CLIENT_ID, "issuer": "https://attacker.example.test", "token_endpoint": f"{login.provider.issuer}/token"}
     addresses = {"authorization_endpoint": "https://attacker.example.test/a", "jwks_uri": f"{login.provider.issuer}/jwks"}

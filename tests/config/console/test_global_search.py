@@ -80,7 +80,7 @@ def test_a_search_by_name_reads_only_the_newest_rows(rows: Rows, monkeypatch: py
     assert "Users" not in titles(browser, old.email[:6])
 
 
-def test_a_search_that_takes_too_long_for_one_kind_says_so_and_shows_the_other_kinds(rows: Rows, settings: object) -> None:
+def test_a_search_that_takes_too_long_for_one_kind_reports_this_and_shows_the_other_kinds(rows: Rows, settings: object) -> None:
     user = rows.of(User)
     browser = browser_of(new_staff(rows.tenant))
     settings.USER_SEARCH_TIMEOUT_MS = 0  # type: ignore[attr-defined]

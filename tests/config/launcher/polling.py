@@ -11,7 +11,7 @@ def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
     """Return as soon as `condition` is true. Fail if it is not true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"{condition} did not hold within {seconds} seconds"
+        assert time.monotonic() < deadline, f"{condition} was not true within {seconds} seconds"
         time.sleep(0.02)
 
 

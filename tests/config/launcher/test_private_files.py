@@ -34,7 +34,7 @@ def test_the_settings_accept_the_created_key_lists(tmp_path: Path, monkeypatch: 
     assert all(len(env.keys(name, "", "")) == 1 for name in keys.KEY_LISTS)
 
 
-def test_a_missing_key_is_added_and_the_other_keys_stay(tmp_path: Path) -> None:
+def test_a_missing_key_is_added_and_the_other_keys_stay_unchanged(tmp_path: Path) -> None:
     write_private(tmp_path / "keys", "CURSOR_KEYS=old:the-key-of-cursors-handed-out-before\n")
 
     made = keys.load_or_create(tmp_path)

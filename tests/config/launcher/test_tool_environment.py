@@ -8,7 +8,7 @@ from pathlib import Path
 from config.launcher.tool_environment import install
 
 
-def test_a_complete_environment_is_kept_and_a_failed_installation_leaves_no_stamp(tmp_path: Path) -> None:
+def test_a_complete_environment_is_kept_and_a_failed_installation_is_not_marked_as_complete(tmp_path: Path) -> None:
     lock, environment = tmp_path / "tools.lock", tmp_path / "environment"
     lock.write_text("# no packages\n")
     environment.mkdir()

@@ -71,7 +71,7 @@ def test_a_header_with_a_line_break_is_never_written() -> None:
     assert b"set-cookie" not in received
 
 
-def test_a_buffered_body_is_read_at_once_and_a_missing_body_is_awaited() -> None:
+def test_a_buffered_body_is_read_immediately_and_a_missing_body_is_awaited() -> None:
     head = b"POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\n"
     with _serving(_application) as address:
         assert _asked(address, head + b"bodies").endswith(b"bodi")

@@ -163,7 +163,7 @@ def test_missing_credentials_are_explained(target: Target) -> None:
     assert "EVENTS_CLIENT_SECRET" in done.stderr
 
 
-def test_a_wrong_token_is_refused_at_once(target: Target) -> None:
+def test_a_wrong_token_is_refused_immediately(target: Target) -> None:
     done = run("tail", *reached(target), EVENTS_TOKEN="not-a-token-at-all")
     assert done.returncode == 3
     assert "401" in done.stderr

@@ -48,7 +48,7 @@ def test_a_tenant_gets_its_maximum_of_slots() -> None:
     _run(story)
 
 
-def test_thousands_of_slots_that_are_freed_together_are_available_at_once() -> None:
+def test_thousands_of_slots_that_are_freed_together_are_available_immediately() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
         leases, other = _leases(prefix=prefix, process_limit=3000), _leases(prefix=prefix)
@@ -135,7 +135,7 @@ def test_a_full_process_refuses_a_stream_and_keeps_no_slot() -> None:
     _run(story)
 
 
-def test_each_process_counts_its_own_slots_at_once_without_redis() -> None:
+def test_without_redis_each_process_counts_its_own_slots_without_delay() -> None:
     async def story() -> None:
         leases = _leases(url=NOWHERE)
         started = asyncio.get_running_loop().time()

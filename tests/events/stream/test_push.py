@@ -1,4 +1,4 @@
-"""New frames are written directly without waking tasks: which streams get them at once, and in which order."""
+"""New frames are written directly without waking tasks: which streams get a frame immediately, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams behind the ring. Waiting for a page blocks no other stream. A few pages are read at once, in the order of requests."""
+"""Streams behind the ring. Waiting for a page blocks no other stream. A few pages are read at the same time, in the order of requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_stream_that_waits_for_its_page_sends_heartbeats() -> None:
     run_story(story)
 
 
-def test_a_stream_that_waits_for_its_page_ends_at_once_on_request() -> None:
+def test_a_stream_that_waits_for_its_page_ends_immediately_on_request() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -66,7 +66,7 @@ def test_a_stream_that_waits_for_its_page_ends_at_once_on_request() -> None:
     run_story(story)
 
 
-def test_the_stream_of_a_client_that_disconnects_during_a_read_ends_at_once() -> None:
+def test_the_stream_of_a_client_that_disconnects_during_a_read_ends_immediately() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -80,7 +80,7 @@ def test_the_stream_of_a_client_that_disconnects_during_a_read_ends_at_once() ->
     run_story(story)
 
 
-def test_a_few_pages_are_read_at_once_in_the_order_of_requests() -> None:
+def test_a_few_pages_are_read_at_the_same_time_in_the_order_of_requests() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 100

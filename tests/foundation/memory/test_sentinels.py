@@ -66,6 +66,6 @@ def test_a_connection_to_a_replica_is_refused(server: RedisServer, monkeypatch: 
         client.ping()
 
 
-def test_a_client_without_a_sentinel_fails_at_once() -> None:
+def test_a_client_without_a_sentinel_fails_immediately() -> None:
     with pytest.raises(redis.ConnectionError, match="no sentinel names a reachable master 'main'"):
         redis_client("redis+sentinel://127.0.0.1:1/main").ping()

@@ -1,4 +1,4 @@
-"""Actions on many rows: the confirmation page, small selections that run at once, and large selections that become a job."""
+"""Actions on many rows: the confirmation page, small selections that run in the request, and large selections that become a job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = 25
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the limits. At most ten rows are processed at once, and ten rows are one step of a job."""
+    """Lower the limits. At most ten rows are processed in one request, and ten rows are one step of a job."""
     monkeypatch.setattr("identity.admin.bulk_actions.AT_ONCE", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._STEP_SECONDS", 60.0)
@@ -35,7 +35,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def people(database_connection: Connection) -> list[User]:
-    """Create more users than may be processed at once."""
+    """Create more users than may be processed in one request."""
     users = [new_user(database_connection, f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(MANY)]
     return User.objects.of(database_connection.tenant_id).bulk_create(users)
 

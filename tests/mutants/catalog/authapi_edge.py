@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.accounts.account_changes:end_what_rested_on_it",
         old="        revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)\n",
         new="",
-        rule="A block revokes the refresh tokens of the user for good.",
+        rule="Refresh tokens that a block revokes stay revoked after the block is lifted.",
         tests=("tests/authapi/accounts/test_account_changes.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.accounts.account_changes:end_what_rested_on_it",
         old="        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.ACCOUNT_DEACTIVATED)\n",
         new="",
-        rule="A block ends the sessions of the user for good.",
+        rule="Sessions that a block ends stay ended after the block is lifted.",
         tests=("tests/authapi/accounts/test_account_changes.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="authapi.edge.mtls:without_untrusted",
         old='if is_single and _is_vouched(headers.get(KEY_HEADER, ""), host):',
         new="if is_single:",
-        rule="A forwarded certificate is valid only with the key of its proxy.",
+        rule="A forwarded certificate is accepted only with the key of the proxy that forwards the certificate.",
         tests=("tests/authapi/client_auth/test_mutual_tls.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.edge.open_rates:admitted_stranger_async",
         old="if rate is not None and not rate.is_exceeded:",
         new="if False:",
-        rule="A request without a credential counts for its address before it counts for the anonymous callers of the tenant.",
+        rule="A request without a credential counts for its IP address before it counts for all anonymous callers of the tenant.",
         tests=("tests/authapi/login/test_open_rates.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="authapi.edge.unread_bodies:UnreadBodies.take",
         old="while self.size + size > self._most:",
         new="while False:",
-        rule="Unfinished bodies take a bounded amount of memory.",
+        rule="Request bodies that have not arrived completely use a bounded amount of memory.",
         tests=("tests/authapi/edge/test_unread_bodies.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="authapi.services.administrative_log:note_work",
         old="insert([_line_of(under_way, code, status=under_way.status) for code in types])",
         new="pass",
-        rule="Each write through the management interface is a line in the transaction of the write.",
+        rule="Each write through the management interface adds a line to the log in the same transaction.",
         tests=("tests/authapi/api/test_administrative_log.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="authapi.tokens.keys:_rotate",
         old="verifies_until=now + _VERIFIES_AFTER_ROTATION",
         new="verifies_until=now",
-        rule="A rotated key verifies its tokens until they expire.",
+        rule="A signing key that was replaced still verifies the tokens that it signed until they expire.",
         tests=("tests/authapi/tokens/test_keys.py",),
     ),
 )

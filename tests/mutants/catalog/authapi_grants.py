@@ -157,7 +157,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:is_reused",
         old="if now - row.revoked > policy.leeway:",
         new="if False:",
-        rule="A rotated refresh token that is used after its leeway ends its family.",
+        rule="The use of a rotated refresh token after the leeway revokes the whole family of the token.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(
@@ -200,7 +200,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:living_successor",
         old=" or row.sealed_until <= now",
         new="",
-        rule="A rotated refresh token returns its successor only within the leeway.",
+        rule="The successor of a rotated refresh token is returned only within the leeway.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(
@@ -216,7 +216,7 @@ MUTANTS = (
         at="authapi.clients.callbacks:matches_wildcard",
         old="re.fullmatch(",
         new="re.match(",
-        rule="A wildcard replaces one label, and the rest of the URI must be equal.",
+        rule="A wildcard in a redirect URI matches one label of the host, and the rest of the URI must be equal.",
         tests=("tests/authapi/clients/test_callbacks.py",),
     ),
     Mutant(

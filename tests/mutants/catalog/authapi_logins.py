@@ -112,7 +112,7 @@ MUTANTS = (
         at="authapi.login.consents:needs_consent",
         old="if not is_implied and not set(terms.scopes) <= set(row.scopes if row is not None else ()):",
         new="if row is None and not is_implied and terms.scopes:",
-        rule="A user is asked for each scope that was not allowed before.",
+        rule="A user must consent to each scope that the user has not granted before.",
         tests=(
             "tests/authapi/login/test_protocols.py",
             "tests/authapi/protocols/oauth/test_authorize.py",

@@ -29,7 +29,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_check_state",
         old="state.is_revoked or state.client_version != claims.client_version",
         new="state.is_revoked",
-        rule="A token ends when its client, secret or scopes change.",
+        rule="A token is refused after its client, or the secret or scopes of the client, have changed.",
         tests=("tests/authapi/tokens/test_tokens.py",),
     ),
     Mutant(
@@ -48,7 +48,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_verify",
         old="if not is_for_management or not",
         new="if not",
-        rule="Only a token for the management interface may use it.",
+        rule="The management interface accepts only tokens that were issued for the management interface.",
         tests=("tests/authapi/tokens/test_tokens.py",),
     ),
     Mutant(
@@ -67,7 +67,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_unbound",
         old="if claims.confirmation and not takes_bound:",
         new="if False:",
-        rule="A bound token is refused where possession of its key is not checked.",
+        rule="An endpoint that does not check the possession of a key refuses bound tokens.",
         tests=("tests/authapi/possession/test_interfaces.py",),
     ),
     Mutant(
@@ -86,7 +86,7 @@ MUTANTS = (
         at="authapi.tokens.token_state:stream_state",
         old=" AND revoked_at IS NULL",
         new="",
-        rule="A revoked client is missing from the state of open streams, so that they end.",
+        rule="The state that open streams check does not contain revoked clients, so that the streams of these clients end.",
         tests=("tests/authapi/tokens/test_token_state.py",),
     ),
     Mutant(

@@ -19,7 +19,7 @@ MUTANTS = (
         old='return rows.update(sealed_upstream="") == 1',
         new='rows.update(sealed_upstream="")\n    return True',
         rule="An answer of a provider is accepted once, also by concurrent requests.",
-        tests=("tests/authapi/upstream/test_login.py::test_only_the_first_of_two_requests_with_one_answer_uses_it",),
+        tests=("tests/authapi/upstream/test_login.py::test_only_the_first_of_two_requests_with_the_same_answer_uses_the_answer",),
     ),
     Mutant(
         name="authapi-upstream-nonce",

@@ -26,7 +26,7 @@ MUTANTS = (
         at="config.task_messages:_is_body",
         old="return not any(called[2].values())",
         new="return True",
-        rule="A message requests no further call after its own.",
+        rule="A message cannot make a worker run a second task after the task of the message.",
         tests=("tests/config/test_task_messages.py",),
     ),
     Mutant(
@@ -235,7 +235,7 @@ MUTANTS = (
         at="config.settings.queue:_sentinel_url",
         old="sentinel://sentinels/{",
         new="sentinel://{url}/{",
-        rule="The address of sentinels reaches Celery without its password.",
+        rule="The broker URL with sentinels contains no password.",
         tests=("tests/config/settings/test_broker_url.py",),
     ),
     Mutant(
@@ -243,7 +243,7 @@ MUTANTS = (
         at="config.task_transports:ReleasingQoS.ack",
         old="self._quick_ack(delivery_tag)",
         new="pass",
-        rule="A message that cannot be settled does not occupy the worker.",
+        rule="A message whose acknowledgment fails does not occupy the worker.",
         tests=("tests/config/test_task_transports.py",),
     ),
     Mutant(
@@ -251,7 +251,7 @@ MUTANTS = (
         at="config.management.commands.migrate:Command.migration_progress_callback",
         old="set_limits(self._database, lock_seconds=settings.MIGRATION_LOCK_TIMEOUT_SECONDS)",
         new="set_limits(self._database, lock_seconds=0)",
-        rule="A migration gives up when it waits for a lock.",
+        rule="A migration fails if it waits too long for a lock.",
         tests=("tests/config/test_migrate.py",),
     ),
     Mutant(
@@ -267,7 +267,7 @@ MUTANTS = (
         at="config.server.traced_requests:_span_of",
         old="caller is not None and is_believed(peer, settings.TRACING_PROXIES)",
         new="caller is not None",
-        rule="Only a proxy that is named for traces continues its trace.",
+        rule="The service continues the trace of a request only if a proxy in `TRACING_PROXIES` sent the request.",
         tests=("tests/config/server/test_traced_requests.py",),
     ),
     Mutant(

@@ -312,7 +312,7 @@ MUTANTS = (
         at="events.log.restoring:start_over",
         old="follower.step_back(tenant_id, head=head[0])",
         new="pass",
-        rule="A delivery stream that is ahead of a restored log steps back to its head.",
+        rule="A delivery stream that is ahead of a restored log is reset to the head of the log.",
         tests=(
             "tests/provisioning/engine/test_log_follower.py",
             "tests/events/test_restoring.py",
@@ -379,7 +379,7 @@ MUTANTS = (
         at="events.hints:HintListener._ask_when_silent",
         old="if self._is_silent and is_asked:",
         new="if False:",
-        rule="A listener leaves a server that does not answer.",
+        rule="A listener closes its connection to a server that does not answer.",
         tests=("tests/events/test_hints.py",),
     ),
     Mutant(
@@ -387,7 +387,7 @@ MUTANTS = (
         at="events.log.numbering:open_connection",
         old="opened.execute(*set_statement(session_settings()))",
         new="pass",
-        rule="The connection of the numberer has the limits of a session.",
+        rule="The database connection of the numberer has the configured session limits.",
         tests=("tests/foundation/database/test_session_settings.py",),
     ),
 )

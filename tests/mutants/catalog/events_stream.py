@@ -82,7 +82,7 @@ MUTANTS = (
         at="events.stream.frames:encode_frames",
         old="sealer.seal_at(epoch, event.position)",
         new="sealer.seal_at(epoch, event.position - 1)",
-        rule="The offset of an event is the place directly after the event.",
+        rule="A stream that starts at the offset of an event begins with the next event.",
         tests=(
             "tests/events/stream/test_frames.py",
             "tests/conformance/test_resuming.py",
@@ -120,7 +120,7 @@ MUTANTS = (
         at="events.stream.stream:Stream.disconnect",
         old="self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)",
         new="pass",
-        rule="A blocked connection that an operator closes is cut.",
+        rule="A connection that an operator closes is aborted if its client does not read.",
         tests=("tests/conformance/test_connections.py",),
     ),
     Mutant(

@@ -239,7 +239,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:chosen",
         old="view.epoch == newest and view.is_up",
         new="view.is_up",
-        rule="A sentinel with an older configuration names no master.",
+        rule="The answer of a sentinel with an older configuration is not used to choose the master.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(
@@ -247,7 +247,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:is_agreed",
         old="* 2 > sentinels",
         new="* 2 > 1",
-        rule="One sentinel alone does not decide while others answer.",
+        rule="One sentinel alone does not choose the master while other sentinels answer.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(
@@ -287,7 +287,7 @@ MUTANTS = (
         at="foundation.database.engine.base:DatabaseWrapper._configure_connection",
         old="if values:",
         new="if False:",
-        rule="Every connection of a request has the limits of a session.",
+        rule="Every database connection of a request has the configured session limits.",
         tests=("tests/foundation/database/test_session_settings.py",),
     ),
     Mutant(
@@ -311,7 +311,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.of",
         old="using=self._db",
         new='using="replica"',
-        rule="Only named modules read on a replica.",
+        rule="Only the listed modules read from a replica.",
         tests=("tests/architecture/test_replica.py",),
     ),
     Mutant(
@@ -327,7 +327,7 @@ MUTANTS = (
         at="foundation.tracing.recording:OwnSampling.should_sample",
         old="parent.is_valid and not parent.is_remote",
         new="parent.is_valid",
-        rule="A caller does not decide whether its request has a trace.",
+        rule="A caller cannot decide whether its request is traced.",
         tests=("tests/foundation/tracing/test_spans.py",),
     ),
     Mutant(

@@ -130,7 +130,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:use_totp",
         old='step is not None and _took(staff, factor, last_step__lt=step, becomes={"last_step": step})',
         new="step is not None",
-        rule="All processes together accept a code of staff once.",
+        rule="All processes together accept a code of a staff account only once.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -256,7 +256,7 @@ MUTANTS = (
         at="identity.hosts:_registered",
         old=", verified_at__isnull=False",
         new="",
-        rule="An unverified domain names no tenant.",
+        rule="A request to an unverified domain belongs to no tenant.",
         tests=("tests/identity/api/test_custom_domains.py",),
     ),
     Mutant(
@@ -339,7 +339,7 @@ MUTANTS = (
         at="identity.options.sealed_options:changed_options",
         old="_refuse_redirected(schema, parts, shown=shown, sealed=sealed, kept=kept, place=place)",
         new="pass",
-        rule="A stored credential is never sent to an address that a caller has changed without the credential.",
+        rule="A stored credential is never sent to a new address if the caller changed the address without sending the credential again.",
         tests=("tests/identity/api/test_sealed_options.py",),
     ),
     Mutant(

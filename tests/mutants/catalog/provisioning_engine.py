@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="After a full turn, a worker process first serves the stream that has waited longest for a turn.",
+        rule="A worker process that has used its full time for a stream next serves the stream that has waited longest.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="served_at.get(other, 0.0), place, other, key",
         new="0.0, place, other, key",
-        rule="Several busy streams get turns in rotation.",
+        rule="A worker process serves several busy streams in rotation.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:deliver_lane",
         old="        nudges.send(nudges.DELIVER, *asked)",
         new="        pass",
-        rule="A message whose stream waits for the turn of another stream is sent again.",
+        rule="A message is sent again if its stream must wait because another stream is served.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -152,7 +152,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_DELIVERING",
         old=" AND (s.held_since IS NULL OR %(probe)s)",
         new="",
-        rule="No delivery of a held stream runs except a probe.",
+        rule="While a stream is held, only a probe of its destination is delivered.",
         tests=(
             "tests/provisioning/engine/test_lanes.py",
             "tests/provisioning/engine/test_breaker.py",
@@ -350,7 +350,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:_conclude",
         old="result.error_class == FailureClass.MISCONFIGURED or",
         new="",
-        rule="A stream without a deployed action is held at once.",
+        rule="A stream without a deployed action is held immediately.",
         tests=(
             "tests/provisioning/engine/test_breaker.py",
             "tests/provisioning/engine/test_delivering.py",
@@ -361,7 +361,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:run_claim",
         old="not is_skipped or claim.is_deletion",
         new="not is_skipped",
-        rule="A redelivered older event never creates an account again after the deletion of a missing account.",
+        rule="The deletion of a missing account counts as written, so that an older redelivered event never creates the account again.",
         tests=(
             "tests/provisioning/engine/test_redelivery.py",
             "tests/provisioning/engine/test_delivering.py",

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.claim_ahead:Ahead.start",
         old=" or not settings.DELIVERY_RETRY_DELAYS",
         new="",
-        rule="A delivery with a single attempt is never claimed ahead, because the worker may end before it runs.",
+        rule="Deliveries with only one attempt are never claimed in advance, because the worker may end before they run.",
         tests=("tests/provisioning/engine/test_claim_ahead.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.engine.breaker:Failures.verdict",
         old="0 < settings.BREAKER_UNAUTHORIZED <= self.unauthorized",
         new="False",
-        rule="Repeated answers 401 hold the stream.",
+        rule="Repeated responses with status 401 hold the stream.",
         tests=("tests/provisioning/engine/test_breaker_statuses.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.dead_letters.redelivery_jobs:_left",
         old='letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate',
         new="letters.annotate",
-        rule="A redelivery of many sends only the events that were selected at its start.",
+        rule="A redelivery job sends only the dead letters that were selected when the job was started.",
         tests=("tests/provisioning/engine/test_redelivery_jobs.py",),
     ),
     Mutant(
@@ -149,7 +149,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="After a full turn, a worker process serves the stream that it has not served for the longest time.",
+        rule="A worker process that has used its full time for a stream next serves the stream that has waited longest.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
 )

@@ -25,7 +25,7 @@ _LISTING = Path(__file__).with_name("listing.py")
 _LOCK = ROOT / "requirements" / "mutation.lock"
 _EXPLANATION = """\
 Plants every mutant that the operators of cosmic-ray make of the pure modules, and runs the tests near each module. A full run takes hours;
-ONLY='foundation.*' selects modules, COUNT=20 draws that many mutants of each module from SEED. The results are those of
+ONLY='foundation.*' selects modules, COUNT=20 draws that many mutants of each module from SEED. The results have the names of
 `make test-seeded-mutants`.
 """
 

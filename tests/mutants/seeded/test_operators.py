@@ -45,11 +45,11 @@ def test_an_operator_changes_one_piece(operator: str, source: str, mutants: list
 
 
 @pytest.mark.parametrize("source", ['"""A docstring."""', "logger.info('a', b)", "import a", "def f(a: int) -> 'int': ..."])
-def test_texts_logs_imports_and_annotations_stay(source: str) -> None:
+def test_texts_logs_imports_and_annotations_stay_unchanged(source: str) -> None:
     assert changes_of(source) == []
 
 
-def test_a_seed_draws_the_same_mutants_and_another_seed_others() -> None:
+def test_one_seed_draws_the_same_mutants_and_another_seed_draws_other_mutants() -> None:
     area = AREAS[0]
     assert drawn(area, ROOT, seed=1, count=40) == drawn(area, ROOT, seed=1, count=40)
     assert drawn(area, ROOT, seed=1, count=40) != drawn(area, ROOT, seed=2, count=40)

@@ -141,7 +141,9 @@ def test_discarding_a_setup_deletes_all_its_rows(browser: Client, tenant: Tenant
     assert not EventStream.objects.of(tenant.pk).exists()
 
 
-def test_a_setup_without_a_first_synchronization_enables_the_stream_at_once(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_a_setup_without_a_first_synchronization_enables_the_stream_immediately(
+    browser: Client, tenant: Tenant, server: RealServer
+) -> None:
     action = begun(browser, tenant, server.base_url)
     browser.post(place("enable", action), {"begin": "changes", "accept_untested": "on"})
 

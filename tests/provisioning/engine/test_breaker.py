@@ -118,7 +118,7 @@ def test_a_threshold_of_zero_disables_the_breaker(tenant: Tenant, stream: EventS
     assert not _is_held(stream)
 
 
-def test_a_misconfigured_action_holds_its_stream_at_once_without_using_up_an_attempt(
+def test_a_misconfigured_action_holds_its_stream_immediately_without_using_up_an_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     _queue(tenant, KEYS)

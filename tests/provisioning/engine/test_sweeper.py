@@ -94,7 +94,7 @@ def test_lanes_of_held_and_disabled_streams_get_no_message(tenant: Tenant, strea
     assert _nudged(sent, stream) == []
 
 
-def test_a_resumed_stream_gets_messages_at_once(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_a_resumed_stream_gets_messages_immediately(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
     _queue(tenant, "user:a")
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
 

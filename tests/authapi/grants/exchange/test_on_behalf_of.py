@@ -1,4 +1,4 @@
-"""An API exchanges a token that it received for a token to the next API (RFC 8693): allowed clients, users, scopes and lifetimes."""
+"""An API exchanges a received token, and gets a token for the API that it calls (RFC 8693): clients, users, scopes and lifetimes."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_new_token_gets_only_scopes_and_permissions_of_both_the_grant_and_the_
         (False, "access_token", "read write", None),
     ],
 )
-def test_scopes_and_permissions_follow_the_enforcement_and_token_dialect_of_the_api(
+def test_scopes_and_permissions_depend_on_the_enforcement_and_token_dialect_of_the_api(
     world: World, enforces: bool, dialect: str, scope: str, permissions: list[str] | None
 ) -> None:
     changes = {"settings": {"enforce_policies": enforces}, "token_dialect": dialect}
@@ -452,7 +452,7 @@ def test_a_client_may_prove_with_its_own_token_that_it_is_the_actor(world: World
     assert claims["act"] == {"sub": world.orders.client_id}
 
 
-def test_the_token_of_a_user_who_acts_for_another_user_ends_with_the_first_of_both_tokens(world: World) -> None:
+def test_the_token_of_a_user_who_acts_for_another_user_ends_when_the_first_of_the_two_tokens_ends(world: World) -> None:
     agent = some_user(world.tenant)
     code = code_of(login_of(world.tenant, world.application, agent, scope="read", audience=FIRST))
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)

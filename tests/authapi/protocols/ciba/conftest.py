@@ -69,7 +69,7 @@ class CallCenter:
         return self.mailed_link()
 
     def deliver(self) -> None:
-        """Process the waiting messages like a worker."""
+        """Process the waiting messages as a worker does."""
         for job in Job.objects.of(self.tenant.pk).filter(type=Job.Type.MESSAGE, status=Job.Status.PENDING):
             assert run_job(job.pk)
 

@@ -67,7 +67,7 @@ def test_forms_of_another_browser_and_forged_forms_are_refused(center: CallCente
     assert center.error() == (400, "authorization_pending")
 
 
-def test_the_application_learns_of_a_denial_and_the_user_is_not_asked_again(center: CallCenter) -> None:
+def test_the_application_receives_the_denial_and_the_user_is_not_asked_again(center: CallCenter) -> None:
     link = center.begin()
     denied = center.answer(link, "deny")
     assert denied.location.endswith("/approve/denied")

@@ -66,7 +66,7 @@ def test_basic_authentication_is_accepted_if_the_client_registered_it(tenant: Te
     ],
     ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL character"],
 )
-def test_a_request_that_cannot_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
+def test_a_request_that_cannot_be_granted_is_refused_immediately(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
     answer = tv.start(**changes)
     assert (answer.status, answer.json()["error"]) == (status, error)
     assert not DeviceGrant.objects.of(tv.tenant.pk).exists()

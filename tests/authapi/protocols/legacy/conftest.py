@@ -79,7 +79,7 @@ class OldClient:
         return send(LEGACY_ENDPOINTS[path], method, host=self.host, headers=named, chunks=chunks, address=address, query=query)
 
     def set(self, **changes: Any) -> None:
-        """Change the client like an administrator. The change is visible at once."""
+        """Change the client as an administrator does. The change takes effect immediately."""
         change(self.client, **changes)
 
     def log_in(self, **changes: Any) -> Received:
@@ -98,7 +98,7 @@ REALM = "http://auth0.com/oauth/grant-type/password-realm"
 
 
 def change(client: Client, **changes: Any) -> None:
-    """Change columns and merge settings of a client. The change is visible at once."""
+    """Change columns and merge settings of a client. The change takes effect immediately."""
     settings = changes.pop("settings", {})
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(**changes, settings={**client.settings, **settings})
     client.refresh_from_db()

@@ -41,7 +41,7 @@ class Row:
     text: str | None
     ask: Ask
     before: Before = lambda _: None
-    # Some endpoints use `code` and `description` instead.
+    # The names of the members with the error and the text. Some endpoints name them `code` and `description`.
     names: tuple[str, str] = ("error", "error_description")
 
 

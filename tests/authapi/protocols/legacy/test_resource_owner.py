@@ -1,4 +1,4 @@
-"""`/oauth/ro` with a password: each row of the contract, the rules of every login, and refusals that do not reveal which users exist."""
+"""`/oauth/ro` with a password: each row of the contract, the rules for all logins, and refusals that do not reveal which users exist."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_unknown_user_costs_one_hash_like_a_known_user(old: OldClient, monkey
     assert len(checked) == 1
 
 
-def test_both_old_endpoints_report_a_breached_password_only_if_it_is_right(old: OldClient, tmp_path: Path, settings: Any) -> None:
+def test_both_old_endpoints_report_a_breached_password_only_if_the_password_is_right(old: OldClient, tmp_path: Path, settings: Any) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
     detect(old.tenant.pk, "block")
     leaked = (401, "password_leaked", "This password was found in a data breach. Choose a new one.")

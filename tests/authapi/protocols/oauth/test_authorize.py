@@ -251,7 +251,7 @@ def test_a_locked_account_returns_429_and_does_not_reveal_whether_it_exists(logi
 # --- Sessions -----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_browser_with_a_session_gets_an_answer_at_once(login: Login) -> None:
+def test_a_browser_with_a_session_gets_an_answer_immediately(login: Login) -> None:
     login.begin_session()
     for prompt in (None, "none"):
         page = login.ask(prompt=prompt)
@@ -270,7 +270,7 @@ def test_a_session_of_one_tenant_is_not_valid_at_another_tenant(login: Login) ->
     assert page.answer["error"] == "login_required"
 
 
-def test_a_session_planted_before_the_login_is_useless_after_it(login: Login) -> None:
+def test_a_session_planted_before_the_login_is_invalid_after_the_login(login: Login) -> None:
     attacker = Browser(login.tenant)
     login.browser, victim = attacker, login.browser
     login.begin_session()

@@ -171,7 +171,7 @@ def test_a_logout_request_that_is_not_a_navigation_shows_a_question_first(inside
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none"])
-def test_a_navigation_logs_out_at_once(inside: Login, site: str) -> None:
+def test_a_navigation_logs_out_immediately(inside: Login, site: str) -> None:
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert inside.browser.get("/v2/logout", {"client_id": inside.client.client_id}, **headers).location == HOME
     assert not has_session(inside)
@@ -205,7 +205,7 @@ def test_the_question_keeps_the_parameter_for_a_federated_logout(inside: Login) 
 # --- /oidc/logout ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hint_that_matches_the_session_ends_it_at_once(inside: Login) -> None:
+def test_a_hint_that_matches_the_session_ends_the_session_immediately(inside: Login) -> None:
     sent = {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, "state": "s&t"}
     page = inside.browser.post("/oidc/logout", sent)
     assert (page.status, page.location) == (303, f"{HOME}?state=s%26t")

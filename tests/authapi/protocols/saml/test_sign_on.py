@@ -47,7 +47,7 @@ def test_a_login_by_post_ends_with_a_posted_assertion(application: Application) 
     assert (answer.codes, answer.relay_state) == (["Success"], "x")
 
 
-def test_a_request_with_a_session_gets_a_response_at_once_with_the_same_session_index(application: Application) -> None:
+def test_a_request_with_a_session_immediately_gets_a_response_with_the_same_session_index(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     second = application.answered(application.ask(authn_request(ID="_second")))
     assert second.root.get("InResponseTo") == "_second"

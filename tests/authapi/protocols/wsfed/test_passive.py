@@ -108,7 +108,7 @@ def test_an_application_gets_no_token_for_another_application(tenant: Tenant, cl
         assert browser.get(f"/wsfed/{client.client_id}", {"wtrealm": realm}).status_code == 302
 
 
-def test_a_request_with_a_session_is_answered_at_once_and_freshness_requires_a_new_login(
+def test_a_request_with_a_session_is_answered_immediately_and_freshness_requires_a_new_login(
     client: Client, user: User, browser: Browser
 ) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
@@ -238,7 +238,7 @@ def test_a_sign_out_redirects_only_to_registered_addresses(client: Client, user:
     assert answer.status_code == 302
 
 
-def test_a_browser_without_a_session_is_redirected_at_once(client: Client, browser: Browser) -> None:
+def test_a_browser_without_a_session_is_redirected_immediately(client: Client, browser: Browser) -> None:
     answer = browser.get(f"/wsfed/{client.client_id}", {"wa": "wsignout1.0", "wreply": REPLY})
     assert answer["Location"] == REPLY
 

@@ -31,7 +31,7 @@ def is_asked(browser: Client, address: str) -> bool:
     return answer.status_code == 302 and PROVE in answer.headers["location"]
 
 
-def test_a_proof_expires_at_its_second_and_use_does_not_extend_it(tenant: Tenant, rotation: str) -> None:
+def test_a_proof_expires_at_an_exact_second_and_requests_do_not_extend_it(tenant: Tenant, rotation: str) -> None:
     minutes = settings.STAFF_PROOF_MINUTES
     with time_machine.travel(BEGIN, tick=False) as clock:
         browser = browser_of(new_staff(tenant))
