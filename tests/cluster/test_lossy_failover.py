@@ -1,4 +1,4 @@
-"""A cluster with asynchronous replication loses its primary and the last commits. The service reports the loss to clients before they get new events."""
+"""A cluster with asynchronous replication loses its primary and the last commits. Clients get a report of the loss before new events."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_a_fuzzy_translation_is_a_fault() -> None:
     assert "fuzzy" in judged("de", HELLO, "Hallo %(name)s.", flags=("fuzzy",))
 
 
-def test_every_plural_form_is_needed() -> None:
+def test_a_missing_plural_form_is_a_fault() -> None:
     assert "not translated" in judged("ar", COUNT, ("صفر", "دقيقة", "دقيقتان", "%(count)d دقائق", "%(count)d دقيقة", ""))
     assert judged("ar", COUNT, ("لا دقائق", "دقيقة", "دقيقتان", "%(count)d دقائق", "%(count)d دقيقة", "%(count)d دقيقة")) == ""
     assert "placeholders" in judged("de", COUNT, ("eine Minute", "%(anzahl)d Minuten"))

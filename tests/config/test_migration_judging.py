@@ -45,7 +45,7 @@ def test_a_statement_that_blocks_or_breaks_the_previous_version_is_refused(state
         'ALTER TABLE "t" ADD CONSTRAINT "k" CHECK ("c" > 0) NOT VALID;',
     ],
 )
-def test_a_statement_beside_which_the_previous_version_works_is_accepted(statement: str) -> None:
+def test_a_statement_with_which_the_previous_version_still_works_is_accepted(statement: str) -> None:
     assert problems(NewMigration("app.0002", f"BEGIN;\n{statement}\nCOMMIT;\n")) == []
 
 
@@ -53,7 +53,7 @@ def test_an_index_that_is_created_concurrently_outside_a_transaction_is_accepted
     assert problems(NewMigration("app.0002", 'CREATE INDEX CONCURRENTLY "i" ON "t" ("c");\n')) == []
 
 
-def test_an_exception_needs_a_reason_and_a_broken_rule() -> None:
+def test_an_exception_needs_a_reason_and_a_rule_that_the_migration_breaks() -> None:
     dropped = 'BEGIN;\nALTER TABLE "t" DROP COLUMN "c";\nCOMMIT;\n'
 
     assert problems(NewMigration("app.0002", dropped, {"ban-drop-column": "Version 1.3 stopped using it."})) == []

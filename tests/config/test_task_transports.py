@@ -55,7 +55,7 @@ def test_a_message_of_rabbitmq_is_read() -> None:
 
 
 @pytest.mark.parametrize("settle", ["ack", "reject"])
-def test_a_message_that_cannot_be_settled_does_not_occupy_the_worker(settle: str, tmp_path: Path) -> None:
+def test_a_message_that_cannot_be_acknowledged_does_not_occupy_the_worker(settle: str, tmp_path: Path) -> None:
     server = RedisServer(tmp_path)
     try:
         with Connection(server.url) as connection:
