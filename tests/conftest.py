@@ -95,7 +95,7 @@ def committed_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 
 
 def _end_of_test() -> None:
-    """Keep the connection for the next test, because opening a connection takes as long as most tests. A connection in a transaction is closed."""
+    """Keep the connection for the next test, because opening takes as long as most tests. A connection in a transaction is closed."""
     held = connection.connection
     if held is None:
         return

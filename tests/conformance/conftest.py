@@ -67,7 +67,7 @@ def _server(name: str) -> Iterator[WebProcess]:
         if name != _BEHIND_NGINX:
             yield web
             return
-        with proxy("nginx that speaks HTTP/1.1", web.address) as front:
+        with proxy("nginx that uses HTTP/1.1", web.address) as front:
             web.address = front.address
             yield web
 

@@ -140,7 +140,9 @@ def test_the_next_page_keeps_the_search(tenant: Tenant, browser: Client) -> None
     assert [row.position for row in second.context["cl"].result_list] == list(range(PAGE_ROWS, 0, -1))
 
 
-def test_a_search_without_an_index_is_partial_and_says_so(tenant: Tenant, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_an_index_is_partial_and_marked_as_partial(
+    tenant: Tenant, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("events.log.browsing.WALK", 100)
     fill_log(tenant, 250, rare="user.created")
     answer, looks = listed(browser, type="user.created", first="1"), 1

@@ -1,4 +1,4 @@
-"""The random machine over organizations, groups, roles and their relations, in addition to users, with the same expected result."""
+"""The random machine over organizations, groups, roles and their relations, in addition to users. Expects the same as `test_state_machine`."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class EveryRelation(EveryWayToWrite):
 
 @pytest.mark.sized
 @pytest.mark.timeout(600)
-def test_folding_the_stream_equals_the_tables_with_every_relation(committed_db: None) -> None:
+def test_the_events_applied_in_order_give_the_tables_with_every_relation(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryRelation,
         settings=settings(max_examples=sized(4, deep=16), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),

@@ -1,4 +1,4 @@
-"""A random machine over every kind of write. The expected result: folding the stream equals the tables."""
+"""A random machine over every kind of write. The expected result: the events, applied in order, give the tables."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class EveryWayToWrite(RuleBasedStateMachine):
 
 @pytest.mark.sized
 @pytest.mark.timeout(600)
-def test_folding_the_stream_equals_the_tables_for_every_kind_of_write(committed_db: None) -> None:
+def test_the_events_applied_in_order_give_the_tables_for_every_kind_of_write(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryWayToWrite,
         settings=settings(max_examples=sized(4, deep=24), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),

@@ -168,7 +168,7 @@ def test_the_sweep_records_rows_loaded_from_a_fixture(tenant: Tenant, user: User
     assert folded(events) == tables(tenant.pk)
 
 
-def test_a_save_with_signals_after_a_write_without_them_records_both_changes_once(tenant: Tenant, user: User) -> None:
+def test_a_save_with_signals_after_a_write_without_signals_records_both_changes_once(tenant: Tenant, user: User) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"family_name": "King"})
     tripwire.sweep()

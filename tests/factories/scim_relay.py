@@ -1,4 +1,4 @@
-"""A relay in front of a real SCIM server. It forwards all requests, and fails when a test says so, before or after the server answers."""
+"""A relay in front of a real SCIM server. It forwards all requests. A test can make it fail before or after the server answers."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _no_verifier(provider: SocialProvider, request: Received) -> bool:
 
 
 def _signed_secret(provider: SocialProvider, request: Received) -> bool:
-    """Check like Apple: key, team, client, audience, and a lifetime of at most six months."""
+    """Check as Apple does: key, team, client, audience, and a lifetime of at most six months."""
     try:
         token = jwt.decode(form_of(request).get("client_secret", ""), APPLE_KEY, algorithms=["ES256"])
     except (JoseError, ValueError):
@@ -255,7 +255,7 @@ class SocialLogin(Login):
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "", **changes: str | None) -> Any:
-        """Redirect the browser back like the provider, and follow the redirect that answers a posted form."""
+        """Redirect the browser back as the provider does, and follow the redirect that answers a posted form."""
         is_form = sent.get("response_mode") == "form_post"
         answer = super().come_back(sent, method=method or ("POST" if is_form else "GET"), **changes)
         if is_form and answer.status_code == 303 and answer["Location"].startswith("/login/callback?"):

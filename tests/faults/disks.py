@@ -29,7 +29,7 @@ class Disk:
         _run("mount", "-t", "tmpfs", "-o", f"size={_ROOM},mode=0711", "tmpfs", str(path))
 
     def fill(self) -> None:
-        """Take away all free space."""
+        """Use up all free space."""
         self._resize(str(shutil.disk_usage(self.path).used))
 
     def repair(self) -> None:
@@ -57,7 +57,7 @@ class ImageDisk:
         path.chmod(0o711)
 
     def fill(self) -> None:
-        """Take away all free space below the file system. The file system notices this only at the next flush."""
+        """Use up all free space below the file system. The file system notices this only at the next flush."""
         self._below.fill()
 
     def repair(self) -> None:

@@ -88,7 +88,7 @@ _GZIP = "gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;"
 PROXIES: dict[str, Callable[[Ports], tuple[str, list[str]]]] = {
     # Buffering is on by default, and nginx then sends HTTP/1.0 requests to us.
     "nginx": lambda ports: _nginx(ports, ""),
-    "nginx that speaks HTTP/1.1": lambda ports: _nginx(ports, "proxy_http_version 1.1; proxy_buffering on;"),
+    "nginx that uses HTTP/1.1": lambda ports: _nginx(ports, "proxy_http_version 1.1; proxy_buffering on;"),
     "nginx that compresses": lambda ports: _nginx(ports, f"proxy_http_version 1.1; {_GZIP}"),
     "haproxy": lambda ports: _haproxy(ports, ""),
     "haproxy that compresses": lambda ports: _haproxy(ports, "compression algo gzip\n  compression type text/event-stream"),

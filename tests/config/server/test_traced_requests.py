@@ -75,7 +75,7 @@ def test_a_request_is_named_by_its_kind_and_never_by_its_path(received: Collecto
     assert "ada@" not in span.whole
 
 
-def test_a_word_of_a_client_is_no_method(received: Collector) -> None:
+def test_an_unknown_method_of_a_request_is_not_in_the_name_of_its_span(received: Collector) -> None:
     request(method="ADA@EXAMPLE")
     assert only_span(received).name == "_OTHER management"
 

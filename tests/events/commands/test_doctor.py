@@ -206,7 +206,7 @@ def ending_after(seconds: float, last: bytes) -> Callable[[Wire], None]:
     def stream(wire: Wire) -> None:
         wire.stream(OPENING, end=False)
         wire.chunk(HEARTBEAT)
-        time.sleep(seconds)  # The connection lives for this long.
+        time.sleep(seconds)  # The connection stays open for this long.
         wire.chunk(last)
 
     return stream

@@ -1,4 +1,4 @@
-"""A process that has read beyond the current end of the log knows that the database was restored to an earlier state."""
+"""A process that has read beyond the current end of the log detects that the database was restored to an earlier state."""
 
 from __future__ import annotations
 

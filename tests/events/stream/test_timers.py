@@ -63,7 +63,7 @@ def test_no_member_is_skipped_after_a_long_pause() -> None:
     assert all(member.seen == [1_000_000.0] for member in members)
 
 
-def test_the_length_of_a_tick_follows_the_heartbeat_within_limits() -> None:
+def test_the_length_of_a_tick_depends_on_the_heartbeat_within_limits() -> None:
     assert tick_for(15.0) == 1.0
     assert tick_for(60.0) == 1.0
     assert tick_for(0.6) == 0.04
