@@ -1,4 +1,4 @@
-"""The random machine over organizations, groups, roles and their relations, in addition to users. Expects the same as `test_state_machine`."""
+"""The random machine over organizations, groups, roles and their relations, in addition to users. Same result as `test_state_machine`."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class MemoryRun:
         yield
 
     def settle(self) -> None:
-        """Write the results of the run, like its outcome."""
+        """Write the links of the run, as a delivery does with its outcome."""
         for book in self.books:
             for link in book.changes:
                 self.kept.write(link)

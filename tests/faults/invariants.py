@@ -136,13 +136,13 @@ def _log_is_dense(history: History) -> Iterator[str]:
         yield f"I3: positions are not dense from {history.floor + 1} to {history.head.position}"
     for entry in history.log:
         if entry.event["x0tenant"] != history.tenant:
-            yield f"I11: position {entry.place.position} holds an event of {entry.event['x0tenant']}"
+            yield f"I11: position {entry.place.position} contains an event of {entry.event['x0tenant']}"
 
 
 def _log_holds_what_was_committed(history: History) -> Iterator[str]:
     for operation in history.operations:
         if operation.outcome != "unknown" and (operation.outcome == "ok") != (operation.id in history.committed):
-            yield f"I1: operation {operation.id} was told {operation.outcome}, and the database says the opposite"
+            yield f"I1: operation {operation.id} got the outcome {operation.outcome}, but the database has the opposite"
     owed = Counter(key for operation in history.operations if operation.id in history.committed for key in operation.keys)
     logged = Counter(key_of(entry.event) for entry in history.log if entry.place.position > history.base)
     for key, count in (owed - logged).items():
@@ -150,7 +150,7 @@ def _log_holds_what_was_committed(history: History) -> Iterator[str]:
     for key, count in (logged - owed).items():
         yield f"I{1 if key in owed else 2}: {key} has {count} events too many"
     ids = Counter(entry.event["id"] for entry in history.log)
-    yield from (f"I1: the event {event_id} stands in the log {count} times" for event_id, count in ids.items() if count > 1)
+    yield from (f"I1: the event {event_id} is in the log {count} times" for event_id, count in ids.items() if count > 1)
 
 
 def _order_follows_real_time(history: History) -> Iterator[str]:
@@ -171,7 +171,7 @@ def _order_follows_real_time(history: History) -> Iterator[str]:
         for _, _, lowest, operation in placed:
             before = bisect_left(ends, operation.started)
             if before and highest[before - 1] > lowest:
-                yield f"I6: {entity}: {operation.id} stands at {lowest}, before what was acknowledged when it began"
+                yield f"I6: {entity}: {operation.id} is at {lowest}, before an operation that was acknowledged earlier"
 
 
 def _places_of(operation: Operation, entity: Entity, places: Mapping[Key, int]) -> list[int]:
@@ -200,7 +200,7 @@ def _reader_problems(history: History, reader: Reader, *, readers_are_done: bool
     for number, session in enumerate(reader.sessions):
         name = f"{reader.name}, connection {number + 1}"
         if number and session.start != reader.sessions[number - 1].last_offset:
-            yield f"{name}: the reader itself did not resume where it was"
+            yield f"{name}: the reader did not resume at its last offset"
         yield from _foreign_bytes(history, reader, session, name)
         yield from _session_problems(history, session, wanted, bodies, delivered, name)
     yield from _union_problems(history, reader, wanted, delivered, readers_are_done=readers_are_done)
@@ -208,7 +208,7 @@ def _reader_problems(history: History, reader: Reader, *, readers_are_done: bool
 
 def _foreign_bytes(history: History, reader: Reader, session: Session, name: str) -> Iterator[str]:
     if reader.tenant != history.tenant:
-        yield f"{name}: read another tenant than the one that is judged"
+        yield f"{name}: read another tenant than the judged tenant"
     for foreign in history.foreign_ids:
         if foreign in session.received:
             yield f"I11: {name}: {foreign!r} of another tenant arrived"
@@ -248,7 +248,7 @@ def _event_problems(block: Sent, place: Place, following: Place | None, log: Map
         return
     message = b'{"type":"' + entry.type.encode() + b'","offset":"' + block.offset.encode() + b'","event":' + entry.body + b"}"
     if block.event != entry.type or block.data != message:
-        yield f"I4: {name}: {place} has other bytes than the log"
+        yield f"I4: {name}: {place} differs from the bytes in the log"
 
 
 def _union_problems(
@@ -256,7 +256,7 @@ def _union_problems(
 ) -> Iterator[str]:
     first = next((session for session in reader.sessions if session.start or session.blocks), None)
     if first is None:
-        yield f"{reader.name}: nothing was ever received"
+        yield f"{reader.name}: the reader has received nothing"
         return
     start = history.open_cursor(first.start or first.blocks[0].offset)
     expected = [place for place in wanted if place > start]

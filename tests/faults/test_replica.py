@@ -128,7 +128,7 @@ def test_a_list_shows_new_rows_if_the_replica_is_too_far_behind(paused: Standby,
     assert "As of " not in page
 
 
-def test_a_list_shows_new_rows_if_the_replica_is_down_or_hangs_up_later(standby: Standby, database_connection: Connection) -> None:
+def test_a_list_shows_new_rows_if_the_replica_is_down_or_disconnects_later(standby: Standby, database_connection: Connection) -> None:
     browser = browser_of(new_staff(database_connection.tenant))
     new_user(database_connection, "early")
     catch_up(standby)

@@ -107,7 +107,7 @@ def test_a_value_that_the_query_does_not_use_is_an_error(user: User) -> None:
         select.first(tenant_id=user.tenant_id, user_id=user.user_id)
 
 
-def test_a_row_with_some_columns_loads_the_others_on_access(user: User) -> None:
+def test_a_row_with_some_columns_loads_the_other_columns_on_access(user: User) -> None:
     def some(tenant_id: str) -> QuerySet[User]:
         return User.objects.of(tenant_id).select_related("connection").only("email", "connection__name").order_by()
 

@@ -50,7 +50,7 @@ def test_concurrent_calls_are_combined_into_one_that_contains_each_key_once() ->
     _run(story)
 
 
-def test_a_call_never_gets_an_answer_that_was_requested_before_it() -> None:
+def test_a_call_never_gets_an_answer_that_was_requested_before_the_call() -> None:
     async def story(source: Source) -> None:
         first = source.ask("a")
         await source.is_asked.wait()

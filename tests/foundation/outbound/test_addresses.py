@@ -131,7 +131,7 @@ def test_the_address_tables_of_python_have_no_influence(address: str, monkeypatc
         ("::ffff:192.0.0.192%eth0", False),
     ],
 )
-def test_an_ipv6_address_is_allowed_only_if_every_embedded_address_is(address: str, *, allowed: bool) -> None:
+def test_an_ipv6_address_is_allowed_only_if_every_embedded_address_is_allowed(address: str, *, allowed: bool) -> None:
     assert is_allowed(address, ()) is allowed
 
 

@@ -190,7 +190,7 @@ def test_options_without_a_field_are_edited_as_json(browser: Client, tenant: Ten
 
 
 @pytest.mark.parametrize("strategy", STORED_GUIDES)
-def test_the_form_of_a_strategy_without_logins_says_so_and_names_the_strategy_for_logins(browser: Client, strategy: str) -> None:
+def test_the_form_of_a_strategy_without_logins_names_the_strategy_for_logins(browser: Client, strategy: str) -> None:
     content = browser.get(f"{reverse(ADD)}?strategy={strategy}").content.decode()
 
     assert "Users cannot log in through it." in content

@@ -27,7 +27,7 @@ def test_a_tenant_admin_can_create_only_admins_of_its_own_tenant(browser: Client
     assert (made.tenant_id, made.is_superuser, made.check_password(PASSWORD)) == (tenant.pk, False, True)
 
 
-def test_the_page_of_an_operator_without_a_tenant_says_that_it_creates_operators(operator: Client, tenant: Tenant) -> None:
+def test_the_add_page_tells_a_platform_operator_that_new_accounts_are_platform_operators(operator: Client, tenant: Tenant) -> None:
     assert "applies in all tenants" in operator.get(reverse(ADD)).content.decode()
 
     operator.post(reverse(ADD), {"email": f"op@{tenant.pk}.test", "password": PASSWORD, "role": "administrator"})

@@ -60,7 +60,7 @@ def story(api: Management, tenant: Tenant, ada: User, database_connection: Conne
 
 
 def judged(tenant: Tenant) -> None:
-    """Check that folding the events gives the tables, and that each event comes after the events that it depends on."""
+    """Check that the events, applied in order, give the tables, and that each event comes after the events that it depends on."""
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 

@@ -232,7 +232,7 @@ def test_every_type_of_job_can_be_read_except_those_of_the_admin(api: Management
         assert (answer.status, answer.json["type"], answer.json["percentage_done"]) == (200, job_type, 0)
 
 
-def test_the_errors_of_a_job_that_failed_as_a_whole_say_so(api: Management, database_connection: Connection) -> None:
+def test_the_errors_of_a_job_that_failed_as_a_whole_name_the_reason(api: Management, database_connection: Connection) -> None:
     job = post_import(api, database_connection.pk, rows({"email": 1})).json["id"]
     Job.objects.of(database_connection.tenant_id).filter(pk=job).update(started_at=timezone.now() - timedelta(days=1))
     assert run_job(job)
