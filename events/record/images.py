@@ -12,7 +12,7 @@ Image = dict[str, Any]
 
 @dataclass(frozen=True)
 class RowMark:
-    """A changed row of a document with its image before the change; None when it did not exist."""
+    """A changed row of a document, with the image of the row before the change; None if the row did not exist."""
 
     table: str
     key: str

@@ -34,7 +34,7 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
     attribute = part.document_column if part else "pk"
 
     def saved(instance: models.Model, *, raw: bool = False, **_: Any) -> None:
-        # A fixture can load a row before the rows it refers to; its mark stays, and the sweep records it.
+        # A fixture can load a row before the rows to which the row refers. The mark of the row stays, and the sweep records the change.
         if not raw:
             _record(kind, str(getattr(instance, attribute)), instance)
 
@@ -59,7 +59,7 @@ def _released(changes: Sequence[tuple[DocumentKind, str]], **_: Any) -> None:
 
 
 def _rows_changed(sender: type[models.Model], keys: Sequence[Any], **_: Any) -> None:
-    """Record a bulk write: the marks identify the documents of the rows, before and after."""
+    """Record a bulk write. The marks identify the documents to which the rows belonged before the write, or belong now."""
     table = sender._meta.db_table
     kind = next(kind for kind in DOCUMENT_KINDS if table in kind.tables)
     marks = Mark.objects.filter(table_name=table, row_key__in=[str(key) for key in keys]).order_by("id")

@@ -61,12 +61,12 @@ def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetim
     """Record the changes of the documents since their last events; return the number of events, usually one each.
 
     1. Read the rows and marks of all documents in one statement, which locks the rows.
-    2. Compare each document before the marked changes with the present one (`changes_between`).
+    2. Compare each document before the marked changes with the present document (`changes_between`).
     3. Insert events and outbox rows in the order of `keys`, and delete the marks, in a second statement.
-    4. After commit, add the tenant to the pending ones of this process's numberer.
+    4. After the commit, add the tenant to the pending tenants of the numberer of this process.
 
-    `moment` is the time of the change, by default now. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge` when a message
-    would exceed the size limit, and `SchemaViolation` for data that would break a subscriber; each of them rolls back the change
+    `moment` is the time of the change, by default now. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge` if a message
+    would exceed the size limit, and `SchemaViolation` for data that would break a subscriber; each of these errors rolls back the change
     itself.
     """
     return record_changes([(kind, key) for key in keys], moment=moment)
@@ -139,7 +139,8 @@ def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdent
 
 
 def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
-    """Delete the marks of the documents, by table, and insert events and outbox rows; one statement if there is one table."""
+    """Delete the marks of the documents, table by table, and insert events and outbox rows. For a single table, all of this is one
+    statement."""
     *others, (table, keys) = marked.items()
     ids, tenants, types, roots, times, bodies = zip(*rows, strict=True) if rows else ((),) * 6
     with connection.cursor() as cursor:
@@ -162,7 +163,7 @@ def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
 
 
 def _with_vanished(kind: DocumentKind, snapshots: list[Snapshot]) -> dict[str, dict[str, Image]]:
-    """Return the referenced rows; rows deleted without the services come from their marks."""
+    """Return the referenced rows; the image of a row that was deleted without the services comes from the mark of the row."""
     found = {column: dict(rows) for column, rows in snapshots[0].references.items()}
     documents = [rows for snapshot in snapshots for rows in (snapshot.now, snapshot.before)]
     for reference in kind.references:

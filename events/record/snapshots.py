@@ -26,9 +26,9 @@ class LogIdentity:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A document now and before its unrecorded changes, with the rows it refers to and the tenant's log.
+    """A document now and before its unrecorded changes, with the rows to which it refers and the tenant's log.
 
-    `log` is None when the tenant has none: it was deleted, or created without the services.
+    `log` is None if the tenant has no log, because the tenant was deleted, or was created without the services.
     """
 
     now: Rows

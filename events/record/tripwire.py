@@ -1,7 +1,7 @@
 """The tripwire: triggers that mark every change of a recorded row, and the sweep that records leftover marks.
 
-The recorder deletes a mark in the transaction of the change. A mark that is committed means a change without a signal: a bulk
-write, raw SQL, a fixture, another program.
+The recorder deletes a mark in the transaction of the change. A mark that is committed means a change without a signal: by a bulk
+write, raw SQL, a fixture or another program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from events.record.recorder import record_document
 
 logger = logging.getLogger(__name__)
 
-# ON CONFLICT DO UPDATE instead of DO NOTHING: the upsert must lock the mark, or a concurrent sweep could delete it.
+# ON CONFLICT DO UPDATE instead of DO NOTHING, because the upsert must lock the mark: a concurrent sweep could delete an unlocked mark.
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION events_tripwire() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
@@ -118,7 +118,7 @@ def installed() -> dict[tuple[str, str], str]:
 
 
 def connect() -> None:
-    """Install the triggers after every migration: rebuilding a table drops them."""
+    """Install the triggers after every migration, because a migration that rebuilds a table drops its triggers."""
     post_migrate.connect(_after_migrate, dispatch_uid="events.tripwire")
 
 
@@ -130,12 +130,12 @@ def _after_migrate(app_config: Any, **_: Any) -> None:
 def sweep(limit: int = 500) -> int:
     """Record the changes of up to `limit` leftover marks; return the number of events.
 
-    Records existing documents parents first, and deleted documents children first, each in a separate transaction. Rows that another
-    transaction has locked are left to the next sweep. A document that cannot be recorded is logged and its marks stay.
+    Records existing documents parents first, and deleted documents children first, each in a separate transaction. The next sweep
+    handles rows that another transaction has locked. If a document cannot be recorded, the sweep logs this and keeps the marks.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}
-    # A mark of a table that is no longer recorded stays for an operator to examine; the other marks are still processed.
+    # A mark of a table that is no longer recorded stays for an operator to examine; the sweep processes all other marks.
     marks = Mark.objects.filter(document_table__in=kinds).order_by("id").values_list("document_table", "document_key")[:limit]
     documents = sorted(dict.fromkeys(marks), key=lambda document: order[document[0]])
     present = [document for document in documents if _exists(kinds[document[0]], document[1])]
@@ -161,7 +161,7 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
 
 
 def _count_swept(count: int) -> None:
-    # Last in the transaction, after every other lock; only one sweeper runs at a time.
+    # The last statement of the transaction, so it locks its row after every other lock; only one sweeper runs at a time.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO events_tally (name, count) VALUES ('swept', %s)"
@@ -171,7 +171,7 @@ def _count_swept(count: int) -> None:
 
 
 def _locked(kind: DocumentKind, key: str) -> bool:
-    """Lock a document's row, its parent and its marks without waiting; False when another transaction holds one of them."""
+    """Lock a document's row, its parent and its marks without waiting; return False if another transaction has locked one of these rows."""
     free = _row_is_free(kind.table, kind.key_type, [key])
     if kind.parent is not None:
         free = free and _row_is_free(kind.parent.table, "text", _parents(kind, key))
@@ -196,7 +196,7 @@ def _parents(kind: DocumentKind, key: str) -> list[str]:
 
 
 def _row_is_free(table: str, key_type: str, keys: list[str]) -> bool:
-    """Lock the existing rows of `table`; False when another transaction holds one of them."""
+    """Lock the existing rows of `table`; return False if another transaction has locked one of these rows."""
     wanted = f"SELECT id FROM {table} WHERE id = ANY(%s::{key_type}[])"
     with connection.cursor() as cursor:
         cursor.execute(

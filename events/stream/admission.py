@@ -45,9 +45,9 @@ from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
-# The operation id under which requests are counted.
+# The operation id under which the service counts requests.
 ENDPOINT = "events"
-# One of the three rate headers of every response.
+# A part of the names of the three rate headers of every response.
 RATE_HEADER = b"x-ratelimit-limit"
 _TYPES = frozenset(EVENT_TYPES)
 _RETRY_AFTER_SECONDS = (1, 5)
@@ -65,7 +65,7 @@ class Admitted:
 
 
 async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime) -> Admitted:
-    """Check a request. Raises `Refused`. A slot is held only when this returns; the caller then owns it."""
+    """Check a request and take a slot. Raises `Refused`. The caller must release the slot of the result."""
     if shared.is_draining:
         raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
     token, rate = await _charged(scope, host)
@@ -209,7 +209,7 @@ async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: S
 
 
 async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
-    # Read the bounds again: the epoch may have been raised since, and the floor moves.
+    # Read the bounds again, because the epoch or the floor may have been raised since the first read.
     try:
         earliest, recorded_at = await shared.log.earliest(tenant_id)
     except (NoLog, *READ_FAILURES) as error:
@@ -232,7 +232,7 @@ def origin_of_scope(scope: Mapping[str, Any]) -> Origin:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """Return the IP address of `origin_of_scope`."""
+    """Return only the IP address from the result of `origin_of_scope`."""
     return origin_of_scope(scope).address
 
 

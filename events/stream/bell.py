@@ -6,7 +6,7 @@ import asyncio
 
 
 class Bell:
-    """Stays set until it is cleared. An idle stream keeps only the future that its task awaits."""
+    """A bell that has rung stays in this state until it is cleared. An idle stream keeps only the future that its task awaits."""
 
     __slots__ = ("_listener", "_loop", "has_rung")
 
@@ -16,7 +16,7 @@ class Bell:
         self.has_rung = False
 
     def ring(self) -> None:
-        """Wake the task that waits. If no task waits, the next `heard` is done at once."""
+        """Wake the waiting task. If no task waits, the future of the next `heard` is already done."""
         self.has_rung = True
         if self._listener is not None:
             if not self._listener.done():
@@ -28,7 +28,8 @@ class Bell:
         self.has_rung = False
 
     def heard(self) -> asyncio.Future[None]:
-        """Return a future that is done when the bell rings, or is done already if the bell has rung. For one task only."""
+        """Return a future that is done when the bell rings, or that is already done if the bell has rung. Only one task may await the
+        bell."""
         listener = self._loop.create_future()
         if self.has_rung:
             listener.set_result(None)

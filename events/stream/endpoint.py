@@ -29,19 +29,20 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _MAX_BODY_BYTES = 64 * 1024
 _STREAM_HEADERS: list[Header] = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    # `no-transform` tells proxies not to compress: a compressor holds frames back.
+    # `no-transform` tells proxies not to compress, because a compressor delays frames.
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
-    # Proxies that ignore `no-transform` compress a response without an encoding, and hold small frames back.
+    # Proxies that ignore `no-transform` compress a response without an encoding, and so delay small frames.
     (b"content-encoding", b"identity"),
 ]
 
 
 class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
-    """One request to the stream, with at most two tasks: the server's task writes, and a second one watches for the disconnect."""
+    """One request to the stream, with at most two tasks: the server's task writes, and a second task notices when the client
+    disconnects."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request. The base class handles one message at a time and would not notice a disconnect while writing."""
+        """Serve one request. The base class handles one message at a time, so it would not notice a disconnect while it writes."""
         host: HostMatch | None = scope.get("host_match")
         try:
             if host is None:
@@ -98,7 +99,7 @@ async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> No
             await stream.run()
         _drop_if_stuck(stream, wire.abort)
     except BaseException as error:
-        # The server considers this request finished, so only this task can end the connection.
+        # For the server this request is finished, so only this task can end the connection.
         wire.abort()
         if not isinstance(error, Exception):
             raise
@@ -124,7 +125,7 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
 
 def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
-        # The server would wait for a client that does not read; only dropping the connection frees its buffers.
+        # The server would wait for a client that does not read. Its buffers are freed only if the connection is dropped.
         abort()
 
 
@@ -143,7 +144,7 @@ async def _refuse(refusal: Refused, host: HostMatch | None, scope: MutableMappin
     headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers += [(b"cache-control", b"no-store"), *refusal.headers]
     if host is not None and not any(name == RATE_HEADER for name, _ in headers):
-        # Every response carries the three rate headers; a request that was refused before the rate check was not counted.
+        # Every response has the three rate headers, even if the request was refused before the service counted it.
         headers += wire_headers(debt_of(host.tenant_id, origin_of_scope(scope)))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -1,4 +1,4 @@
-"""Frames of a stream in the WHATWG event stream format. Pure; an event's bytes are spliced in unchanged."""
+"""Frames of a stream in the WHATWG event stream format. Each frame contains the bytes of its event unchanged. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Frame(NamedTuple):
 
 
 def encode_frames(events: Sequence[LoggedEvent], *, epoch: int, sealer: CursorSealer) -> list[Frame]:
-    """Encode each event once: `event`, `id` and `data`; the id is the cursor directly after it."""
+    """Encode each event once, with `event`, `id` and `data`. The id is the cursor directly after the event."""
     return [_event_frame(event, sealer.seal_at(epoch, event.position)) for event in events]
 
 
@@ -40,7 +40,8 @@ def offset_only(offset: str) -> bytes:
 
 
 def heartbeat(offset: str, lag: Lag) -> bytes:
-    """Return two comments, which keep proxies awake and report the position, and the cursor."""
+    """Return a heartbeat: two comments, so that proxies keep the connection open and the client knows the position, and the cursor
+    message."""
     return b": heartbeat\n:head=%d lag_events=%d lag_ms=%d\n\n" % (lag.head, lag.events, lag.ms) + offset_only(offset)
 
 

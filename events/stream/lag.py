@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The end of the log, the number of unread events before it, and the maximum age in seconds of the oldest one."""
+    """The end of the log, the number of unread events up to the end, and the maximum age in seconds of the oldest unread event."""
 
     head: int
     events: int
@@ -15,7 +15,7 @@ class Lag:
 
 
 def lag_of(*, position: int, head: int, oldest_at: float, now: float) -> Lag:
-    """Return the lag of a stream at `position`; `oldest_at` is when the oldest event after it was recorded (Unix seconds).
+    """Return the lag of a stream at `position`; `oldest_at` is the time when the first event after `position` was recorded (Unix seconds).
 
     A stream may have read beyond the head that its process knows. Clocks of two machines may disagree, so an age is never below
     zero.

@@ -1,6 +1,6 @@
 """Makes the kernel close the connections of clients that disappeared without closing them.
 
-ASGI servers do not expose the socket of a request in any common way. But Linux copies the options of a listening socket to every
+ASGI servers have no common way to get the socket of a request. But Linux copies the options of a listening socket to every
 connection it accepts, and the listening sockets belong to this process.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _OPEN_FILES = Path("/proc/self/fd")
-# A peer that acknowledges no data within this time is dead. The deadline of a write is shorter, so that it passes first and the stream
-# reports the cause.
+# A peer that acknowledges no data within this time is dead. The deadline of a write is shorter, so that the stream notices the dead peer
+# first and reports the cause.
 UNANSWERED_MS = 30_000
-# For idle connections: probed after 30 s, three times, 10 s apart.
+# The kernel checks an idle connection after 30 s: three times, at intervals of 10 s.
 OPTIONS = {
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE): 1,
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE): 30,
@@ -40,7 +40,7 @@ def _listeners() -> Iterator[socket.socket]:
         try:
             found = socket.socket(fileno=os.dup(int(entry.name)))
         except OSError:
-            # Not a socket, or closed since the list was made.
+            # The descriptor is not a socket, or was closed after the list was made.
             continue
         with found:
             is_tcp = found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM

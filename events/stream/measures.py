@@ -1,4 +1,4 @@
-"""Counters of a process that are too frequent to report one by one: collected here, reported once a second."""
+"""Counters of a process that change too often to report each change: this module collects the changes, and reports them once a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Measures:
         self.samples_left = self.lags_left = _SAMPLES_PER_SECOND
 
     def sample_lag(self, lag: Callable[[], Lag]) -> None:
-        """Sample how far a stream is behind, unless this second has enough samples."""
+        """Sample the lag of a stream, unless this second already has enough samples."""
         self.lags_left -= 1
         if self.lags_left >= 0:
             found = lag()

@@ -1,7 +1,7 @@
 """The connection behind `send`, because long responses need two features that ASGI lacks: backpressure, and dropping a client that
 stopped reading.
 
-uvicorn hands out a `Wire`; Daphne buffers without limit unless a producer is registered.
+On uvicorn, a `Wire` provides both features; Daphne buffers without limit unless a producer is registered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Wire(Protocol):
         """Call `gone` when the client has disconnected."""
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Write one piece, given without and with chunk framing; returns False when the buffer is full or the client has disconnected."""
+        """Write one piece, which the caller gives both without and with chunk framing. Return False if the buffer is full or the client is
+        gone."""
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Write a piece given as an ASGI message, when the buffer has room."""
@@ -35,7 +36,7 @@ class Wire(Protocol):
 
 
 def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
-    """Return a function that writes the head of a 200 response and hands out its transport; None on a server without the
+    """Return a function that writes the head of a 200 response and returns the transport of the response; None on a server without the
     extension.
     """
     offered: Callable[[list[Header]], Wire] | None = scope.get("extensions", {}).get(_STREAM)

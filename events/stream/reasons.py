@@ -12,7 +12,7 @@ from events.log.reading import CursorExpired, LogError, LogHasHole, NoLog
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The metric label, one code of the closed set, and text for a person."""
+    """The label of the metric, one of the six codes, and a text for people."""
 
     name: str
     code: str

@@ -1,4 +1,4 @@
-"""Responses before the 200: one exception with the body of every management interface error. Pure."""
+"""Error responses in place of the 200 response: one exception, whose body is like every error of the management interface. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Refused(Exception):
         self.members = members or {}
 
     def body(self) -> bytes:
-        """Return `statusCode`, `error`, `message`, `errorCode` if there is one, and the additional members of this error."""
+        """Return `statusCode`, `error`, `message`, `errorCode` if the error has a code, and the additional members of this error."""
         document: dict[str, int | str | None] = {
             "statusCode": self.status,
             "error": HTTPStatus(self.status).phrase,

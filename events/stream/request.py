@@ -41,7 +41,7 @@ def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: S
     if start is not None and len(start) > MAX_FROM_LENGTH:
         raise InvalidQuery(f"The parameter from has more than {MAX_FROM_LENGTH} characters.")
     header = _last_event_id(last_event_ids)
-    # A reconnecting client repeats its first query and adds the header, so the conflict counts only without the header.
+    # A client that reconnects repeats its first query and adds the header, so both parameters conflict only without the header.
     if header is not None:
         return Wanted(header, None, types)
     if start is not None and moment is not None:
@@ -50,7 +50,7 @@ def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: S
 
 
 def parse_moment(text: str) -> datetime:
-    """Parse an RFC 3339 time with `Z` and at most 20 characters, so without a fraction. Raises `InvalidQuery`."""
+    """Parse an RFC 3339 time with `Z` and at most 20 characters, which leave no room for a fraction. Raises `InvalidQuery`."""
     if len(text) > MAX_FROM_TIMESTAMP_LENGTH:
         raise InvalidQuery(f"The parameter from_timestamp has more than {MAX_FROM_TIMESTAMP_LENGTH} characters.")
     found = _MOMENT.fullmatch(text)

@@ -32,9 +32,9 @@ from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
-# The rings get most of the budget; pages serve replays, which occur in bursts.
+# The rings get most of the budget; the pages of replays get the rest, because replays occur in bursts.
 _PAGES_SHARE_OF_BUDGET = 8
-# Streams close within this share of the drain time; the rest is for their last bytes.
+# Streams begin to close within this share of the drain time. The rest of the time is for their last bytes.
 _SPREAD_SHARE = 0.8
 _MEASURE_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 1.0

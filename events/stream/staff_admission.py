@@ -18,7 +18,7 @@ from events.stream.refusals import Refused, unavailable
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription
 
-# Counted separately from clients' streams, so that a watching person never takes a client's slot.
+# Counted separately from the streams of clients, so that a member of staff who watches never uses the slot of a client.
 WATCHERS_PER_TENANT = 8
 STAFF = "staff "
 _ENDPOINT = "events/live"
@@ -68,7 +68,7 @@ async def admit_watcher(scope: Mapping[str, Any], watcher: Watcher, shared: Stre
 
 async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
     try:
-        # A tenant id never contains a slash, so this key is no tenant's own.
+        # A tenant id never contains a slash, so this key differs from the key of every tenant.
         return await shared.leases.acquire(f"staff/{tenant_id}", limit=WATCHERS_PER_TENANT)
     except TenantLimitReached as error:
         raise Refused(403, f"{WATCHERS_PER_TENANT} live pages of this tenant are open. Close one.", code="connection_limit") from error

@@ -1,4 +1,4 @@
-"""Whether open streams may continue: expiry times are known, everything else is queried once a second."""
+"""Decides whether open streams may continue. Their expiry times are known; once a second, a query reads all other conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return why the stream must end in this state, or None. Compares states, not changes, so no change is missed."""
+    """Return the reason why the stream must end in this state, or None. Compares states, not changes, so no change is missed."""
     held = stream.subscription
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:

@@ -1,6 +1,6 @@
 """One open stream: a position in its tenant's log, and the single writer of its connection.
 
-All output is written in order, so a heartbeat never names a position beyond the bytes before it. The stream's own coroutine
+All output is written in order, so a heartbeat never names a position that the written bytes have not reached. The stream's own coroutine
 writes. While the coroutine waits at the end of the log, the tail that has read new entries writes instead. Other code only wakes
 the writer, requests the end of the stream, or breaks a stuck write.
 """
@@ -100,7 +100,7 @@ class Stream:
             await self._fail()
 
     def leave(self) -> None:
-        """Detach from the tail and drop the pages; every stream does this once, for every kind of end."""
+        """Detach from the tail and drop the pages. Every stream does this once, however it ends."""
         self._tails.leave(self, self._tail)
         self._replay.forget()
 
@@ -109,7 +109,7 @@ class Stream:
         self._woken.ring()
 
     def push(self, batch: Batch) -> None:
-        """Write the tail's new frames if nothing else comes first; otherwise wake the writer."""
+        """Write the new frames of the tail if the stream has no other work to do first; otherwise wake the writer."""
         is_next = self._is_parked and not self._woken.has_rung and self._not_before is None
         share = batch.share(self.position, self._types) if is_next else None
         if share is None or (share.events and not self.writer.pass_on(share, batch.now)):
@@ -122,7 +122,7 @@ class Stream:
             self._note_latency()
 
     def close(self, reason: Reason) -> None:
-        """End after the frames taken so far; the first reason is kept."""
+        """End after the frames that the stream has already taken. Keep the first reason, if this method is called several times."""
         if self._ending is None:
             self._ending = reason
         self._woken.ring()
@@ -230,7 +230,7 @@ class Stream:
         metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, written_at - waiting.canary.requested_at))
 
     def _taken(self, ready: Iterable[Frame]) -> bytes:
-        """Take as much as fits into one write, and advance the position over every examined event, delivered or filtered."""
+        """Take the frames that fit into one write, and advance the position over every examined event, delivered or filtered."""
         parts: list[bytes] = []
         size = 0
         for frame in ready:
@@ -266,7 +266,7 @@ class Stream:
         await self.writer.send_body(b"", more=False)
 
     async def _fail(self) -> None:
-        # No offset: the last write may not have completed, and an offset must not name more than was written.
+        # The message has no offset: the last write may be incomplete, and an offset must not be beyond the written events.
         with suppress(Broken):
             await self.writer.send_body(frames.error(FAILED.code, FAILED.message, None), more=True)
             await self.writer.send_body(b"", more=False)

@@ -40,7 +40,7 @@ class Subscription:
     address: str = ""
     # A comment that the stream sends directly after the opening, if there is one.
     notice: bytes = b""
-    # Checks a stream without token and client. This function is called in a thread once a second.
+    # Checks a stream that has neither token nor client. A thread calls this function once a second.
     still_stands: Callable[[], bool] | None = None
 
 

@@ -25,7 +25,7 @@ def tick_for(heartbeat_seconds: float) -> float:
 
 
 class Wheel:
-    """Checks each member when its slot is due. Times are those of the event loop. A check is at most one tick late."""
+    """Checks each member when its slot is due. Times are times of the event loop. A check is at most one tick late."""
 
     def __init__(self, tick_seconds: float) -> None:
         self._tick = tick_seconds
@@ -38,7 +38,7 @@ class Wheel:
         self._slots.setdefault(member.slot, set()).add(member)
 
     def remove(self, member: Timed) -> None:
-        """Remove a member; an absent one is ignored."""
+        """Remove a member; does nothing if the member is absent."""
         slot = self._slots.get(member.slot)
         if slot is not None:
             slot.discard(member)
@@ -50,7 +50,7 @@ class Wheel:
         last = int(now / self._tick)
         first = self._turned_to + 1
         self._turned_to = last
-        # After a long pause there are fewer filled slots than elapsed ticks.
+        # After a long pause, fewer slots have members than ticks have passed.
         due = range(first, last + 1) if last - first < len(self._slots) else sorted(slot for slot in self._slots if slot <= last)
         for number in due:
             for member in self._slots.pop(number, ()):

@@ -1,4 +1,4 @@
-"""Writes one connection: one send at a time, in order; a stuck send can be aborted."""
+"""Writes to one connection: one send at a time, in order. A stuck send can be aborted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from events.stream.measures import BLOCKED_SECONDS, measures
 from events.stream.reading.sharing import WRITE_BYTES, Share
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-# Writes a piece, given without and with chunk framing, and does not wait; returns False if the transport accepts nothing now.
+# Writes a piece, which the caller gives both without and with chunk framing, and does not wait. Returns False if the transport is full.
 PassOn = Callable[[bytes, bytes], bool]
 
 # The cause of a broken connection, as one word.
@@ -59,7 +59,7 @@ class Writer:
         await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
 
     def pass_on(self, share: Share, now: float) -> bool:
-        """Write shared bytes from outside the task, at `now`; return False when the transport accepts nothing at once."""
+        """Write shared bytes from outside the task, at `now`; return False if the transport cannot accept them immediately."""
         if self._pass is None or not self._pass(share.body, share.chunk):
             return False
         self.written_at = now
@@ -68,7 +68,7 @@ class Writer:
         return True
 
     def break_off(self, cause: str) -> None:
-        """Write nothing more, and abort the stuck send; the first cause is kept."""
+        """Write nothing more, and abort the stuck send. Keep the first cause, if this method is called several times."""
         if self.broken_by is not None:
             return
         self.broken_by = cause
@@ -89,7 +89,7 @@ class Writer:
         except asyncio.CancelledError:
             if self.broken_by is None:
                 raise
-            # Our own cancellation, of this write only: the server's task continues and returns normally.
+            # `break_off` has cancelled only this write, so the server's task continues and returns normally.
             if self._task is not None:
                 self._task.uncancel()
             raise Broken from None

@@ -1,4 +1,4 @@
-"""Capabilities of an action's server, found by probes and stored with the action for a day."""
+"""Capabilities of an action's server, which checks have found; stored with the action for a day."""
 
 from __future__ import annotations
 

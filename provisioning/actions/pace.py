@@ -1,7 +1,7 @@
 """Rate limit of requests to an action's server: a token bucket per action in the database, shared by all processes.
 
-A run without a token waits briefly. A delivery that would have to wait longer is postponed and frees its worker. Each postponed
-delivery gets its own time to start again, so that ten thousand deliveries do not start at the same time.
+A run waits briefly for a token. A delivery that would have to wait longer is put off, so that its worker is free. Each such delivery
+gets its own turn, so that ten thousand deliveries do not start at the same time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# Longest wait in seconds, before the first request of a delivery and before later requests. The later waits may be longer, because a
-# postponed delivery would have to repeat its earlier requests.
+# Longest wait in seconds, before the first request of a delivery and before later requests. The second limit is longer, because a
+# delivery that is put off after its first request would have to repeat earlier requests.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.
 _REQUESTS_OF_A_TURN = 2
-# Upper limit of a postponement, in seconds: tokens may be available earlier than computed, because other deliveries may use fewer than
-# were reserved for them.
+# A delivery is put off for at most this many seconds. Tokens may be available earlier than computed, because other deliveries may use
+# fewer tokens than are reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
 # The bucket holds the tokens of one second. The update locks the row, so two processes never take the same token.

@@ -1,4 +1,4 @@
-"""Finds the class that runs an action: a template by its name, an installed entry point by its path."""
+"""Finds the class that runs an action: the class of a template by the name of the template, an installed entry point by its path."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def entry_point(*, template: str, path: str) -> EntryPoint:
         named = getattr(import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise EntryPointRefused(f"{dotted!r} is not installed.") from error
-    # Compare the module that defines the class: a class that is only imported there is not an entry point.
+    # Compare the module that defines the class, because a class that the named module only imports is not an entry point.
     if not isinstance(named, type) or not named.__module__.startswith(PACKAGE):
         raise EntryPointRefused(f"{dotted!r} is not an action class.")
     for name in ENTRY_POINTS:

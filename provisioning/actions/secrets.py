@@ -1,4 +1,4 @@
-"""Encrypts secrets of actions and webhooks, each bound to its owner and name, and decrypts them for a run. They are never shown."""
+"""Encrypts secrets of actions and webhooks, each bound to its owner and name, and decrypts them for a run. No page shows a secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioning.webhooks.configuration import WebhookConfiguration
 
 
 def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
-    """Store `value` under `name`, replacing an earlier one."""
+    """Store `value` under `name`; replaces an earlier value."""
     secret, _ = ActionSecret.objects.update_or_create(
         action=action, name=name, defaults={"sealed": vault.seal(value, place=place_of(action.tenant_id, action.pk, name))}
     )
@@ -24,14 +24,14 @@ def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
 
 
 def open_secrets(action: Action) -> dict[str, str]:
-    """Return every secret of the draft by name; raise `Misconfigured` with the name of one that cannot be decrypted."""
+    """Return every secret of the draft by name; raise `Misconfigured` with the name of a secret that cannot be decrypted."""
     return open_sealed(draft_setup(action))
 
 
 def takes_token_elsewhere(action: Action, base_url: str) -> bool:
-    """Tell whether the stored token would be sent to a host other than the one that it was entered for.
+    """Tell whether the stored token would be sent to a host for which it was not entered.
 
-    A missing or unreadable base URL counts as another host: it may have been removed to bypass this check.
+    A missing or unreadable base URL counts as another host, because an attacker may have removed the URL to bypass this check.
     """
     stored = {secret.name: secret.sealed for secret in action.secrets.filter(name__in=REQUIRED)}
     if BEARER_TOKEN not in stored:
@@ -44,7 +44,7 @@ def takes_token_elsewhere(action: Action, base_url: str) -> bool:
 
 
 def open_sealed(setup: Setup) -> dict[str, str]:
-    """Return every secret of a `Setup` by name; raise `Misconfigured` with the name of one that cannot be decrypted."""
+    """Return every secret of a `Setup` by name; raise `Misconfigured` with the name of a secret that cannot be decrypted."""
     opened: dict[str, str] = {}
     for name, sealed in setup.sealed.items():
         try:

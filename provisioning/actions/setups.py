@@ -28,7 +28,7 @@ class Setup:
 
 
 def draft_setup(action: Action) -> Setup:
-    """Return the action as it is edited now."""
+    """Return the present draft of the action."""
     return Setup(
         tenant_id=action.tenant_id,
         action_id=action.pk,
@@ -43,7 +43,7 @@ def draft_setup(action: Action) -> Setup:
 
 
 def version_setup(version: ActionVersion) -> Setup:
-    """Return the action as it was deployed with this version."""
+    """Return the configuration of this deployed version of the action."""
     action = version.action
     return Setup(
         tenant_id=action.tenant_id,

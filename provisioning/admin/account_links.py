@@ -1,4 +1,4 @@
-"""Admin pages of account links, and confirming links that are proven by a user name alone."""
+"""Admin pages of account links, and the confirmation of links that are proven by a user name alone."""
 
 from __future__ import annotations
 

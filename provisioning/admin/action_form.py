@@ -169,12 +169,12 @@ class ActionForm(ServiceForm):
 
     @property
     def is_of_template(self) -> bool:
-        """Whether the action uses the SCIM template: the chosen one for a new action, otherwise the stored one."""
+        """Tell whether the action uses the SCIM template. For a new action, the submitted form decides; otherwise the stored action."""
         chosen = self.cleaned_data.get("template") if self.instance._state.adding else self.instance.template
         return chosen == SCIM_USER_PROVISIONING
 
     def chosen_options(self) -> dict[str, Any]:
-        """Return the options to store, without those that equal the default."""
+        """Return the options to store, without options that equal the default."""
         if not self.is_of_template:
             return dict(self.cleaned_data.get("options") or {})
         values = self.cleaned_data
@@ -185,7 +185,7 @@ class ActionForm(ServiceForm):
         return chosen
 
     def has_other_options(self) -> bool:
-        """Tell whether the options differ from the stored ones."""
+        """Tell whether the options differ from the stored options."""
         return self.chosen_options() != self._options_before
 
     def secrets(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class ActionForm(ServiceForm):
         return {**own, **(values.get("other_secrets") or {})}
 
     def _check_address(self, values: dict[str, Any]) -> None:
-        """Require the token if the stored one would be sent to another server; the service checks this again."""
+        """Require the token if the stored token would be sent to another server; the service checks this again."""
         address = values.get(scim.BASE_URL)
         if not address or self.instance._state.adding or scim.BEARER_TOKEN in self.secrets():
             return

@@ -209,7 +209,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         ]
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Require a proof if the request contains secrets, even from a page opened before the last proof expired."""
+        """Require a proof if the request contains secrets, even if the page was opened before the last proof expired."""
         names = (*SECRETS, "other_secrets", "removed_secrets")
         is_sent = request.method == "POST" and any(request.POST.get(name, "").strip() not in _NOTHING for name in names)
         return super().wants_proof(request, object_id) or (is_sent and self.has_change_permission(request))

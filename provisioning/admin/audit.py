@@ -1,4 +1,4 @@
-"""Writes audit entries for actions on dead letters: actor, time, reason and letters."""
+"""Writes an audit entry for each decision on dead letters, with actor, time, reason and dead letters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NAMED = 100
 
 
 def note_act(request: HttpRequest, act: str, *, reason: str = "", ids: Sequence[int] = (), about: str = "", **facts: Any) -> None:
-    """Record an action on several letters, or on all letters of a filter. `about` describes them in a few words."""
+    """Record a decision on several dead letters, or on all dead letters of a filter. `about` describes the dead letters in a few words."""
     staff = staff_of(request)
     if staff is None:
         return

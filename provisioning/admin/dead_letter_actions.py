@@ -1,4 +1,4 @@
-"""Actions on dead letters: buttons, forms, required permissions, and the service calls."""
+"""What staff can do with dead letters: buttons, forms, required permissions, and the service calls."""
 
 from __future__ import annotations
 

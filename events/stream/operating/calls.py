@@ -44,7 +44,7 @@ def call_channel() -> str:
 
 
 def process_name() -> str:
-    """Return the name of this process as shown to operators."""
+    """Return the name with which operators see this process."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -68,7 +68,7 @@ class Callee:
         self._replies: set[asyncio.Task[None]] = set()
 
     def hear(self, payload: bytes) -> None:
-        """Read a call from the channel and answer it; ignore any other payload."""
+        """Read a call from the channel and answer the call; ignore any other payload."""
         try:
             call = orjson.loads(payload)
             answer = self._answer(call)
@@ -107,7 +107,7 @@ class Callee:
         await self._redis.aclose()
 
     def _answer(self, call: Details) -> bytes:
-        """Handle a call once: every call arrives both directly and through the channel."""
+        """Handle a call once, because this process gets its own calls twice: directly and through the channel."""
         known = self._answers.get(call["id"])
         if known is not None:
             return known
@@ -141,13 +141,13 @@ def detach(callee: Callee) -> None:
 
 
 def _own_callees() -> list[Callee]:
-    """Return the callees of this process whose event loop still runs; the others have no connections."""
+    """Return the callees of this process whose event loop still runs; without an event loop there are no connections."""
     _callees.difference_update([callee for callee in _callees if callee.is_over])
     return list(_callees)
 
 
 def tell(do: str, tenant_id: str, **details: Any) -> None:
-    """Send a call to every process with streams; returns at once, and waits for Redis for at most 200 ms."""
+    """Send a call to every process with streams, without waiting for answers. Waits for Redis for at most 200 ms."""
     call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, **details}
     for callee in _own_callees():
         callee.asked(call)

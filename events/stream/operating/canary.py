@@ -1,7 +1,7 @@
 """Canaries: test events that a client requests, sent to its own open streams to measure latency.
 
-A canary takes the path of a real event, beginning with the hint: every process gets the canary, and a stream writes it after all earlier
-events. No log contains it, so it has no position: it carries the stream's present offset and no `id`.
+From the hint on, a canary is handled like a real event: every process gets the canary, and a stream writes the canary after all earlier
+events. No log contains a canary, so a canary has no position; its frame has the present offset of the stream, and no `id`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from foundation.ids import new_event_id
 from foundation.timestamps import wire_time
 
 CANARY = "canary"
-# The type for streams whose filter accepts it, when the request names no type.
+# If the request names no type, streams whose filter accepts this type use it.
 DEFAULT_TYPE = "user.updated"
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One canary in transit. With `type` None each stream uses a type of its filter; times are Unix seconds.
+    """A canary on its way to the streams. If `type` is None, each stream uses a type that its filter accepts; times are Unix seconds.
 
     `written` maps each connection of this process to the time when its stream had written the canary.
     """
@@ -51,7 +51,7 @@ class Canary:
         return next((name for name in EVENT_TYPES if name in wanted), None)
 
     def frame(self, event_type: str, *, offset: str, stream_id: str, now: float) -> bytes:
-        """Return the frame of the canary at `now`, without an `id`, so that the client's position stays."""
+        """Return the frame of the canary at `now`, without an `id`, so that the position of the client does not change."""
         requested_at = _moment(self.requested_at)
         data = sample_data(event_type, tenant_id=self.tenant_id, time=wire_time(requested_at))
         data["canary"] = {

@@ -20,7 +20,7 @@ _PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One stream that was offered the canary; `elapsed_ms` is None until the canary is written to the stream."""
+    """A stream to which the process offered the canary; `elapsed_ms` is None until the stream has written the canary."""
 
     connection_id: str
     process: str
@@ -70,7 +70,7 @@ class SentCanaries:
             self._offered.popitem(last=False)
 
     def tell(self, call: Details) -> dict[str, Any]:
-        """Return the result of the canary that the call names, only to the canary's tenant."""
+        """Return the result of the canary that the call names, if the canary belongs to the tenant of the call."""
         offered = self._offered.get(call["event"])
         if offered is None or offered.canary.tenant_id != call["tenant"]:
             return {"arrivals": [], "left_out": 0}
@@ -85,7 +85,7 @@ def measure_canary(*, tenant_id: str, client_id: str, source: str, event_type: s
     event_id, _ = send_canary(tenant_id=tenant_id, client_id=client_id, source=source, event_type=event_type)
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        # Sent after the canary on the same channel, so every process gets the canary before this call.
+        # This call follows the canary on the same channel, so every process gets the canary first.
         fate = _fate(tenant_id, event_id)
         if not fate.waiting or time.monotonic() > until:
             return fate

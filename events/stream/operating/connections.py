@@ -57,9 +57,9 @@ def open_connections(tenant_id: str) -> OpenConnections:
 
 
 def disconnect(tenant_id: str, connection_id: str) -> bool:
-    """Close one stream of the tenant with its last offset; return whether a process had it.
+    """Close one stream of the tenant with its last offset; tell whether a process had this stream.
 
-    The client may reconnect with that offset at once. To keep it out, revoke the grant or delete the client.
+    The client may reconnect with that offset immediately. To exclude the client, revoke its grant or delete the client.
     """
     return any(calls.ask(DISCONNECT, tenant_id, connection=connection_id).given)
 
@@ -76,7 +76,7 @@ def forget_frames(tenant_id: str) -> tuple[int, int]:
 
 
 def describe_all(streams: Iterable[Stream]) -> list[dict[str, Any]]:
-    """Return the description of this process's streams as JSON; times are Unix seconds."""
+    """Return descriptions of the streams of this process as JSON; times are Unix seconds."""
     passed = time.time() - asyncio.get_running_loop().time()
     return [_described(stream, passed) for stream in streams]
 

@@ -1,4 +1,4 @@
-"""Connection slots: the number of streams that a tenant and a process may hold open.
+"""Connection slots: they limit the number of streams that a tenant, and a process, may keep open.
 
 A slot is a member of a sorted set in Redis with its expiry as the score, so the slots of a dead process expire. Without Redis
 each process counts its own streams: a tenant can then hold its maximum in each process.
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _RENEWALS_PER_LEASE = 3
-# Redis's clock decides, so processes with different clocks agree on which slots have expired.
+# The clock of Redis decides which slots have expired, so processes with different clocks agree.
 _CLOCK = "local t = redis.call('TIME') local now = t[1] + t[2] / 1000000 "
 _ACQUIRE = (
     _CLOCK
@@ -82,7 +82,7 @@ class Leases:
     async def acquire(self, tenant_id: str, *, limit: int) -> Lease:
         """Take a slot. Raises `TenantLimitReached`, then `ProcessLimitReached`."""
         lease = Lease(tenant_id, secrets.token_hex(8))
-        # Counted before the first await, so that connections arriving together cannot exceed the limit.
+        # Count the slot before the first await, so that connections that arrive together cannot exceed the limit.
         self._add(lease)
         try:
             if len(self._held[tenant_id]) > limit or not await self._granted(lease, limit):
@@ -103,7 +103,7 @@ class Leases:
         if not held:
             del self._held[lease.tenant_id]
         self._count -= 1
-        # A restarting proxy ends all its streams at once: release them with one command instead of a connection each.
+        # A restart of a proxy ends all its streams at once. One command releases all their slots, instead of one command for each slot.
         self._given_back[lease.tenant_id].add(lease.member)
         if all(task.done() for task in self._released):
             release = asyncio.get_running_loop().create_task(self._remove())

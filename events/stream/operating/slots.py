@@ -1,4 +1,4 @@
-"""Counts open streams from their slots: one round trip, for any number of processes."""
+"""Counts open streams by their slots, in one round trip for any number of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comment at the opening of a stream that warns of events that will soon be pruned, and the earliest cursor. Pure."""
+"""The earliest cursor, and the comment at the start of a stream that warns the client about events that will soon be pruned. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
 
 
 def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
-    """Return the comment for a cursor whose next event has at most a tenth of the retention left, else nothing.
+    """Return the comment for a cursor whose next event will be pruned within a tenth of the retention; otherwise empty bytes.
 
     Only the next event counts: a cursor at the end of the log does not expire, and events recorded together are pruned together.
     """

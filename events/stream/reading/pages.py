@@ -1,4 +1,4 @@
-"""Pages of frames for streams behind their tenant's ring: read once for all streams at the same position."""
+"""Pages of frames for streams that are behind the ring of their tenant. Each page is read once for all streams at the same position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
-# Fewer reads than the pool has connections, so that replays cannot keep the tails from reading.
+# Fewer reads than the pool has connections, so that replays never use the connections that the tails need.
 REPLAYS_AT_ONCE = 4
 # Many readers request the same pages within seconds. Without a time limit, the pages of every replayed log would stay in memory
 # until the budget is full.
@@ -27,7 +27,7 @@ KEPT_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class FramePage:
-    """Frames directly after a cursor, and the bounds of the log when they were read."""
+    """Frames directly after a cursor, and the bounds of the log at the time of the read."""
 
     bounds: Bounds
     frames: list[Frame]
@@ -37,7 +37,7 @@ class FramePage:
         return sum(len(frame.data) for frame in self.frames)
 
     def frames_after(self, position: int) -> list[Frame]:
-        """Return the frames after a position at or after the start of the page; dense positions make it an index."""
+        """Return the frames after a position, which must not be before the page. Positions are dense, so a subtraction gives the index."""
         return self.frames[position + 1 - self.frames[0].position :] if self.frames else []
 
     def frame_after(self, position: int) -> Frame | None:
@@ -56,7 +56,7 @@ async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: Curs
 
 
 async def read_pages(log: LogReader, places: Sequence[tuple[str, Cursor, CursorSealer]]) -> list[FramePage | LogError]:
-    """Return for each tenant and cursor the result or the error of `read_page`, read together."""
+    """Read the pages of several tenants together; return the result or the error of `read_page` for each tenant and cursor."""
     asked = [(tenant_id, cursor) for tenant_id, cursor, _ in places]
     found: list[FramePage | LogError] = []
     for (tenant_id, cursor, sealer), page in zip(places, await log.pages(asked, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES), strict=True):
@@ -94,7 +94,7 @@ class SharedPages:
         # The cached pages, in the order of their last request.
         self._kept: OrderedDict[tuple[str, Cursor], _Kept] = OrderedDict()
         self._size = 0
-        # The keys are a tenant and a cursor.
+        # Each key is a tenant and a cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
         # Reads that began before the log was rewritten.
         self._forgotten: set[tuple[str, Cursor]] = set()
@@ -106,7 +106,7 @@ class SharedPages:
 
     async def after(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
         """Return the page after a cursor."""
-        # Shielded: a stream that ends must not cancel the read for the others.
+        # Shielded, because a stream that ends must not cancel the read for other streams.
         return await asyncio.shield(self.begin(tenant_id, cursor, sealer))
 
     def begin(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> asyncio.Future[FramePage]:

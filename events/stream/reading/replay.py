@@ -1,4 +1,4 @@
-"""The source of a stream behind the ring: page after page; the next page is read while the present one is written.
+"""The source of a stream behind the ring: it reads page after page, and reads the next page while the stream writes the present page.
 
 A stream that waits for its page, because of many other streams or an unavailable database, still sends heartbeats and can be ended at
 once.
@@ -41,9 +41,9 @@ class Replay:
         return self._page.frame_after(position) if self._page is not None else None
 
     def frames_after(self, cursor: Cursor, now: float) -> list[Frame] | None:
-        """Return the frames directly after the cursor, or None while they are read.
+        """Return the frames directly after the cursor, or None while their page is read.
 
-        Raises `LogError`, and the database's error after it has lasted 30 s.
+        Raises `LogError`. Raises an error of the database only if the database has failed for 30 s.
         """
         if self.frame_after(cursor.position) is None:
             self._page = self._next_page(cursor, now)
@@ -54,7 +54,7 @@ class Replay:
         return self._page.frames_after(cursor.position)
 
     def forget(self) -> None:
-        """Drop the pages: the stream has caught up, or has ended."""
+        """Drop the pages, because the stream has reached the ring or has ended."""
         self._page = self._reading = self._reading_at = None
 
     def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:

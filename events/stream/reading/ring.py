@@ -38,7 +38,7 @@ class Ring:
         return position >= self.after
 
     def frames_after(self, position: int) -> list[Frame]:
-        """Return the frames after a position that the ring covers; dense positions make it an index."""
+        """Return the frames after a position that the ring covers. Positions are dense, so a subtraction gives the index."""
         return self._frames[max(position - self.after, 0) :]
 
     def frame_after(self, position: int) -> Frame | None:
@@ -46,7 +46,7 @@ class Ring:
         return self._frames[position - self.after] if self.after <= position < self.end and self._frames else None
 
     def clear(self) -> None:
-        """Drop every frame; streams that still need them read pages."""
+        """Drop every frame; streams that still need these frames read pages."""
         self._frames.clear()
         self.after = self.end
         self.size = 0
@@ -65,7 +65,7 @@ class RingBudget:
         return self._total
 
     def filled(self, ring: Ring) -> None:
-        """Account for a ring that has just been filled."""
+        """Count the bytes of a ring that has just been filled."""
         self._total += ring.size - self._rings.pop(ring, 0)
         self._rings[ring] = ring.size
         while self._total > self._limit and len(self._rings) > 1:
@@ -74,5 +74,5 @@ class RingBudget:
             oldest.clear()
 
     def forget(self, ring: Ring) -> None:
-        """Stop accounting for a ring whose tenant is no longer watched."""
+        """Stop counting the bytes of a ring whose tenant is no longer watched."""
         self._total -= self._rings.pop(ring, 0)

@@ -1,8 +1,8 @@
-"""Fast path: new frames of a tail are joined and framed once for all streams at the same position, and written for them.
+"""Fast path: joins and frames the new frames of a tail once for all streams at the same position, and writes the bytes to each stream.
 
-Nearly all streams of a tenant wait at the end of its log. The plain path is that each stream's own task takes frames from the
-ring (`Stream._write_new`); it serves every other case. Waking those tasks was two thirds of the work of a frame to 1,000 streams
-(decision 0022): 0.7 µs of processor time without the socket instead of 6.7 (`python -m benchmarks fast_paths`, docs/figures.md).
+Nearly all streams of a tenant wait at the end of its log. The plain path serves every other case: the task of each stream takes frames
+from the ring (`Stream._write_new`). To wake these tasks was two thirds of the work for a frame to 1,000 streams (decision 0022). The fast
+path needs 0.7 µs of processor time without the socket instead of 6.7 (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import datetime
 
 from events.stream.reading.ring import Ring
 
-# Maximum bytes of one write. A server buffers a few writes for a client that stopped reading; larger writes cost memory without
-# measurable gain.
+# Maximum bytes of one write. A server buffers a few writes for a client that has stopped reading, so larger writes would cost memory,
+# without measurable gain.
 WRITE_BYTES = 16 * 1024
 
 
@@ -43,8 +43,8 @@ class Batch:
         self.now = now
 
     def share(self, position: int, types: frozenset[str] | None) -> Share | None:
-        """Return everything after a position that passes the filter, or None when that exceeds one write."""
-        # Nearly all streams of a tenant are at the same position as the previous one.
+        """Return all frames after a position that pass the filter, or None if one write cannot contain all of them."""
+        # Nearly every stream of a tenant is at the same position as the stream before.
         if position == self._last_position and types is self._last_types:
             return self._last
         place = (position, types)

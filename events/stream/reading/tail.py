@@ -1,6 +1,6 @@
 """Tails: one reader per watched tenant, which appends new frames to the tenant's ring and wakes its streams.
 
-A hint or the poll only raises the position that a tail must reach; a tail reads until it has reached that position, so no event is lost,
+A hint or the poll only raises the position that a tail must reach. The tail reads until it has reached this position, so no event is lost,
 in any order of hint, read and wake-up.
 """
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 # Read together all positions that were announced while a slow page was read.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
-# Limits one turn to some milliseconds, after which other tasks run.
+# After this many streams, which take some milliseconds, other tasks run.
 _PUSHED_AT_ONCE = 256
 _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
@@ -48,7 +48,7 @@ class Follower(Protocol):
         """Write frames that were just appended to the ring."""
 
     def close(self, reason: Reason) -> None:
-        """End after the frames taken so far."""
+        """End after the frames that the stream has already taken."""
 
 
 class Tail:
@@ -87,7 +87,7 @@ class Tail:
 
 
 class Tails:
-    """All tails of one process. At most two statements run at once. Each reads the next page of up to sixteen waiting tenants."""
+    """All tails of one process. At most two statements run at once. Each statement reads the next page of up to sixteen waiting tenants."""
 
     def __init__(self, log: LogReader, *, ring_bytes: int) -> None:
         self._log = log
@@ -112,12 +112,12 @@ class Tails:
         return tail
 
     def leave(self, follower: Follower, tail: Tail) -> None:
-        """Detach a stream; the last one removes the tail."""
+        """Detach a stream. After its last stream, the tail is removed."""
         tail.followers.discard(follower)
         if not tail.followers and self._tails.get(tail.tenant_id) is tail:
             del self._tails[tail.tenant_id]
             self._budget.forget(tail.ring)
-            # Ended streams are in reference cycles; until those are collected, they would keep every frame.
+            # Ended streams are in reference cycles, and would keep every frame in memory until Python collects these cycles.
             tail.ring.clear()
 
     def heard(self, tenant_id: str, position: int) -> None:
@@ -143,7 +143,7 @@ class Tails:
         return self._budget.total
 
     def look_now(self) -> None:
-        """Poll at once: hints may have been lost."""
+        """Poll immediately, because hints may have been lost."""
         self._poll_now.set()
 
     async def poll(self) -> None:
@@ -165,7 +165,7 @@ class Tails:
 
     async def _look(self) -> bool:
         watched = dict(self._tails)
-        # Read before the query: entries that a tail appends meanwhile are newer than the result.
+        # Read the cursors before the query, because entries that a tail appends meanwhile are newer than the result.
         known = {tenant_id: tail.cursor for tenant_id, tail in watched.items()}
         heads = await self._log.heads(list(watched))
         found = 0
@@ -201,7 +201,7 @@ class Tails:
                 await self._read(watched)
             for tail in turn:
                 tail.queued = False
-                # One page per turn: a tenant far behind queues again after the others.
+                # Read one page at a time, so that a tenant far behind queues again after all other tenants.
                 if tail.is_behind and tail.followers:
                     tail.queued = True
                     self._behind.append(tail)
@@ -219,12 +219,12 @@ class Tails:
             if isinstance(page, LogError):
                 tail.close(UNREADABLE[type(page)])
                 tail.heard = tail.ring.end
-            # Skip a tail that the last stream has left: nothing would later remove its ring from the budget.
+            # Skip a tail that the last stream has left, because nothing would later remove the ring of this tail from the budget.
             elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
             elif tail.followers and tail.heard == heard_before:
-                # A hint is sent after the commit of its events. The page is empty, so the announced position does not exist. If another
-                # hint arrived during the read, `heard` has changed, and the tail reads again.
+                # A hint is sent after the commit of its events, so if the page is empty, the announced position does not exist. If
+                # another hint arrived during the read, `heard` has changed, and the tail reads again.
                 tail.heard = tail.ring.end
 
     async def _extend(self, tail: Tail, frames: list[Frame]) -> None:

@@ -47,7 +47,7 @@ class ActionCache:
         return found[0] if found else None
 
     def set(self, key: str, value: str, *, ttl: float | None = None, expires_at: float | None = None) -> None:
-        """Store `value` for `ttl` seconds or until `expires_at` (seconds since the epoch): the earlier one counts.
+        """Store `value` for `ttl` seconds or until `expires_at` (seconds since the epoch); the earlier time counts.
 
         Raises `CacheLimitReached`.
         """
@@ -70,7 +70,7 @@ class ActionCache:
 
 
 class ProcessCaches:
-    """Caches of the actions that ran in this process; the least recently used are removed first."""
+    """Caches of the actions that ran in this process; the least recently used cache is removed first."""
 
     def __init__(self) -> None:
         self._actions: OrderedDict[str, _Entries] = OrderedDict()

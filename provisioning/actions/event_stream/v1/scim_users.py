@@ -17,7 +17,7 @@ from provisioning.scim.settings import ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
 from provisioning.scim.user_sync import Circumstances, UserSync
 
-# Seconds added to the lock, because the last request of a run may end after its deadline.
+# The lock is valid for this many seconds longer, because the last request of a run may end after the deadline of the run.
 _LOCK_MARGIN_SECONDS = 5.0
 
 
