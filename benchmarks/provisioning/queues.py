@@ -18,7 +18,7 @@ from provisioning.services.actions import create_action
 from tests.deadlines import eventually
 
 _TYPES = ["user.created", "user.updated"]
-# The hold has no planned trial delivery, so that only this code resumes the stream.
+# The hold has no planned probe, so that only this code resumes the stream.
 _HOLD = "UPDATE events_eventstream SET held_since = now(), held_reason = 'measuring' WHERE id = ANY(%s)"
 _RESUME = "UPDATE events_eventstream SET held_since = NULL, held_reason = '' WHERE id = ANY(%s)"
 _WAKE = "UPDATE provisioning_lane SET nudged_until = NULL WHERE stream_id = ANY(%s)"

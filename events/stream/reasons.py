@@ -12,7 +12,7 @@ from events.log.reading import CursorExpired, LogError, LogHasHole, NoLog
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The label of the metric, one of the six codes, and a text for people."""
+    """A reason: its label in the metrics, one of the six codes, and a text for people."""
 
     name: str
     code: str

@@ -15,24 +15,24 @@ _BELIEVED_FOR = timedelta(days=1)
 
 
 class ActionCapabilities:
-    """Capabilities of one action's server. Only passed probes are stored; a failed probe is repeated when it is needed again."""
+    """Capabilities of one action's server. Only passed checks are stored; a failed check is repeated when its result is needed again."""
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
 
     def is_proven(self, name: str) -> bool:
-        """Tell whether the probe `name` was passed within the last day, or is stored as permanent."""
+        """Tell whether the server passed the check `name` within the last day, or for ever."""
         stored = self._setup.capabilities.get(name)
         if stored is True:
             return True
         return isinstance(stored, str) and timezone.now() - datetime.fromisoformat(stored) < _BELIEVED_FOR
 
     def prove(self, name: str) -> None:
-        """Store that the probe `name` was passed now; findings stored by other runs meanwhile are kept."""
+        """Store that the server has passed the check `name` now. Keeps findings that other runs have stored meanwhile."""
         self.note(name, timezone.now().isoformat())
 
     def note(self, name: str, finding: Any) -> None:
-        """Store a finding under `name`: the time at which the probe was passed, or True for a permanent result."""
+        """Store a finding under `name`: the time at which the server passed the check, or True for a permanent result."""
         with transaction.atomic():
             row = Action.objects.of(self._setup.tenant_id).select_for_update(no_key=True).filter(pk=self._setup.action_id).first()
             if row is None:

@@ -28,7 +28,7 @@ DECISIONS = {
 _MEANINGS = {
     State.ACKNOWLEDGED: "Marks the dead letter as being worked on. Bulk redelivery includes it, and alerts do not count it.",
     State.IGNORED: "Alerts do not count the dead letter. It stays listed until its retention ends, and is redelivered on request only.",
-    State.RESOLVED: "Marks the dead letter as solved by other means, such as a manual change on the server. Its event is not sent.",
+    State.RESOLVED: "Marks the dead letter as resolved in another way, such as a manual change on the server. The event is not sent.",
     State.OPEN: "Marks the dead letter as open again. Alerts count it.",
 }
 
@@ -44,11 +44,11 @@ class ReasonForm(forms.Form):
 class RedeliveryForm(forms.Form):
     """The reason of a redelivery."""
 
-    reason = forms.CharField(required=False, max_length=triage.LONGEST_REASON, help_text="Stored with the letter.")
+    reason = forms.CharField(required=False, max_length=triage.LONGEST_REASON, help_text="Stored with the dead letter.")
 
 
 class ForcedRedeliveryForm(RedeliveryForm):
-    """The form of a redelivery of several letters, optionally even if newer events were written."""
+    """The form of a redelivery of several dead letters. An option also sends events that are older than a written event."""
 
     force = forms.BooleanField(
         required=False,
@@ -58,19 +58,19 @@ class ForcedRedeliveryForm(RedeliveryForm):
 
 
 def order_of(request: HttpRequest, reason: str, *, force: bool, with_current_profile: bool = False) -> Order:
-    """Return a redelivery order with the staff account as its actor."""
+    """Return the parameters of a redelivery, with the staff account as the actor."""
     return Order(actor_of(request), reason, staff=staff_of(request), force=force, with_current_profile=with_current_profile)
 
 
 def redeliver_many(request: HttpRequest, letters: Iterable[DeadLetter], *, reason: str, force: bool) -> Redelivered:
-    """Redeliver letters with the staff account as the actor."""
+    """Redeliver dead letters with the staff account as the actor."""
     order = order_of(request, reason, force=force)
     done = [redeliver_letters(tenant_id=tenant_id, letter_ids=ids, order=order) for tenant_id, ids in _by_tenant(letters).items()]
     return Redelivered(sum(one.count for one in done), sum(one.blocked for one in done))
 
 
 def decide_many(request: HttpRequest, letters: Iterable[DeadLetter], *, state: str, reason: str) -> int:
-    """Decide about letters with the staff account as the actor. Returns the number of changed letters."""
+    """Decide about dead letters with the staff account as the actor. Return the number of changed dead letters."""
     told = {"state": state, "reason": reason, "actor": actor_of(request)}
     return sum(triage.decide(tenant_id=tenant_id, letter_ids=ids, **told) for tenant_id, ids in _by_tenant(letters).items())
 
@@ -166,7 +166,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
 
 
 def rights_for(action: ObjectAction) -> tuple[Right, ...]:
-    """Return the permissions that an action needs. All decisions need the same permissions."""
+    """Return the permissions that this button needs. All decisions need the same permissions."""
     return RIGHTS.get(action.name, (Right.TRIAGE,))
 
 

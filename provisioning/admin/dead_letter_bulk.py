@@ -1,4 +1,4 @@
-"""Actions on selected dead letters of the list. A confirmation page shows the letters, and submits their ids."""
+"""What staff can do with dead letters selected in the list. A confirmation page shows these dead letters, and submits their ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from provisioning.dead_letters.redelivery_outlook import outlook_of
 from provisioning.dead_letters.triage import UNSETTLED
 from provisioning.models import DeadLetter
 
-# Largest number of letters per confirmation. For more, "Redeliver all shown" starts a job.
+# Largest number of dead letters per confirmation. For more dead letters, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
 _REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. New dead letters are not included."
 _DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."

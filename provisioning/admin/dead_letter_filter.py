@@ -1,4 +1,4 @@
-"""Actions on all dead letters of the current filter: redelivery as a job, and export."""
+"""What staff can do with all dead letters of the current filter: redelivery as a job, and export."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class FilterPages(DeadLetterPage):
 
     @method_decorator(needs_proof)
     def redelivery(self, request: HttpRequest) -> HttpResponse:
-        """Show the number of letters and obstacles; on POST start the job, or send one letter first."""
+        """Show the number of dead letters, and obstacles. On POST, start the job, or first redeliver a single dead letter."""
         try:
             search = search_of(request.GET.dict())
         except FilterNotUnderstood as refusal:
@@ -134,7 +134,7 @@ class FilterPages(DeadLetterPage):
         return lead_to_job(self.owner, request, job, f"{job.summary['total']} redeliveries queued.{waits}", is_caution=bool(obstacle))
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
-        """Redeliver the letter that the job would send first, and show it."""
+        """Redeliver the dead letter with which the job would begin, and show its page."""
         rows = search.selection.of(tenant_id=stream.tenant_id, stream_id=stream.pk)
         letter = rows.defer("body", "rebuilt_body").order_by("key", "delivery__position").first()
         if letter is None:
@@ -157,7 +157,8 @@ class FilterPages(DeadLetterPage):
         return HttpResponseRedirect(self.address("change", letter.pk))
 
     def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
-        """Offer the streams of the shown letters, because a job has one stream. With a single stream, redirect to it."""
+        """Show a choice of the streams of the listed dead letters, because a job has one stream. If there is only one stream, redirect to
+        its page."""
         newest = search.rows(self.owner.limited(request, DeadLetter.objects.filter(state__in=UNSETTLED))).order_by("-pk").values("pk")
         looked_at = DeadLetter.objects.filter(pk__in=newest[:COUNT_LIMIT])
         counted = looked_at.values("stream_id").annotate(letters=Count("pk")).order_by("-letters")[:_STREAMS_OFFERED]
@@ -199,7 +200,7 @@ def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
 
 
 def _as_text(search: Search) -> str:
-    """Return a filter as text, for audit entries and confirmations."""
+    """Return the filter as a text, for audit entries and confirmations."""
     named = {"stream": search.stream_id, **search.selection.as_document()}
     parts = [
         f"{name.replace('_', ' ')} {', '.join(value) if isinstance(value, tuple | list) else value}"

@@ -28,15 +28,16 @@ _OF_KIND = {"acknowledge": DeadLetter.State.ACKNOWLEDGED, "ignore": DeadLetter.S
 _HEAR_AGAIN = "hear"
 _EXPLAINED = {
     "acknowledge": "Marks all open letters of this kind as being worked on. New letters of this kind start as open.",
-    "ignore": "Ignores letters of this kind, including new ones until the date: they raise no alert, but stay listed, counted and "
-    "redeliverable. After the date new letters start as open. Ignored letters are deleted when the retention of deliveries ends.",
-    "resolve": "Marks all letters of this kind as solved by other means. Their events are not sent.",
+    "ignore": "Ignores letters of this kind, including new letters until the date. Ignored letters cause no alert, but "
+    "stay listed, counted and redeliverable. After the date new letters start as open. Ignored letters are deleted when the retention "
+    "of deliveries ends.",
+    "resolve": "Marks all letters of this kind as resolved in another way. Their events are not sent.",
     _HEAR_AGAIN: "New letters of this kind start as open. Letters that are ignored now stay ignored until you open them.",
 }
 
 
 class IgnoreKindForm(ReasonForm):
-    """A reason and an end date. Ignoring without an end would hide failures permanently."""
+    """A reason and an end date. Without an end date, failures would be hidden permanently."""
 
     until = forms.DateField(
         widget=forms.DateInput(attrs={"type": "date"}), label="Until", help_text="The first day on which new letters start as open."
@@ -49,7 +50,7 @@ class IgnoreKindForm(ReasonForm):
 
 
 class HearAgainForm(ReasonForm):
-    """A form without fields: only an audit entry is written."""
+    """A form without fields, because only the audit log gets an entry."""
 
 
 class KindPages(DeadLetterPage):

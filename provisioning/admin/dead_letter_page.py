@@ -1,4 +1,4 @@
-"""Base class of further pages about dead letters: URLs, permissions, and buttons in the list and on the page of a letter."""
+"""Base class of additional pages about dead letters: URLs, permissions, and buttons in the list and on the page of a dead letter."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class DeadLetterPage:
         raise NotImplementedError
 
     def tools(self, request: HttpRequest) -> list[dict[str, str]]:
-        """Return the page's buttons above the list."""
+        """Return the buttons of this page above the list."""
         return []
 
     def buttons(self, request: HttpRequest, row: DeadLetter) -> list[dict[str, Any]]:
-        """Return the page's buttons on the page of one letter."""
+        """Return the buttons of this page on the page of one dead letter."""
         return []
 
     def route(self, route: str, view: Callable[..., HttpResponseBase], name: str, *rights: Right) -> URLPattern:
-        """Return a URL pattern of the page; the page answers 403 to an account without `rights`."""
+        """Return a URL pattern of this page, which answers 403 to an account without `rights`."""
 
         def guarded(request: HttpRequest, **parts: Any) -> HttpResponseBase:
             require(request, *rights)

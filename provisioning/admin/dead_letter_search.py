@@ -21,7 +21,7 @@ _MOST_STATUS = 2**31 - 1
 
 
 class FilterNotUnderstood(ValueError):
-    """This filter is not supported here. Use only the filters beside the list."""
+    """This filter is not supported. Use only the filters beside the list."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -29,7 +29,7 @@ class FilterNotUnderstood(ValueError):
 
 @dataclass(frozen=True)
 class Search:
-    """A filter of the list: at most one stream, and conditions on its letters."""
+    """A filter of the list: at most one stream, and conditions on dead letters."""
 
     stream_id: str = ""
     selection: Selection = field(default_factory=Selection)
@@ -56,7 +56,7 @@ def search_of(query: Mapping[str, str]) -> Search:
 
 
 def address_of(**parts: str) -> str:
-    """Return the query string of the list for these filters."""
+    """Return the query string with which the list has these filters."""
     return urlencode({name: value for name, value in parts.items() if value})
 
 
@@ -66,7 +66,7 @@ def searched(letters: QuerySet[DeadLetter], term: str) -> QuerySet[DeadLetter]:
 
 
 def _term(search: Search, value: str) -> Search:
-    """Narrow the search by a term. The format of an id determines its kind; any other term is an entity."""
+    """Narrow the search by a term. The format of an id shows what it identifies; a term that is no id is an entity."""
     term = value.strip()
     if STREAM_ID_PATTERN.fullmatch(term):
         return _stream(search, term)

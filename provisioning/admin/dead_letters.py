@@ -113,13 +113,14 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[DeadLetter], term: str) -> models.QuerySet[DeadLetter] | None:
-        """Search by index: event ids have an index of their own; fingerprints and entities have an index per tenant; streams have none."""
+        """Search by index. Event ids have a separate index, and the indexes of fingerprints and entities begin with the tenant; streams
+        have none."""
         is_event = EVENT_ID_PATTERN.fullmatch(term) is not None
         is_served = is_event or (self.is_bound(request) and STREAM_ID_PATTERN.fullmatch(term) is None)
         return searched(rows, term) if is_served else None
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Search with the rules of `search_of`, so that the same letters can be redelivered or exported."""
+        """Search with the rules of `search_of`, so that a redelivery or an export selects the dead letters that the list shows."""
         return searched(queryset, search_term), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -182,7 +183,7 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
 
 
 def _is_used(title: str, letter: DeadLetter) -> bool:
-    """Tell whether at least one field of the group has a value for the letter."""
+    """Tell whether the dead letter has a value in at least one field of the group."""
     used = {"Decision": letter.triaged_at or letter.resolved_at, "Redelivery": letter.redelivered_at}
     return bool(used.get(title, True))
 

@@ -95,7 +95,7 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert], ObjectActionsAdmin[Alert]):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _verdict_of(self, row: Alert) -> Verdict:
-        """Return the advice of the alert, with the pages that it is about."""
+        """Return the advice of the alert, with links to the pages that the advice mentions."""
         stream = EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id).first()
         site = self.admin_site.name
         place = "" if stream is None else reverse(f"{site}:events_eventstream_change", args=(quote(stream.pk),))

@@ -50,7 +50,8 @@ ACTIONS = (
         name="allow-deletions",
         label="Allow these deletions",
         explain=lambda _request, stream: (
-            f"{stream.held_reason} If you allow them, the destination deletes these users. Disable the stream if they are a mistake."
+            f"{stream.held_reason} If you allow the deletions, the destination deletes these users. "
+            "If the deletions are a mistake, disable the stream."
         ),
         run=_allow,
         is_offered=deletion_guard.is_staged,

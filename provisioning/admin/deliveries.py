@@ -127,7 +127,7 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
 
     @admin.display(description="Next attempt")
     def next_attempt(self, row: Delivery) -> str:
-        """Return the time of the next attempt, or what the delivery waits for."""
+        """Return the time of the next attempt, or the reason why the delivery waits."""
         if row.state != Delivery.State.TODO:
             return "None: the delivery has ended."
         lane = Lane.objects.filter(stream_id=row.stream_id, key=row.key).first()
@@ -163,7 +163,7 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
 
 
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):
-    """Attempts with their HTTP exchanges; secrets were masked before storage."""
+    """Attempts with their HTTP exchanges, in which the service masked secrets before it stored them."""
 
     list_display = ("delivery", "number", "started_at", "duration_ms", "outcome_badge", "error_kind", "error_status", "tenant_id")
     list_filter = ("outcome", "error_class", "trigger")
@@ -214,7 +214,7 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
 
     @admin.display(description="Remote resource before")
     def before(self, row: Attempt) -> str:
-        """Return the resource that the lookup of the attempt found."""
+        """Return the resource that the attempt found when it looked the user up."""
         found = remote_before(row.exchanges)
         return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its response was not stored."
 

@@ -69,7 +69,7 @@ STEPS = (
 )
 
 
-# The most unfinished setups in the overview.
+# The overview shows at most this many unfinished setups.
 _DRAFTS = 10
 # The name under which a token is kept for a new setup, which has no id yet.
 _NEW = "new"
@@ -90,7 +90,7 @@ def _untested(setup: GuidedSetup) -> list[str]:
 class ServerForm(ActionForm):
     """Server profile, name and the five secrets of the template; other options are set later on the page of the action.
 
-    `kept_token` is the token of an earlier try of this form that had errors in other fields.
+    `kept_token` is the token that staff entered when they last sent this form, with errors in other fields.
     """
 
     template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out
@@ -134,7 +134,7 @@ class PreviewForm(forms.Form):
 
 
 class EnableForm(forms.Form):
-    """How the deliveries begin. If steps are untested, staff must accept this."""
+    """How the deliveries begin. If steps were not done, staff must confirm that they go live without these steps."""
 
     begin = forms.ChoiceField(
         label="Existing users",

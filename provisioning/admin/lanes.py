@@ -40,7 +40,7 @@ class BreakerAdmin(NamesStreams, ReadOnlyAdmin[Breaker]):
     ordering = ("pk",)
     search_fields = ("=stream_id",)
     search_help_text = "A stream id (est_…)."
-    empty_text = "No failures. A row appears with the first failure that is caused by a destination."
+    empty_text = "No failures. A row appears with the first failure that a destination causes."
 
 
 class SweeperAdmin(ReadOnlyAdmin[Sweeper]):

@@ -48,7 +48,7 @@ class MappingRowForm(forms.Form):
 
 
 class PreviewForm(forms.Form):
-    """The user of a preview, and the option that enables the Enterprise User extension."""
+    """The user for whom to preview the mapping, and the option that enables the Enterprise User extension."""
 
     enterprise = forms.BooleanField(required=False, label="Enterprise User extension", help_text="Enables all rows of the extension.")
     user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an email address.")
@@ -133,7 +133,7 @@ def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any
 
 
 def _show(refusal: Exception, kept: list[MappingRowForm], asked: PreviewForm) -> None:
-    """Show each problem at its row and field, and other problems above the table."""
+    """Show each problem at its row and field, and all problems without a row above the table."""
     problems = refusal.errors if isinstance(refusal, Invalid) else {"user": [as_text(refusal)]}
     for place, texts in problems.items():
         found = _PLACE.fullmatch(place)

@@ -87,12 +87,12 @@ class StreamForm(ServiceForm):
 
     @property
     def kind(self) -> str:
-        """The type of the destination: the chosen one for a new stream, otherwise the stored one."""
+        """The type of the destination. For a new stream, staff choose the type in the form; otherwise it is stored."""
         adding = self.instance._state.adding
         return str(self.cleaned_data.get("destination_type", "") if adding else self.instance.destination_type)
 
     def clean(self) -> dict[str, Any]:
-        """Check the fields of the chosen type of destination; ignore those of the other type."""
+        """Check the fields of the chosen type of destination, and ignore the fields of the other type."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if self.kind == ACTION and not values.get("action") and "action" not in self.errors:
             self.add_error("action", "Choose the action that runs for each event. Only deployed actions are listed.")
@@ -125,7 +125,7 @@ class StreamForm(ServiceForm):
         return configuration
 
     def _keeps_secret(self, name: str) -> bool:
-        """Tell whether the stored secret is kept. It is never sent to a URL other than the one that it was entered for."""
+        """Tell whether the stored secret is kept. A secret is never sent to a URL for which it was not entered."""
         is_same_place = not self.instance._state.adding and not set(self.changed_data) & set(_WHERE)
         return is_same_place and not self.cleaned_data.get(name)
 

@@ -30,7 +30,7 @@ class NamesStreams:
 
     @admin.display(description="Stream")
     def stream(self, row: Any) -> str:
-        """Return the name in a list, and the name with the id on the page of one row."""
+        """Return the name for a list. For the page of one row, return the name with the id."""
         if hasattr(row, "stream_name"):
             return str(row.stream_name)
         name = _names_of({row.stream_id}).get(row.stream_id)
@@ -38,12 +38,12 @@ class NamesStreams:
 
 
 def error_kind(row: Any) -> str:
-    """Return the first word of an error class's label; the filter and the page of the row show the whole label."""
+    """Return the label of the error class up to the colon; the filter and the page of the row show the whole label."""
     return str(row.get_error_class_display()).partition(":")[0]
 
 
 class StreamFilter(RecentValuesFilter):
-    """A filter by the id of a stream that offers names."""
+    """A filter by the id of a stream, which shows the name of each stream."""
 
     title = "stream"
 

@@ -104,7 +104,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     def __init__(self, model: type[EventStream], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.panels.append(lambda _request, row: self.state_of(row))
-        # The panel of synchronizations is part of the overview, because a synchronization may wait for an answer of staff.
+        # The overview includes the panel of synchronizations, because a synchronization may wait for an answer of staff.
         self.panels.append(lambda _request, row: synchronizations.jobs_of(self.admin_site, row))
         self.tabs = {"Deliveries": [lambda request, row: deliveries_of_stream(self.admin_site, request, row)]}
 
@@ -112,7 +112,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         return self.status_badge(row)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Add the charts and the reason of a hold, and choose the one button by the state of the stream."""
+        """Add the charts, the reason of a hold, and the primary button that fits the state of the stream."""
         response = super().render_change_form(request, context, *args, **kwargs)
         stream = context.get("original")
         if stream is not None and response.context_data["is_form_shown"]:

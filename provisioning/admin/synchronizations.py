@@ -28,7 +28,7 @@ from provisioning.synchronization.state import outcomes_of
 
 _SHOWN = 50
 _JOBS_SHOWN = 5
-# Answers of staff to a job, by the member of the job that stores the actor of the answer.
+# Answers of staff to a job. The key is the member of the job that stores the actor of the answer.
 _ANSWERS = {"resumed_by": "Resumed", "confirmed_by": "Deletions allowed", "declined_by": "Deletions declined"}
 _TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra", "updated", "linked", "deleted")
 
@@ -46,7 +46,9 @@ class DryRunForm(forms.Form):
 
 class WriteForm(forms.Form):
     enable = forms.BooleanField(
-        required=False, label="Enable the stream at the end", help_text="Starts before the first user is read, so that no change is missed."
+        required=False,
+        label="Enable the stream at the end",
+        help_text="The stream begins at the position before the first user is read, so that no change is missed.",
     )
     delete_missing = forms.BooleanField(
         required=False, label="Delete accounts without a user", help_text="Only accounts with an externalId of this service."

@@ -70,7 +70,7 @@ def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Htt
         setup = deployed or draft_setup(action)
         return run_for_user(setup, user_id=values["user"], actor=actor_of(request), dry_run=not values["write"])
 
-    text = "Provisions one user like a delivery and shows each step. Refused while events of the user wait."
+    text = "Provisions one user in the same way as a delivery, and shows each step. Refused while events of the user wait."
     return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
 
 

@@ -85,7 +85,7 @@ class UserPages:
         self._owner.row_pages += [timeline, RowPage(PROVISION, "Provision now", self.provision, _MAY_PROVISION)]
 
     def timeline(self, request: HttpRequest, user: User) -> HttpResponse:
-        """Show events of the user with their deliveries, newest first, from the key in the query."""
+        """Show events of the user with their deliveries, newest first. The page begins at the key in the query."""
         before, after = (_key(request.GET.get(name, "")) for name in ("before", "after"))
         events, older, newer = _page_of(user, before=before, after=after)
         context = {
@@ -106,7 +106,7 @@ class UserPages:
             report = self._run(request, user, form)
         context = {
             "title": "Provision now",
-            "explanation": f"Provisions {user} like a delivery and shows each step. Refused while events of the user wait.",
+            "explanation": f"Provisions {user} in the same way as a delivery, and shows each step. Refused while events of the user wait.",
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "back_url": self._owner.address_of("change", user),
@@ -162,7 +162,7 @@ def _key(text: str) -> int | None:
 
 
 def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list[Event], int | None, int | None]:
-    """Return events of the user, newest first, by the index of the entity, and the keys of the older and the newer page."""
+    """Return events of the user, newest first, which an index by entity finds, and the keys of the older and the newer page."""
     events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").defer("body")
     if after is not None:
         found = list(events.filter(pk__gt=after).order_by("pk")[: PAGE_ROWS + 1])

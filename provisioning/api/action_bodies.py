@@ -15,7 +15,7 @@ MOST_SECRETS = 30
 OPTIONS_TEXT = (
     "Options of the SCIM template: server_profile, update_mode, upsert, adopt_on_conflict, user_name_proof (never, verified, always), "
     "trust_connection_addresses, enterprise, requests_per_second, and scope, a "
-    "JMESPath expression that is true for users of the action; others are skipped. An entry point has its own options."
+    "JMESPath expression that is true for users of the action; all other users are skipped. An entry point has its own options."
 )
 _TESTS = ("connection", "user", "mapping", "event")
 
@@ -64,7 +64,7 @@ class SupportedTrigger(Closed):
 
 
 class SecretToSet(Closed):
-    """A secret; without a value, the stored one is kept."""
+    """A secret. Without a value, the stored value is kept."""
 
     name = Text(max_length=128)
     value = Text(required=False, max_length=4096)
@@ -140,8 +140,8 @@ class EventTypeName(Text):
 class TestPayload(Closed):
     """One of four tests: `connection` (with `canary`), `user` (with `user_id`, `dry_run`), `mapping` (with `user_id`), `event`.
 
-    With `event`, a worker runs the action for a test event of `event_type`, with `data` or the sample of the type; it is the only
-    test for an installed entry point. Without `test`, `user_id` selects `user`, `event_type` selects `event`, and an empty payload
+    With `event`, a worker runs the action for a test event of `event_type`, with `data` or the sample of the type; an installed entry point
+    has only this test. Without `test`, `user_id` selects `user`, `event_type` selects `event`, and an empty payload
     `connection`.
     """
 

@@ -78,7 +78,7 @@ class ActionTestEndpoint(Endpoint):
 
 
 def _setup(action: Action, payload: dict[str, Any], *, dry_run: bool) -> Setup:
-    """Return the deployed version. Returns the draft if it was requested, and for a dry run of an action that is not deployed."""
+    """Return the deployed version; or the draft, if the request selects the draft or is a dry run of an action that is not deployed."""
     if payload.get("draft", False):
         return draft_setup(action)
     deployed = deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)

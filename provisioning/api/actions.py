@@ -110,7 +110,7 @@ class ActionEndpoint(Endpoint):
 
 
 class VersionEndpoint(Endpoint):
-    """Deployed versions of an action, and deploying one of them again."""
+    """Deployed versions of an action, and a new deployment of an earlier version."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

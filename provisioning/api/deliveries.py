@@ -101,7 +101,7 @@ class DeliveryEndpoint(_OfStream):
             rows = rows.filter(created_at__lt=date_to)
         project = projection_of(query, _LISTING.fields)
         whole = query.copy()
-        # Documents of a page are built together, so `fields` is applied afterwards.
+        # The documents of a page are built together; then `fields` selects members of each document.
         whole.pop("fields", None)
         page: Any = answer_list(with_attempts(rows), whole, _LISTING, lambda row: row, order=_BY_AGE)
         return Response({**page, "deliveries": [project(document) for document in delivery_documents(page["deliveries"])]})
@@ -151,7 +151,7 @@ class RedeliveryEndpoint(_OfStream):
 
 
 class TestEventEndpoint(_OfStream):
-    """Sends a test event, which represents no change, to a destination."""
+    """Sends a test event, which no change has caused, to a destination."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(

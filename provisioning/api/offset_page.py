@@ -1,4 +1,4 @@
-"""Pagination of the lists of actions: parameters `page` and `per_page`; the answer includes the total."""
+"""Pagination of the lists of actions, with the parameters `page` and `per_page`. The response includes the total."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def answer_page(
 ) -> dict[str, Any]:
     """Return one page. Raises `Refusal` for invalid parameters.
 
-    `fields` are the names that a request may select; each item contains the selected ones. Limits keep the lists short, so an
-    offset is cheap.
+    `fields` are the names of members that a request may select; each item contains the selected members. Limits keep the lists short, so
+    an offset is cheap.
     """
     project = Projection() if fields is None else projection_of(query, fields)
     page = number_of(query, "page", minimum=0) or 0

@@ -36,7 +36,12 @@ class StreamHoldEndpoint(Endpoint):
     path_schemas: ClassVar[dict[str, Schema]] = STREAM_ID
     operations: ClassVar[dict[str, Operation]] = {
         "resume": Operation(
-            "resume_event_stream", "Resume a held event stream; it delivers in order", _UPDATE, 200, EVENT_STREAM, refuses=(404, 409)
+            "resume_event_stream",
+            "Resume a held event stream, which then delivers in order",
+            _UPDATE,
+            200,
+            EVENT_STREAM,
+            refuses=(404, 409),
         ),
         "allow_deletions": Operation(
             "allow_event_stream_deletions",
@@ -104,7 +109,7 @@ class DeletionThresholdEndpoint(Endpoint):
         return Response(_threshold(guard))
 
     def destroy(self, request: Request, id: str) -> Response:
-        """Remove the threshold. Refused while deletions wait: they must be approved first."""
+        """Remove the threshold. Refused while deletions wait, because these deletions must be approved first."""
         if deletion_guard.is_staged(_found(id)):
             raise Conflict(streams.DELETIONS_WAIT)
         deletion_guard.set_guard(tenant_id=self.tenant_id, stream_id=id, threshold=None)

@@ -13,7 +13,7 @@ from provisioning.synchronization.plan import DELETION_LIMIT, MOST_PER_SECOND
 
 @extend_schema_field({"type": "string", "pattern": rf"^({DELETION_LIMIT})$", "maxLength": 12})
 class DeletionLimit(Text):
-    """A number of accounts, or a percentage of the managed ones; validated with the whole plan."""
+    """A number of accounts, or a percentage of the managed accounts; the service layer validates this value with the whole plan."""
 
 
 class SynchronizationToStart(Closed):

@@ -74,7 +74,7 @@ COMPONENTS: dict[str, Schema] = {
 
 
 def synchronization_resource(job: Job, outcomes: dict[str, int], *, base: str) -> dict[str, Any]:
-    """Return the document of a synchronization: the document of its job with its plan and the answer that it waits for."""
+    """Return the document of a synchronization: the document of the job, with the plan and the expected answer."""
     plan = Plan.of_document(job.parameters["plan"])
     document = {
         **job_resource(job, base=base),

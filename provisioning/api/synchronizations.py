@@ -117,7 +117,7 @@ class SynchronizationAnswerEndpoint(_StreamEndpoint):
         "resume": _answering("resume", "Continue a stopped synchronization where it stopped"),
         "confirm": _answering("confirm", "Approve the deletions of a waiting synchronization"),
         "decline": _answering("decline", "End a waiting synchronization without its deletions"),
-        "cancel": _answering("cancel", "Cancel a synchronization after its current turn; its changes remain"),
+        "cancel": _answering("cancel", "Cancel a synchronization after the chunk that runs now; changes already made remain"),
     }
 
     def resume(self, request: Request, id: str, job_id: str) -> Response:

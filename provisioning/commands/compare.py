@@ -1,4 +1,4 @@
-"""`manage.py provision compare`: compares the users with the accounts on a stream's SCIM server. Writes nothing."""
+"""`manage.py provision compare`: compares the users with the accounts on the SCIM server of a stream. Writes nothing."""
 
 from __future__ import annotations
 

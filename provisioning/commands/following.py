@@ -49,7 +49,8 @@ def job_named(stream: EventStream, job_id: str) -> Job:
 
 
 def follow(job: Job, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, *, how_to_resume: str) -> int:
-    """Work on the job until it ends or waits; return the exit status. Ctrl+C stops after the current users and prints how to continue."""
+    """Work on the job until the job ends or waits; return the exit status. Ctrl+C stops after the current users and prints how to
+    continue."""
     try:
         _work(job, Console(file=stderr, no_color=options["no_color"]), is_shown=stderr.isatty())  # type: ignore[arg-type]  # Django's wrapper is a text stream
     except Stopped as stopped:
@@ -62,7 +63,7 @@ def follow(job: Job, options: Mapping[str, Any], stdout: OutputWrapper, stderr: 
     tell(job, stdout)
     if options["report"]:
         count = _write_report(job, Path(options["report"]))
-        stdout.write(f"{options['report']}: {count:,} JSON lines; the first contains the counts")
+        stdout.write(f"{options['report']}: {count:,} JSON lines; the first line contains the counts")
     return _status(job, stderr, how_to_resume)
 
 

@@ -57,7 +57,7 @@ def add_arguments(parser: CommandParser) -> None:
         help="rule that links an account without externalId: userName or emails.value (only while the e-mail address is verified), "
         "none, or <SCIM path>=<JMESPath of the user> (userName)",
     )
-    how.add_argument("--enable", action="store_true", help="enable the stream at the end, from before the first user was read")
+    how.add_argument("--enable", action="store_true", help="enable the stream at the end, from the position before the first user was read")
     how.add_argument("--delete-missing", action="store_true", help="delete accounts with our externalId whose user was deleted")
     how.add_argument("--deletion-limit", default="10", metavar="N|N%", help="more deletions than this wait for --confirm (10)")
     how.add_argument("--yes", action="store_true", help="no dry run first and no confirmation")
@@ -65,7 +65,7 @@ def add_arguments(parser: CommandParser) -> None:
     job.add_argument("--resume", metavar="JOB", help="continue a stopped job")
     job.add_argument("--confirm", metavar="JOB", help="allow its deletions and continue")
     job.add_argument("--decline", metavar="JOB", help="continue without its deletions")
-    job.add_argument("--cancel", metavar="JOB", help="cancel it; its changes remain")
+    job.add_argument("--cancel", metavar="JOB", help="cancel it; changes already made remain")
 
 
 def add_common_arguments(parser: CommandParser) -> None:

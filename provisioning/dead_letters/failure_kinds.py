@@ -1,4 +1,4 @@
-"""Dead letters by kind of failure: one row per stream and fingerprint, counted from the newest letter on."""
+"""Dead letters by kind of failure: one row per stream and fingerprint, which counts the newest dead letters of the tenant."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import datetime
 
 from foundation.database.statements import rows_as
 
-# Limits per tenant: unsettled letters that are counted, newest first, and kinds that are returned.
+# Limits per tenant: the number of unsettled dead letters that a query counts, newest first, and of kinds that it returns.
 LETTERS_LOOKED_AT = 50_000
 MOST_KINDS = 200
 
-# `looked_at` is an index-only scan of `provisioning_dead_unsettled`; apart from it, one letter is read per kind.
+# `looked_at` is an index-only scan of `provisioning_dead_unsettled`. In addition, the query reads one dead letter per kind.
 _KINDS = """
 WITH looked_at AS (
     SELECT id, stream_id, fingerprint, state, key, created_at FROM provisioning_deadletter
@@ -59,13 +59,13 @@ class FailureKind:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """The kinds of failure of a tenant. `is_cut` tells whether there are more letters or kinds than the limits."""
+    """The kinds of failure of a tenant. `is_cut` tells whether there are more dead letters or kinds than the limits permit."""
 
     kinds: list[FailureKind]
     is_cut: bool
 
 
 def failure_kinds(tenant_id: str, *, letters: int = LETTERS_LOOKED_AT, kinds: int = MOST_KINDS) -> FailureKinds:
-    """Return the kinds of failure among the tenant's unsettled dead letters, kinds with the most open letters first."""
+    """Return the kinds of failure among the tenant's unsettled dead letters. The kinds with the most open dead letters come first."""
     found = rows_as(FailureKind, _KINDS, {"tenant": tenant_id, "letters": letters, "kinds": kinds})
     return FailureKinds(found, is_cut=bool(found) and (found[0].letters_looked_at >= letters or len(found) >= kinds))

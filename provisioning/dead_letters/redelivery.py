@@ -18,7 +18,7 @@ from provisioning.links.rows import head_position
 from provisioning.models import DeadLetter
 from provisioning.runs.current_profile import UserExistsAgain, deletes_living_user, with_current_profile
 
-# Letters per transaction, which locks their lanes.
+# The number of dead letters per transaction, which locks the lanes of these dead letters.
 CHUNK = 200
 
 
@@ -36,7 +36,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Redelivered:
-    """The number of redelivered letters, and of deletions that were blocked because their user exists again."""
+    """The number of redelivered dead letters, and of deletions that were blocked because the user exists again."""
 
     count: int = 0
     blocked: int = 0
@@ -61,7 +61,7 @@ def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order
 
 
 def redeliver_one(*, tenant_id: str, letter_id: int, order: Order) -> bool:
-    """Redeliver one letter; False if its event is already delivered or being redelivered. Raises `UserExistsAgain`."""
+    """Redeliver one dead letter; return False if its event is already delivered or being redelivered. Raises `UserExistsAgain`."""
     done = redeliver_letters(tenant_id=tenant_id, letter_ids=[letter_id], order=order)
     if done.blocked:
         raise UserExistsAgain
@@ -69,7 +69,7 @@ def redeliver_one(*, tenant_id: str, letter_id: int, order: Order) -> bool:
 
 
 def redeliver_event(*, tenant_id: str, stream_id: str, event_id: str, actor: str, reason: str = "", force: bool = False) -> bool:
-    """Redeliver one event of a stream as `redeliver_one` does. Raises `NotFound` if it has no dead letter."""
+    """Redeliver one event of a stream as `redeliver_one` does. Raises `NotFound` if the event has no dead letter on this stream."""
     letter = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, delivery__event_id=event_id).first()
     if letter is None:
         raise NotFound("No delivery of this event has failed.")
@@ -77,7 +77,7 @@ def redeliver_event(*, tenant_id: str, stream_id: str, event_id: str, actor: str
 
 
 def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivered:
-    # Lock lanes in the order of the dispatch, to avoid deadlocks with it.
+    # Lock lanes in the order in which a dispatch locks them, to avoid deadlocks.
     letters = DeadLetter.objects.filter(tenant_id=tenant_id, pk__in=ids).order_by("stream_id", "key", "delivery__position")
     count = blocked = 0
     for letter in letters.defer("body", "rebuilt_body"):
@@ -96,7 +96,7 @@ def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivere
 
 
 def _note(letter: DeadLetter, order: Order) -> None:
-    """Store the order with the letter; the current profile is read here, under the lock of the lane."""
+    """Store the parameters with the dead letter. Read the current profile now, under the lock of the lane."""
     # Read the position before the profile, so that a change between the two reads counts as newer.
     letter.rebuilt_position = head_position(letter.tenant_id) if order.with_current_profile else None
     letter.rebuilt_body = _rebuilt(letter) if order.with_current_profile else None

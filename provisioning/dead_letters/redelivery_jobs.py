@@ -1,4 +1,5 @@
-"""Redelivers many dead letters as a job. The letters are fixed at the start, the rate is limited, and staff can cancel the job."""
+"""Redelivers many dead letters as a job, which includes only dead letters that exist at its start. Its rate is limited; staff can cancel
+it."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ __all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver
 
 RATE_PER_SECOND = 50
 FASTEST_RATE = 100
-# Seconds between chunks. A chunk has as many letters as the requested rate allows in this time.
+# Seconds between chunks. A chunk has as many dead letters as the requested rate allows in this time.
 _PAUSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The number of letters per result so far.
+    """The number of dead letters per result so far.
 
     `superseded` letters needed no write. `blocked` letters are deletions that require `force`.
     """
@@ -90,7 +91,7 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 
 @step_of(Job.Type.EVENT_REDELIVERY, may_be_cancelled=True)
 def redeliver_next(job: Job) -> bool | Pause:
-    """Put the next letters back into their lanes. The letters of a user keep their order.
+    """Put the next dead letters back into their lanes. The dead letters of a user keep their order.
 
     `summary` counts letters that were already redelivered as skipped, and deletions of existing users as blocked.
     """
@@ -111,7 +112,7 @@ def redeliver_next(job: Job) -> bool | Pause:
 
 
 def progress_of(job: Job) -> Progress:
-    """Count the job's letters by result; letters that remained when the job was canceled count as `left`."""
+    """Count the dead letters of the job by result. Dead letters that remained when the job was canceled count as `left`."""
     rows = (
         DeadLetter.objects.filter(tenant_id=job.tenant_id, redelivery_job=job.pk).values_list("state", "resolution").annotate(Count("pk"))
     )
@@ -125,7 +126,7 @@ def progress_of(job: Job) -> Progress:
         left=max(summary["total"] - summary["redelivered"] - summary["skipped"] - summary["blocked"], 0),
         under_way=under_way,
         done=done,
-        # A letter that failed again stays counted as failed, even if an administrator resolves it later: its event was not delivered.
+        # A dead letter that failed again still counts as failed if an administrator resolves it later, because its event was not delivered.
         failed=sum(counts.values()) - under_way - superseded - done,
         superseded=superseded,
         blocked=summary["blocked"],
@@ -134,12 +135,12 @@ def progress_of(job: Job) -> Progress:
 
 
 def _left(job: Job) -> QuerySet[Any]:
-    """Return the job's letters after the last processed one, by lane and position, so that older events of a user come first."""
+    """Return the dead letters of the job after the last processed dead letter, by lane and position: older events of a user come first."""
     asked = job.parameters
     letters = Selection.of_document(asked["selection"]).of(tenant_id=job.tenant_id, stream_id=job.target)
     letters = letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate(position=F("delivery__position"))
     if "after" in asked:
         key, position = asked["after"]
-        # The first condition follows from the second one, but only the first one can use the index by key.
+        # The second condition implies the first, but only the first can use the index by key.
         letters = letters.filter(Q(key__gte=key) & (Q(key__gt=key) | Q(key=key, position__gt=position)))
     return letters.order_by("key", "position")

@@ -12,7 +12,7 @@ from identity.models import User
 from provisioning.models import DeadLetter, Delivery
 from provisioning.runs.current_profile import USER_DELETED
 
-# Letters that one outlook reads.
+# The largest number of dead letters that one prediction reads.
 MOST_READ = 1_000
 _PREFIX = "user:"
 
@@ -52,7 +52,7 @@ class Outlook:
 
 
 def outlook_of(letters: QuerySet[DeadLetter] | Iterable[DeadLetter]) -> Outlook:
-    """Return the outcome for these letters, at most `MOST_READ`, which were read with their deliveries."""
+    """Return the outcome for these dead letters, at most `MOST_READ`. The caller has read them with their deliveries."""
     if isinstance(letters, QuerySet):
         letters = letters.select_related("delivery").defer("body", "rebuilt_body")
     read = list(letters)[:MOST_READ]

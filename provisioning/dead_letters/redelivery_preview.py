@@ -45,9 +45,10 @@ class Preview:
 
 
 def preview(letter: DeadLetter, *, current_profile: bool) -> Preview:
-    """Return the effect that redelivering the letter would have now.
+    """Return the effect that a redelivery of the dead letter would have now.
 
-    Raises `Conflict` if it cannot be determined, `NotFound` without a current profile; an unreachable server is reported as a note.
+    Raises `Conflict` if the effect cannot be determined, and `NotFound` if the user has no current profile. Reports an unreachable server
+    as a note.
     """
     envelope = orjson.loads(_body(letter, current_profile=current_profile))
     shown = Preview(notes=_obstacles(letter, current_profile=current_profile))
@@ -105,7 +106,7 @@ def _of_scim(setup: Setup, envelope: Mapping[str, Any], shown: Preview, *, posit
 
 
 def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> None:
-    """Look the user up like a delivery, read its account, and build the request that would follow."""
+    """Look the user up in the same way as a delivery, read the account, and build the request that a delivery would send."""
     message = Message.of_envelope(envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
     document = message.data.object or {}
     person = person_of(document, session.table)
@@ -122,7 +123,7 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
 
 
 def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any], person: Person, shown: Preview) -> None:
-    """Find the account like a delivery, and note what a delivery would do with it."""
+    """Find the account in the same way as a delivery, and note what a delivery would do with the account."""
     strategy = message.data.connection_strategy
     is_proven = proves_name(document, person, session.options, strategy=strategy, trusted_strategies=trusted_strategies())
     person = replace(person, proves_name=is_proven)
@@ -135,7 +136,7 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
     if found is not None:
         shown.before = client.read(found.id)
     if found is None and message.type == "user.deleted" and (client.links.is_in_doubt or client.links.is_suspected):
-        shown.notes.append("It would fail now: the user may have an account, but none is found that is proven to be the user's.")
+        shown.notes.append("It would fail now: the user may have an account, but no account was found that provably belongs to the user.")
         return
     _judge(session, message.type, document, place, shown)
     if shown.verb in ("POST", "PUT", "PATCH"):
@@ -145,7 +146,7 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
 
 
 def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
-    """Note what a delivery would do with a user at `place`, or without an account, by the rules of `UserSync`."""
+    """Note what a delivery would do by the rules of `UserSync`, if the account is at the path `place`, or if there is no account (None)."""
     is_deletion, is_creation = event_type == "user.deleted", event_type == "user.created"
     if is_deletion and place is not None:
         shown.verb, shown.path = "DELETE", place

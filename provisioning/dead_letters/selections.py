@@ -20,9 +20,11 @@ _MOMENTS = ("created_from", "created_to", "died_from", "died_to")
 
 @dataclass(frozen=True)
 class Selection:
-    """Conditions on dead letters of a stream; by default open and acknowledged ones. The end of a time range is excluded.
+    """Conditions on dead letters of a stream; by default, they select open and acknowledged dead letters. The end of a time range is
+    excluded.
 
-    `created_*` is when the event became due, `died_*` when it became a dead letter. `error_status` 0 selects letters without a status.
+    `created_*` is the time when the event became due, `died_*` the time when it became a dead letter. `error_status` 0 selects dead letters
+    without a status.
     """
 
     created_from: datetime | None = None
@@ -39,7 +41,7 @@ class Selection:
     states: tuple[str, ...] = ()
 
     def narrow(self, letters: QuerySet[DeadLetter]) -> QuerySet[DeadLetter]:
-        """Return the selected `letters` in any state of delivery."""
+        """Return the dead letters among `letters` that match, in any state of delivery."""
         equal = {name: getattr(self, name) for name in _EQUAL if getattr(self, name)}
         if self.event_id:
             # Deliveries have an index for this condition.
@@ -57,7 +59,7 @@ class Selection:
         return letters.filter(**equal, **{name: moment for name, moment in times.items() if moment is not None})
 
     def of(self, *, tenant_id: str, stream_id: str) -> QuerySet[DeadLetter]:
-        """Return the selected letters of a stream that a redelivery would send."""
+        """Return the selected dead letters of a stream that a redelivery would send."""
         states = [state for state in self.states if state in UNSETTLED] if self.states else list(_WANTED_STATES)
         return self.narrow(DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, state__in=states))
 

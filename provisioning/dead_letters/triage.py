@@ -1,6 +1,6 @@
 """Decisions about dead letters: acknowledge, ignore, resolve, reopen.
 
-A decision never sends an event. Every letter stays listed, counted and redeliverable until its retention ends.
+A decision never sends an event. Every dead letter stays listed, counted and redeliverable until its retention ends.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from identity.services.failures import Invalid, NotFound
 from provisioning.models import DeadLetter, IgnoredKind
 
 State = DeadLetter.State
-# States in which the destination does not have the event. For `redelivered` letters, the running delivery decides.
+# States in which the destination does not have the event. For a dead letter in the state `redelivered`, the running delivery decides.
 UNSETTLED = (State.OPEN, State.ACKNOWLEDGED, State.IGNORED)
 _DECISIONS = frozenset({State.OPEN, State.ACKNOWLEDGED, State.IGNORED, State.RESOLVED})
 BY_HAND = "by hand"
 LONGEST_REASON = 500
 
-# Rows are locked in the order of redeliveries, to avoid deadlocks with them. Letters that are being redelivered, or that a delivery
-# has resolved, are skipped; the newest version of the row decides.
+# Rows are locked in the order in which redeliveries lock them, to avoid deadlocks. Dead letters that are being redelivered, or that a
+# delivery has resolved, are skipped; the newest version of the row decides.
 _DECIDABLE = """
 SELECT l.id FROM provisioning_deadletter l JOIN provisioning_delivery d ON d.id = l.delivery_id
 WHERE l.tenant_id = %(tenant)s AND l.state <> %(state)s AND d.state = 'dead'
@@ -51,7 +51,7 @@ WITH chosen AS MATERIALIZED (
 def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str, actor: str) -> int:
     """Set the state of dead letters of the tenant: open, acknowledged, ignored or resolved; return the number of changed letters.
 
-    Skips letters that have the state already or are being redelivered. A resolved letter can be reopened while its event is
+    Skips dead letters that already have the state or are being redelivered. A resolved dead letter can be reopened while its event is
     undelivered. Idempotent. Raises `Invalid` without a reason.
     """
     values = {"tenant": tenant_id, "ids": sorted(set(letter_ids)), **_decision(state, reason, actor)}
@@ -60,13 +60,13 @@ def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str
 
 @unit_of_work
 def decide_kind(*, tenant_id: str, stream_id: str, fingerprint: str, state: str, reason: str, actor: str) -> int:
-    """Apply `decide` to every unsettled letter of one kind of failure on one stream."""
+    """Apply `decide` to every unsettled dead letter of one kind of failure on one stream."""
     return execute(_DECIDE_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **_decision(state, reason, actor)})
 
 
 @unit_of_work
 def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: datetime, reason: str, actor: str) -> int:
-    """Ignore existing and new letters of a kind of failure on one stream until a time; return the number of existing ones.
+    """Ignore existing and new dead letters of a kind of failure on one stream until a time; return the number of existing dead letters.
 
     Raises `NotFound` for a stream of another tenant, `Invalid` for a time in the past or without a reason.
     """
@@ -82,7 +82,7 @@ def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: date
 
 @unit_of_work
 def stop_ignoring(*, tenant_id: str, stream_id: str, fingerprint: str) -> bool:
-    """Stop ignoring new letters of a kind; existing letters keep their state. False if the kind was not ignored."""
+    """Stop ignoring new dead letters of a kind; existing dead letters keep their state. Return False if the kind was not ignored."""
     count, _ = IgnoredKind.objects.filter(tenant_id=tenant_id, stream_id=stream_id, fingerprint=fingerprint).delete()
     return count > 0
 

@@ -31,7 +31,7 @@ def execution_id(delivery_id: int, attempt: int) -> UUID:
 
 
 def execution_document(*, tenant_id: str, identifier: str) -> dict[str, Any]:
-    """Return the execution's document; raise `NotFound` if it does not exist or is older than ten days."""
+    """Return the document of the execution; raise `NotFound` if the execution does not exist or is older than ten days."""
     try:
         wanted = UUID(identifier)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """Sends an alert by mail to the admins of its tenant, and to the platform's webhook, signed as Standard Webhooks describes.
 
-Messages contain counts, kinds, times and a link to the page; never content of a response, user data or secrets.
+Messages contain counts, kinds, times and a link to a page. They never contain parts of a response, user data or secrets.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LIST = "/admin/provisioning/deadletter/"
 
 
 def send_alert(alert_id: int) -> bool:
-    """Send the alert unless another worker has taken it or its tenant is stopped; store failures in its row.
+    """Send the alert, unless another worker has taken it or its tenant is stopped; store failures in the row of the alert.
 
     Call this with no transaction open.
     """

@@ -1,7 +1,7 @@
-"""Raises alerts once a minute, as part of the sweep. All times are those of the database's clock. A worker sends each alert once.
+"""Raises alerts once a minute, as part of the sweep. All times are times of the database's clock. A worker sends each alert once.
 
-An alert is raised at most once per stream, kind and period: the unique constraint of `Alert` decides between two sweepers.
-A worker takes the row before it sends, so a crash can lose a message but never repeat it; the next period raises a new alert.
+An alert is raised at most once per stream, kind and period. If two sweepers run, the unique constraint of `Alert` permits only one row.
+A worker takes the row before it sends the message, so a crash can lose a message but never repeat it; the next period raises a new alert.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import not_found
 
 EVERY_SECONDS = 60.0
-# Most alerts about new kinds per stream and period. If there are more kinds, the alert about the number of open letters is enough.
+# Maximum of alerts about new kinds per stream and period. For more kinds, the alert about the number of open dead letters is enough.
 _MOST_NEW_KINDS = 5
 _MOST_COUNTED = 10_000
-# How long a letter counts as new, in seconds. Longer than a period, so that a paused sweep misses no new kind.
+# A dead letter counts as new for this many seconds. This is longer than a period, so that a paused sweep misses no new kind.
 _NEW_SECONDS = 3600.0
 
-# Disabled streams are included: their open letters still need a decision. Periods are aligned to the clock. An alert raised less
-# than one period ago suppresses the next one as well. Otherwise an alert at the end of a period would be repeated at once.
+# Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock, so an alert at the
+# end of a period would be repeated a moment later; therefore an alert that is less than one period old prevents another alert, too.
 _RAISE = """
 INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
 SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,
@@ -35,8 +35,8 @@ WHERE NOT EXISTS (
         AND a.created_at > now() - make_interval(secs => %(period)s))
 ON CONFLICT DO NOTHING
 """
-# A kind is new if its first letter, in any state, is at most `_NEW_SECONDS` old and was not redelivered. Kinds are read from the newest
-# letters by index. `now()` is constant within a statement, which allows the index condition; `clock_timestamp()` is not.
+# A kind is new if its first dead letter, in any state, is at most `_NEW_SECONDS` old and was not redelivered. An index finds the newest
+# dead letters and so their kinds. Its condition needs `now()`, which is constant within a statement; `clock_timestamp()` is not.
 _NEW_FAILURE = """
 SELECT newest.fingerprint, jsonb_build_object('class', first.error_class, 'status', first.error_status,
     'scim_type', first.error_scim_type, 'count', newest.letters) AS facts
@@ -68,8 +68,8 @@ SELECT '' AS fingerprint, jsonb_build_object('since', to_char(s.held_since AT TI
 WHERE s.held_since IS NOT NULL
 """
 # Compares events skipped as "no such user" with all settled events of the last 24 hours. This detects a server whose filter finds no
-# users: deletions would be skipped without an error and the accounts would remain. If the first count reaches its limit, the events
-# are counted again without a limit, because a percentage needs the full number.
+# users: without the alert, deletions would be skipped without an error, and the accounts would remain. If the first count reaches its
+# limit, the events are counted again without a limit, because a percentage needs the full number.
 _NOT_FOUND = f"""
 SELECT '' AS fingerprint, jsonb_build_object('count', counted.number, 'settled', settled.number, 'limit', %(percent)s::int) AS facts
 FROM (SELECT count(*) AS number FROM ({not_found.ROWS} LIMIT %(most)s) missing) missed

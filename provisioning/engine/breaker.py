@@ -1,8 +1,9 @@
 """Holds a stream whose destination is misconfigured or unreachable. No event is lost, and delivery resumes in order.
 
-The breaker opens after three consecutive 401 answers; after 403 for two users, or 403 for one user if reading is refused as
-well (`read_probe`); and after many other consecutive failures with several users. An action that reports `Misconfigured` holds
-its stream at once. A held stream is probed periodically with one delivery; the first success resumes it (ADR 0032, ADR 0076).
+The breaker opens after three consecutive 401 answers; after 403 for two users, or for one user if the server also refuses reads
+(`read_probe`); and after many other consecutive failures with several users. An action that reports `Misconfigured` holds its
+stream immediately. A worker periodically probes a held stream with one delivery; the first success resumes the stream (ADR 0032, ADR
+0076).
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from provisioning.runs.outcomes import Claim
 
 logger = logging.getLogger(__name__)
 
-# Classes of failures that are caused by the destination and not by one document.
+# Classes of failures that the destination causes, and not the document.
 _AGAINST_DESTINATION = frozenset({FailureClass.TRANSIENT.value, FailureClass.CONFIGURATION.value})
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
-# Written by the failed attempt in the same transaction.
+# The failed attempt has written this row in the same transaction.
 _NOTED = "SELECT error_status, error_message FROM provisioning_delivery WHERE id = %s"
-# A success resets `failures` only: the other counters are ignored while `failures` is 0. The counter of 401
-# and the counter of 403 are each reset by an answer with a different status, but not by a request without an answer.
+# A success resets only `failures`, and the other counters are ignored while `failures` is 0. An answer with a status other than 401 resets
+# the counter of 401, and an answer with a status other than 403 the counter of 403. A request without an answer resets neither.
 _COUNT = """
 INSERT INTO provisioning_breaker AS b (stream_id, tenant_id, failures, keys, unauthorized, forbidden_keys)
 VALUES (%(stream)s, %(tenant)s, 1, jsonb_build_array(%(key)s::text), %(is_401)s::int,
@@ -44,7 +45,7 @@ ON CONFLICT (stream_id) DO UPDATE SET failures = b.failures + 1,
         ELSE b.forbidden_keys || EXCLUDED.forbidden_keys END
 RETURNING failures AS count, jsonb_array_length(keys) AS users, unauthorized, jsonb_array_length(forbidden_keys) AS forbidden_users
 """
-# The destination rejected a document, which proves that it accepts the credentials.
+# The destination rejected a document, which proves that the destination accepts the credentials.
 _END_REFUSALS = """
 UPDATE provisioning_breaker SET unauthorized = 0, forbidden_keys = '[]'
 WHERE stream_id = %s AND (unauthorized > 0 OR forbidden_keys <> '[]')
@@ -78,7 +79,7 @@ _HOLD_FOR_PERSON = """
 UPDATE events_eventstream SET held_since = coalesce(held_since, clock_timestamp()), held_reason = %s WHERE id = %s AND tenant_id = %s
 """
 _PLAN_NO_PROBE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
-# In id order and without waiting: another process already works on a locked lane.
+# Locks the rows in the order of their ids, and does not wait for a locked row, because another process already works on this lane.
 _WAKE_LANES = """
 UPDATE provisioning_lane SET nudged_until = NULL WHERE id IN (
     SELECT id FROM provisioning_lane WHERE stream_id = %s AND nudged_until IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED)
@@ -96,13 +97,14 @@ RETURNING b.stream_id, b.tenant_id
 
 
 def speaks_against_destination(error_class: str) -> bool:
-    """Tell whether failures of this class are caused by the destination, and would affect any other document."""
+    """Tell whether the destination causes failures of this class, so that every other document would fail, too."""
     return error_class in _AGAINST_DESTINATION
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Consecutive failures of a stream: their number, distinct users, 401 answers and distinct users with 403; whether it is held."""
+    """Consecutive failures of a stream: their number, distinct users, 401 answers, distinct users with 403, and whether the stream is
+    held."""
 
     count: int
     users: int
@@ -127,7 +129,7 @@ class Failures:
 def count_failure(claim: Claim, error_class: str) -> bool:
     """Count a failure inside the caller's transaction. Return True if the stream is held after the commit.
 
-    After a 403 for fewer users than the limit, a worker probes whether reading is refused as well.
+    After a 403 for fewer users than the limit, a worker tests whether the destination also refuses reads.
     """
     status, message = fetch_one(_NOTED, [claim.delivery_id]) or (None, "")
     if not speaks_against_destination(error_class):
@@ -145,7 +147,7 @@ def count_failure(claim: Claim, error_class: str) -> bool:
 
 
 def catches(delivery_id: int) -> bool:
-    """Tell whether the last failure of a delivery belongs to a hold: such a delivery waits and does not become a dead letter.
+    """Tell whether the last failure of a delivery belongs to a hold; if so, the delivery waits and does not become a dead letter.
 
     Other workers still run deliveries between the failure that opens the breaker and the hold, and while the stream is held.
     """
@@ -154,7 +156,7 @@ def catches(delivery_id: int) -> bool:
 
 
 def is_forbidden(*, stream_id: str, tenant_id: str) -> bool:
-    """Tell whether the last answers to an enabled stream that is not held were 403."""
+    """Tell whether the stream is enabled and not held, and the last answers of its destination were 403."""
     return fetch_one(_IS_FORBIDDEN, [stream_id, tenant_id]) is not None
 
 
@@ -173,7 +175,7 @@ def hold_for_person(*, stream_id: str, tenant_id: str, reason: str) -> None:
 
 
 def resume_stream(*, stream_id: str, tenant_id: str) -> bool:
-    """Resume a held stream; deliveries continue in order. False if it was not held or has staged deletions.
+    """Resume a held stream; deliveries continue in order. Return False if the stream was not held or has staged deletions.
 
     The sweep sends nudges for the waiting lanes.
     """
@@ -187,7 +189,7 @@ def resume_stream(*, stream_id: str, tenant_id: str) -> bool:
 
 
 def take_due_probes() -> list[tuple[str, str]]:
-    """Return stream and tenant ids of the held streams with a due probe, and schedule their next probe."""
+    """Return stream and tenant ids of the held streams whose probe is due, and schedule the next probe of each."""
     return [(stream_id, tenant_id) for stream_id, tenant_id in fetch_all(_TAKE_PROBES, [settings.BREAKER_PROBE_SECONDS])]
 
 

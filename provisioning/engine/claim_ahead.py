@@ -1,14 +1,14 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next one.
 
-The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` has the
-figure. Without the fast path, a fast destination and the database wait for each other. A claim made ahead has the same
-guarantees as any other: the attempt is counted before it starts, the lane is leased under a token, and it is a different lane
-from the one that is running. Three rules limit its side effects:
+The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` says how much
+time the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in advance has the
+same guarantees as any other claim: the attempt is counted before it starts, and the lane is leased under a token. The lane differs from the
+lane of the running delivery. Three rules limit its side effects:
 
-1. Claim ahead only after a delivery that took at most `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
+1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
    destination while another process is idle. A claim that must not run is given back, and its attempt does not count.
-2. Claim ahead only during a first attempt, and only a first attempt that is not the last one: a delivery that crashes its worker
-   costs one other delivery at most one attempt, and never its last.
+2. Claim in advance only during a first attempt, and only a delivery whose next attempt is its first but not its only attempt. So a
+   delivery that crashes its worker costs one other delivery at most one attempt, and never its last attempt.
 3. Settle only plain successes with a script. Failures, holds and redeliveries are written synchronously, with no script pending.
 """
 
@@ -35,17 +35,17 @@ _FIRST_ATTEMPTS_ONLY = 1
 
 
 class Ahead:
-    """The pending database script of one turn: at most one at a time."""
+    """The pending database script of one turn; at most one script is pending at a time."""
 
     def __init__(self) -> None:
         self._sender: ScriptSender | None = None
         self._is_wanted = False
-        self._is_alone = False  # No other lane was due: this turn sends no more scripts.
+        self._is_alone = False  # No other lane was due, so this turn sends no more scripts.
         self._is_under_way = False
         self._settling: Claim | None = None  # The claim that the pending script settles.
 
     def start(self, claim: Claim) -> None:
-        """Send the script for the claim after `claim`, which is about to run, unless one is pending or not allowed."""
+        """Send the script that makes the next claim while `claim` runs, unless a script is pending or not allowed."""
         is_unfit = claim.series_attempt > 1 or connection.in_atomic_block or not settings.DELIVERY_RETRY_DELAYS
         if self._is_under_way or self._is_alone or not self._is_wanted or is_unfit:
             return
@@ -54,7 +54,7 @@ class Ahead:
             self._send(self._sender, (lane_rows.TAKE_NEXT,), {"lane": None, "token": None, "stream": claim.stream_id})
 
     def finish(self) -> Claim | None:
-        """Wait for the pending script; return the claim that it made, if any."""
+        """Wait for the pending script; return the claim that the script made, if any."""
         if not self._is_under_way or self._sender is None:
             return None
         results = self._sender.results()
@@ -66,13 +66,13 @@ class Ahead:
         taken = lane_rows.taken_of(results[-1][1])
         claim = None if taken is None else taken.claim()
         if claim is None and taken is not None and settled is not None and taken.lane_id == settled.lane_id:
-            # The next delivery of the lane is not at its first attempt, or must not run. The lane is still leased.
+            # The next delivery of the lane already had an attempt, or must not run. The lane is still leased.
             _give_back(settled, is_settled=True)
         self._is_alone = claim is None
         return claim
 
     def settle(self, claim: Claim, success: Success, following: Claim | None) -> bool:
-        """Settle a success while `following` runs. Return False if the caller must settle it and `following` was given back."""
+        """Settle a success while `following` runs. Return False if the caller must settle the success; then `following` was given back."""
         self._is_wanted = success.duration_ms < FAST_MILLISECONDS and not claim.is_redelivery
         if following is None or self._sender is None:
             return False
@@ -84,13 +84,14 @@ class Ahead:
         return True
 
     def stop(self, following: Claim | None) -> None:
-        """Send no more scripts for now, and give back the claim that was made ahead."""
+        """Send no more scripts for now, and give back the claim that was made in advance."""
         self._is_wanted = False
         if following is not None:
             _give_back(following)
 
     def abandon(self) -> None:
-        """Do not read the answer of the pending script, because an error ends the turn; the lease of its lane expires."""
+        """Do not read the answer of the pending script, because an error ends the turn. The lease of the lane that the script claims
+        expires."""
         if self._is_under_way and self._sender is not None:
             self._sender.close()
 

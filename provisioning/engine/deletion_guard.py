@@ -1,7 +1,7 @@
 """Holds a stream with mass deletions until an administrator approves them. Inactive until a stream has a threshold.
 
 Deletions are counted when events become deliveries, so the stream is held before the first deletion over the threshold runs.
-The whole stream is held, which keeps its order. No probe resumes it; only an administrator does.
+The whole stream is held, which keeps its order. Only an administrator resumes the stream, and never a probe.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def is_staged(stream: EventStream) -> bool:
 
 
 def allow_deletions(*, tenant_id: str, stream_id: str) -> None:
-    """Let a stream deliver its staged deletions, in order, and start a new count.
+    """Let a stream deliver its staged deletions, in order, and start a new window.
 
     Raises `NotFound`, or `Conflict` if the stream has no staged deletions.
     """

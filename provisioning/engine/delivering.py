@@ -1,4 +1,4 @@
-"""The turn of a delivery message: claim, run the destination with no transaction open, write the outcome."""
+"""Works on one delivery message for one turn: claims, runs the destination with no transaction open, and writes the outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from provisioning.links.rows import write_links
 from provisioning.models import FailureClass
 from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 
-# Limits of one message, so that other streams get their turn. Starting a turn costs about as much as ten deliveries.
+# Limits of a turn, so that other streams get turns, too. The start of a turn costs about as much as ten deliveries.
 TURN_SECONDS = 2.0
 TURN_DELIVERIES = 500
 # A run must end this many seconds before the end of its lease, so that the outcome can still be written.
@@ -30,7 +30,7 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 
 class Turn:
-    """The budget of one message, and its cache of actions and secrets."""
+    """The budget of the turn of one message, and its cache of actions and secrets."""
 
     def __init__(self, seconds: float = TURN_SECONDS, deliveries: int | None = None) -> None:
         self._ends = time.monotonic() + seconds
@@ -40,17 +40,17 @@ class Turn:
         self.ahead = Ahead()
 
     def goes_on(self) -> bool:
-        """Count a delivery; tell whether the budget allows another one."""
+        """Count a delivery; tell whether the budget allows another delivery."""
         self._left -= 1
         self.is_over = self._left <= 0 or time.monotonic() >= self._ends
         return not self.is_over
 
 
 def deliver_lane(stream_id: str, key: str) -> None:
-    """Deliver for one turn: the named lane, then the oldest due lanes of its stream.
+    """Deliver for one turn: first from the named lane, then from the lanes of the same stream that have been due longest.
 
-    If another stream has waited longer for a turn of this process, that stream gets the turn, and the message is sent again.
-    Raises `RetryLater` if the named lane pauses for at most 30 seconds; the sweeper handles longer pauses.
+    If this process must serve another stream first, that stream gets the turn, and the message is sent again. Raises `RetryLater` if the
+    named lane pauses for at most 30 seconds; the sweeper handles longer pauses.
     """
     forget_plans()
     asked = (stream_id, key)
@@ -72,9 +72,9 @@ def deliver_lane(stream_id: str, key: str) -> None:
 
 
 def _take_turn(stream_id: str, key: str, turn: Turn) -> tuple[float | None, str | None]:
-    """Work through the lanes until the turn is over.
+    """Deliver from one lane after another until the turn is over.
 
-    Return the seconds for which the named lane pauses, and the key of a lane with deliveries left; None for a value that does not exist.
+    Return the seconds for which the named lane pauses (None without a pause), and the key of a lane with more deliveries, or None.
     """
     pause, left = None, None
     claim = lanes.claim_named(stream_id, key)
@@ -105,9 +105,9 @@ def probe_stream(stream_id: str, tenant_id: str) -> None:
 
 
 def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
-    """Run the claimed delivery and write its outcome; an outcome after the end of the lease is discarded.
+    """Run the claimed delivery and write its outcome. Discards the outcome if the lease has ended.
 
-    If the returned step has a claim that was made ahead, the outcome may not be committed yet when this function returns.
+    If the returned step has a claim that was made in advance, the outcome may not be committed yet when this function returns.
     """
     failpoints.reach("claimed")
     turn.ahead.start(claim)
@@ -117,7 +117,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     try:
         following, go_on = turn.ahead.finish(), turn.goes_on()
     except (DatabaseError, InterfaceError):
-        # The leases of pending claims expire. The outcome of this run is still written if the usual connection works.
+        # The leases of pending claims will expire. If the usual connection works, it still writes the outcome of this run.
         _written(claim, result, go_on=False)
         raise
     if go_on and isinstance(result, Success):
@@ -141,7 +141,7 @@ def _traced_run(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
 
 
 def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
-    """Run the stream's destination. Every exception becomes a `Failure`, except `NoTurn`, which is returned as it is."""
+    """Run the stream's destination. Converts every exception to a `Failure`, except `NoTurn`, which it returns."""
     deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
     started = time.monotonic()
     try:
@@ -154,7 +154,7 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
     is_skipped = outcome.status == "skipped"
     return Success(
         is_skipped=is_skipped,
-        # A deletion of a missing account counts as written: a redelivered older event must not create the account again.
+        # A deletion of a missing account counts as written, because a redelivered older event must not create the account again.
         is_written=not is_skipped or claim.is_deletion,
         duration_ms=_milliseconds_since(started),
         reason=outcome.reason or "",
@@ -165,7 +165,7 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
 
 
 def failure_of(error: Exception, duration_ms: float) -> Failure:
-    """Convert an exception into a `Failure`, with the fields of `provisioning.runs.failures` if it has them."""
+    """Convert an exception to a `Failure`, with the fields of `provisioning.runs.failures` that the exception has."""
     kind = getattr(error, "kind", FailureClass.ACTION)
     if isinstance(error, SoftTimeLimitExceeded | TimeoutError | ConnectionError):
         kind = FailureClass.TRANSIENT
@@ -199,12 +199,12 @@ def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     if isinstance(result, NoTurn):
-        # Other deliveries to this destination would reach the rate limit, too. A probe that sent no request is repeated.
+        # Other deliveries to this destination would reach the rate limit, too. If a probe sent no request, the breaker repeats it later.
         return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)
     elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):
-        # Hold before release: a crash in between leaves a held stream and a lease that expires.
+        # Hold the stream before the release, because a crash between the two steps then leaves a held stream and a lease that expires.
         breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=result.message)
         failpoints.reach("held")
         lanes.release(claim, result)

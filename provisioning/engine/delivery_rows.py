@@ -22,9 +22,9 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
 )
-# One statement, because it runs for every delivery. It locks the lane, and changes nothing if the claim no longer holds the lane. Only
-# the account link is always written, because it records facts. A write also resets the breaker's count of failures.
-# With the condition on the tenant, every index that contains the id is as fast as the primary key: see `lane_rows`.
+# One statement, because it runs for every delivery. It locks the lane, and changes nothing if the claim no longer owns the lane, except
+# that it always writes the account link, which records facts. A write to the destination also resets the breaker's count of failures.
+# With the condition on the tenant, every index that contains the id is as fast as the primary key (see `lane_rows`).
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
@@ -84,8 +84,8 @@ UPDATE provisioning_deadletter SET state = 'resolved', resolved_at = clock_times
 _BURY = """
 UPDATE provisioning_delivery SET state = 'dead', settled_at = clock_timestamp() WHERE id = %s
 """
-# A redelivered event that fails again reopens its dead letter, which keeps its copy of the event. Letters of an ignored kind start
-# as ignored.
+# A redelivered event that fails again reopens its dead letter, which keeps its copy of the event. New dead letters of an ignored kind
+# start as ignored.
 _WRITE_LETTER = """
 INSERT INTO provisioning_deadletter (delivery_id, stream_id, tenant_id, key, event_id, event_type, body, state, reason, error_class,
     error_status, error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, redrive, resolution, triaged_at,
@@ -128,7 +128,7 @@ def success_values(claim: Claim, success: Success) -> dict[str, Any]:
 
 
 def write_success(claim: Claim, success: Success) -> bool:
-    """Settle the delivery as delivered or skipped, and store its attempt; False if the claim has lost its lease."""
+    """Settle the delivery as delivered or skipped, and store its attempt; return False if the claim has lost its lease."""
     values = success_values(claim, success)
     if not run_script([SETTLE], values)[0][0]:
         return False
@@ -151,12 +151,12 @@ def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", re
 
 
 def uncount(delivery_id: int) -> None:
-    """Do not count the last attempt in the series: failures that belong to a hold do not use up attempts."""
+    """Do not count the last attempt in the series, because failures that belong to a hold do not use up attempts."""
     execute(_UNCOUNT, [delivery_id])
 
 
 def give_back(delivery_id: int) -> None:
-    """Undo the claim of a delivery that sent nothing: its next attempt gets the same number."""
+    """Undo the claim of a delivery that sent nothing, so that its next attempt gets the same number."""
     execute(_GIVE_BACK, [delivery_id])
 
 
@@ -167,9 +167,9 @@ def supersede(delivery_id: int) -> None:
 
 
 def bury(delivery_id: int, cause: Failure | None = None) -> None:
-    """Turn the delivery into a dead letter with its last failure, or with `cause` if no attempt recorded one.
+    """Make the delivery a dead letter with its last failure, or with `cause` if no attempt has stored a failure.
 
-    A delivery whose last failure belongs to a hold stays in its lane instead, and that attempt does not count.
+    A delivery whose last failure belongs to a hold stays in its lane instead, and the last attempt does not count.
     """
     if cause is None and breaker.catches(delivery_id):
         execute(_UNCOUNT, [delivery_id])
@@ -182,7 +182,7 @@ def bury(delivery_id: int, cause: Failure | None = None) -> None:
 
 
 def requeue(delivery_id: int, *, is_forced: bool) -> bool:
-    """Put a dead delivery back into its lane with a new series of attempts; False if it is no longer dead."""
+    """Put a dead delivery back into its lane with a new series of attempts; return False if the delivery is no longer dead."""
     return execute(_REQUEUE, [is_forced, delivery_id]) == 1
 
 

@@ -33,7 +33,7 @@ class Outcome(Protocol):
     def links(self) -> list[dict[str, Any]]: ...
 
 
-# Cache of one turn, for example an action with its secrets. A change takes effect in the next turn.
+# The cache of one turn, for example of an action with its secrets. A change of the action takes effect in the next turn.
 Memory = dict[str, Any]
 Destination = Callable[[Claim, dict[str, Any], float, Memory], Outcome]
 
@@ -45,7 +45,7 @@ def run_destination(claim: Claim, deadline_seconds: float, memory: Memory) -> Ou
 
 
 def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:
-    """Run the deployed version of the stream's action. Raises `Misconfigured` if it is deleted or not deployed."""
+    """Run the deployed version of the stream's action. Raises `Misconfigured` if the action is deleted or not deployed."""
     from provisioning.engine.runner import run_action  # noqa: PLC0415  (the runner imports the HTTP client, which only workers need)
 
     action_id = claim.destination["action_id"]

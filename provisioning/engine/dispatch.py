@@ -1,4 +1,4 @@
-"""Turns log entries into deliveries. Each enabled stream reads the log from its own position."""
+"""Creates deliveries from log entries. Each enabled stream reads the log from its own position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.engine import deletion_counting
 logger = logging.getLogger(__name__)
 
 BATCH = 1000
-# How long the sweeper ignores a new lane, in seconds: the messages of the dispatch usually reach it sooner.
+# The sweeper ignores a new lane for this many seconds, because a message of the dispatch usually causes its deliveries sooner.
 NUDGE_GRACE_SECONDS = 3
 
 _STREAMS_BEHIND = f"""
@@ -29,7 +29,7 @@ _LOCK_STREAM = f"""
 SELECT tenant_id, position, ARRAY(SELECT jsonb_array_elements_text(subscriptions)) FROM events_eventstream
 WHERE id = %s AND status = 'enabled' AND tenant_id NOT IN ({STOPPED_TENANTS}) FOR NO KEY UPDATE
 """  # noqa: S608  (a constant)
-# Skip a stream that another process has locked: that process reads the log to its end.
+# Skip a stream that another process has locked, because that process reads the log to its end.
 _LOCK_FREE_STREAM = f"{_LOCK_STREAM} SKIP LOCKED"
 _LAST_OF_BATCH = """
 SELECT max(position), min(position) FROM (
@@ -46,9 +46,9 @@ ORDER BY l.position
 ON CONFLICT (stream_id, event) DO NOTHING
 RETURNING key, event_type
 """
-# DO UPDATE and never DO NOTHING: the update locks an existing lane. A worker that is about to delete the lane as empty either waits
-# and then sees the new deliveries, or has deleted the lane, which is then inserted again. Key order prevents deadlocks.
-# An existing lane keeps its `not_before`: a new event does not shorten the pause after a failure.
+# DO UPDATE and never DO NOTHING, because the update locks an existing lane. If a worker is about to delete the empty lane, the worker
+# waits and then sees the new deliveries; or it has already deleted the lane, and this statement inserts the lane again. The order of keys
+# prevents deadlocks. An existing lane keeps its `not_before`, because a new event must not shorten the pause after a failure.
 _UPSERT_LANES = """
 INSERT INTO provisioning_lane (stream_id, key, tenant_id, nudged_until)
 SELECT %(stream)s, key, %(tenant)s, clock_timestamp() + make_interval(secs => %(grace)s)
@@ -61,7 +61,7 @@ _ADVANCE = "UPDATE events_eventstream SET position = %s WHERE id = %s"
 
 @dataclass
 class Dispatched:
-    """The progress of dispatching one stream; `new_lanes` are the keys of lanes for which no nudge was sent yet."""
+    """The progress of the dispatch of one stream; `new_lanes` are the keys of lanes for which no nudge was sent yet."""
 
     stream_id: str
     deliveries: int = 0
@@ -76,7 +76,7 @@ def dispatch_tenant(tenant_id: str) -> list[Dispatched]:
 def dispatch_stream(stream_id: str) -> Dispatched:
     """Create deliveries for all events after the stream's position, at most 1,000 events per transaction.
 
-    A held stream is dispatched as well: a hold only pauses deliveries.
+    A held stream is dispatched as well, because a hold pauses only deliveries.
     """
     done = Dispatched(stream_id)
     while dispatch_batch(done):
@@ -97,7 +97,7 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
         if stream is None:
             return False
         tenant_id, position, types = stream
-        # A separate statement after the lock: its snapshot includes everything that was numbered before.
+        # A separate statement after the lock, whose snapshot includes all events that were numbered before.
         last, first = fetch_one(_LAST_OF_BATCH, [tenant_id, position, BATCH]) or (None, None)
         if last is None:
             return False

@@ -1,8 +1,8 @@
 """Lets the streams of all tenants take turns in a worker process.
 
-The queue of deliveries is first in, first out. After a burst of one tenant it holds hundreds of messages of one stream, and each
-of them starts a turn of two seconds while the stream has due lanes. A message of another stream behind them would wait for minutes.
-Therefore a process that has used up a whole turn first serves the stream that it has not served for the longest time.
+The queue of deliveries is first in, first out. After a burst of one tenant, the queue contains hundreds of messages of one stream, and
+each of these messages starts a turn of two seconds while the stream has due lanes. A later message of another stream would wait for
+minutes. Therefore a process that has used up a whole turn first serves the stream that it has not served for the longest time.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import time
 from foundation.database.statements import fetch_all
 from provisioning.engine import lane_rows
 
-# In seconds. A lane that has been due for less than this time will soon be claimed through its own message.
+# In seconds. If a lane has been due for less than this time, its own message will soon cause a claim.
 PATIENCE_SECONDS = 1.0
-# In seconds. Turns that are longer ago are forgotten, so that the table stays small; their streams count as never served.
+# In seconds. Turns that are longer ago are forgotten, so that the table stays small. A stream without a known turn counts as never served.
 _MEMORY_SECONDS = 600.0
 
 
 class Rota:
-    """The turns of one worker process: when each stream had its last one, and whether the last turn used its whole budget."""
+    """The turns of one worker process: the time of the last turn of each stream, and whether the process used up its last turn."""
 
     def __init__(self) -> None:
         self._served_at: dict[str, float] = {}
         self._was_full = False
 
     def note_turn(self, stream_id: str, *, is_full: bool, now: float | None = None) -> None:
-        """Store that the stream has had a turn; `is_full` says that the turn used its whole budget and lanes may still be due."""
+        """Store that the stream has had a turn. `is_full` means that the turn used its whole budget, so lanes may still be due."""
         moment = time.monotonic() if now is None else now
         self._served_at = {one: at for one, at in self._served_at.items() if at > moment - _MEMORY_SECONDS}
         self._served_at[stream_id] = moment
         self._was_full = is_full
 
     def more_urgent(self, stream_id: str) -> tuple[str, str] | None:
-        """Return a stream that must have a turn before this one, and the key of its first due lane; None if there is none.
+        """Return a stream that must have a turn before `stream_id`, and the key of its first due lane; None if no stream must.
 
-        The database is read only after a full turn: short turns empty the queue fast enough.
+        The database is read only after a full turn, because short turns empty the queue fast enough.
         """
         if not self._was_full:
             return None

@@ -1,6 +1,6 @@
-"""Holds the lanes of one document while another process writes it to the server, so that no delivery of it runs meanwhile.
+"""Holds the lanes of one document while a process other than a delivery writes the document, so that no delivery of it runs meanwhile.
 
-A hold is a lease like that of a worker: it expires if its process dies.
+Such a hold is a lease, like the lease of a worker, so it expires if its process dies.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def waiting_deliveries(stream_ids: Sequence[str], *, tenant_id: str, key: str) -
 
 def _held(stream_id: str, values: dict[str, object]) -> int:
     (lane_id,) = fetch_one(_HOLD, {**values, "stream": stream_id}) or (None,)
-    # A separate statement after the lock was granted: its snapshot includes every delivery dispatched before.
+    # A separate statement after the lock was granted, whose snapshot includes every delivery that was dispatched before.
     if lane_id is None or waiting_deliveries([stream_id], tenant_id=str(values["tenant"]), key=str(values["key"])):
         raise LaneBusy
     return int(lane_id)

@@ -1,8 +1,8 @@
 """SQL statements of `provisioning.engine.lanes`, each inside the transaction of its caller, and the lock that they share.
 
-The lane's row is the lock of all deliveries in the lane. Whether a lane is empty must be decided in a separate statement after the
-lock was granted: only that snapshot includes deliveries that a dispatch committed during the wait for the lock. A waiting delivery
-may be claimed in the statement that locks, because only the owner of the lock settles it.
+The lane's row is the lock of all deliveries in the lane. A separate statement after the lock was granted must decide whether a lane is
+empty, because only the snapshot of this statement includes deliveries that a dispatch committed during the wait for the lock. The
+statement that locks the lane may also claim a waiting delivery, because only the owner of the lock settles that delivery.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LOCK_CLAIMED = """
 SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
 """
 
-# Rules for the statements of a claim. Statistics may be outdated, and a plan based on them could read all waiting rows for each claim.
-# The statements therefore leave the planner few choices:
+# Rules for the statements of a claim. Statistics may be outdated, and a plan based on outdated statistics could read all waiting rows for
+# each claim. The statements therefore leave the planner few choices:
 # - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. PostgreSQL may execute a join by hashing the
 #   whole other table or by scanning the index of that table from its first row.
 # - To read the first row of a stream or a lane, join with `_MANY` (ten rows) before the limit. If the planner expects one row, it may
-#   choose any index on the stream and sort the rows. If it expects ten, the index that returns rows in order costs only a tenth.
+#   choose any index on the stream and sort the rows. If it expects ten rows, the index that returns rows in order costs only a tenth.
 # - Look up a row of a large table by every column of each index that contains its key: if the planner assumes an empty table, it
 #   may scan an index in which the key follows another column.
 # - If the planner must not use an index for a condition, write an expression instead of the column, such as `state || ''`.
@@ -39,8 +39,8 @@ WHERE s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s) AND {_IS_RUNN
 """  # noqa: S608  (constants)
 _STREAM = f"{_DELIVERING} AND s.id = %(stream)s"
 _STREAM_OF_LANE = f"{_DELIVERING} AND s.id = (SELECT lane.stream_id FROM lane)"  # noqa: S608
-# Uses `provisioning_lane_by_due`, whose last column is `id + 0`. The time is a subquery so that it is an index condition and the scan
-# excludes pausing lanes.
+# Uses `provisioning_lane_by_due`, whose last column is `id + 0`. The time is a subquery, which PostgreSQL can use as an index condition,
+# so that the scan excludes pausing lanes.
 _FIRST_DUE = f"""
 SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id FROM provisioning_lane l {_MANY}
 WHERE l.stream_id = s.id AND l.not_before <= (SELECT CASE WHEN %(probe)s THEN 'infinity' ELSE clock_timestamp() END)
@@ -52,7 +52,7 @@ _FIRST_WAITING = f"""
 FROM provisioning_delivery d {_MANY}
 WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
 """
-# Waits for the lock, which is held for milliseconds; a skipped lane would wait for the sweeper.
+# Waits for the lock, which transactions hold for milliseconds only. A skipped lane would have to wait for the sweeper.
 LOCK_NAMED = f"""
 SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AND {_IS_RUNNING} AS is_delivering,
     extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
@@ -62,14 +62,14 @@ WHERE l.stream_id = %(stream)s AND l.key BETWEEN %(key)s AND %(key)s ORDER BY l.
 _THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
 _OLDEST_LANE = f"SELECT due.* FROM stream s CROSS JOIN LATERAL ({_FIRST_DUE} FOR UPDATE OF l SKIP LOCKED) due"  # noqa: S608
 DUE_KEY = f"SELECT due.key FROM ({_STREAM}) s CROSS JOIN LATERAL ({_FIRST_DUE}) due"  # noqa: S608
-# One index lookup per enabled stream; only a process that has used up a whole turn reads this.
+# One index lookup per enabled stream. Only a process that has used up a whole turn runs this query.
 WAITING_STREAMS = f"""
 SELECT s.id, due.key FROM ({_DELIVERING}) s CROSS JOIN LATERAL (
     SELECT first.key, (SELECT lane.not_before FROM provisioning_lane lane WHERE lane.id = first.id) FROM ({_FIRST_DUE}) first
 ) due WHERE due.not_before < clock_timestamp() - make_interval(secs => %(patience)s) ORDER BY due.not_before, s.id
 """  # noqa: S608  (constants of this module)
-# The claim's own lane if it still exists, else the lane that has been due longest. This transaction settled the claim and still holds
-# the lock of its lane.
+# The lane of the claim if this lane still exists, otherwise the lane that has been due longest. This transaction has settled the claim, and
+# still has the lock of the claim's lane.
 _NEXT_LANE = f"""
 WITH this AS (
     SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
@@ -77,10 +77,10 @@ WITH this AS (
 ), oldest AS ({_OLDEST_LANE} WHERE NOT EXISTS (SELECT 1 FROM this))
 SELECT * FROM this UNION ALL SELECT * FROM oldest
 """  # noqa: S608
-# Claims in one statement: finds the first waiting delivery of `lane` in `stream`, unless it must not run; counts the attempt before
-# it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim.
-# Another worker may settle the delivery between this statement's snapshot and its lock. The attempt is therefore counted only if
-# the newest version of the row still waits, and an attempt that is not counted makes no claim.
+# Claims in one statement: finds the first waiting delivery of `lane` in `stream`, unless this delivery must not run; counts the attempt
+# before it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim.
+# Another worker may settle the delivery after the statement took its snapshot and before it got the lock. Therefore the attempt
+# is counted only if the newest version of the row still waits, and without a counted attempt there is no claim.
 _CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,
@@ -147,7 +147,7 @@ _NEEDS_THE_LOG = """
 d.state = 'todo' AND d.position <= %(through)s AND NOT EXISTS (
     SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.body IS NOT NULL)
 """
-# Locks the stream before its lanes, in the order of the dispatch; the stream cannot be enabled meanwhile.
+# Locks the stream before its lanes, as a dispatch does. The stream cannot be enabled meanwhile.
 _LOCK_DISABLED = f"""
 SELECT l.id FROM events_eventstream s JOIN provisioning_lane l ON l.stream_id = s.id
 WHERE s.id = %(stream)s AND s.status = 'disabled' AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
@@ -180,9 +180,9 @@ class NamedLane:
 
 
 class Taken(NamedTuple):
-    """A row of a claiming statement: a locked lane and its first waiting delivery, or None. With `token`, the delivery is claimed.
+    """A row of a claiming statement: a locked lane, and its first waiting delivery if any. If `token` is set, the delivery is claimed.
 
-    The fields are the columns of those statements, in order. A `NamedTuple` because one is created per delivery.
+    The fields are the columns of claiming statements, in order. This is a `NamedTuple`, because each delivery creates an instance.
     """
 
     lane_id: int
@@ -233,24 +233,25 @@ class Taken(NamedTuple):
 
 
 def lock_named(stream_id: str, key: str) -> NamedLane | None:
-    """Lock the lane; `due_in` is 0 or less when it may be claimed now."""
+    """Lock the lane. `due_in` of the result is 0 or less if the lane may be claimed now."""
     return row_as(NamedLane, LOCK_NAMED, {"stream": stream_id, "key": key})
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:
-    """Lock the lane if the claim still holds it."""
+    """Lock the lane if the claim with this token still owns it; tell whether it does."""
     return fetch_one(_LOCK_CLAIMED, [lane_id, token]) is not None
 
 
 def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
-    """Claim the first waiting delivery of a lane whose row is locked; None when the lane is gone."""
+    """Claim the first waiting delivery of a lane whose row is locked; return None if the lane no longer exists."""
     return taken_of(fetch_one(TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
 def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
     """Lock the unleased lane that has been due longest, and claim its first delivery.
 
-    A probe takes a lane of a held stream, due or not. If the result has no delivery, query again: the lane may not be empty.
+    For a probe, the stream is held, and its lane need not be due. If the result has no delivery, query again, because the lane may have
+    one.
     """
     return taken_of(fetch_one(TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
@@ -272,15 +273,15 @@ def waiting_in(lane_ids: Sequence[int], *, through: int) -> list[int]:
 
 
 def drop_if_empty(lane_id: int) -> bool:
-    """Delete a locked lane if no delivery waits in it; tell whether it was deleted."""
+    """Delete a locked lane if no delivery waits in it; tell whether the lane was deleted."""
     return execute(DROP_IF_EMPTY, {"lane": lane_id}) == 1
 
 
 def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
     """Release a locked lane: delete it if no delivery waits in it; otherwise make it due after the delay and return True.
 
-    The lane is queued after those that are due by then; with None as the delay it keeps its position. For `grace_seconds` the
-    sweeper assumes that a message for the lane is in the broker.
+    The lane is queued after all lanes that are due at that time. If the delay is None, the lane keeps its position. For `grace_seconds`,
+    the sweeper assumes that a message for the lane is in the broker.
     """
     if drop_if_empty(lane_id):
         return False

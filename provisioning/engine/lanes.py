@@ -2,14 +2,14 @@
 
     todo --claim--> todo (leased)     the attempt is counted, the lane leased under a fresh token
     leased --settle--> delivered, skipped
-    leased --fail--> todo (not_before set), or dead after the last attempt: the lane continues
-    leased --release--> todo          its stream is held; the attempt does not count
+    leased --fail--> todo (not_before set), or dead after the last attempt; then the lane continues
+    leased --release--> todo          the stream is held; the attempt does not count
     leased --put_off--> todo          the limit of requests is reached (not_before set); no attempt counts
-    leased --give_back--> todo        claimed ahead (`claim_ahead`) and not run; no attempt counts
+    leased --give_back--> todo        claimed in advance (`claim_ahead`) and not run; no attempt counts
     leased --lease expires--> todo    the next claim stores a lost attempt
-    dead --requeue--> todo            redelivered; superseded at its claim when a newer event was written
+    dead --requeue--> todo            redelivered; the claim supersedes it if a newer event was written
 
-Every transition is one transaction that locks the lane's row first. A settled outcome needs the token of a live lease.
+Every transition is one transaction, which locks the lane's row first. Only the owner of the token of an unexpired lease writes an outcome.
 No transaction is open while an action runs.
 """
 
@@ -55,7 +55,8 @@ class Step:
 
 
 def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
-    """Claim the first delivery of one lane; None if it is empty, another worker holds it, or the stream is held or disabled."""
+    """Claim the first delivery of one lane; return None if the lane is empty or leased to another worker, or the stream is held or
+    disabled."""
     with transaction.atomic():
         lane = lane_rows.lock_named(stream_id, key)
         if lane is None or not lane.is_delivering:
@@ -68,7 +69,7 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    """Claim from the lane of the stream that has been due longest."""
+    """Claim the first delivery of the stream's lane that has been due longest."""
     with transaction.atomic():
         return _claim_oldest(stream_id, is_probe=is_probe)
 
@@ -76,7 +77,7 @@ def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
     """Write that the event was delivered or skipped; with `go_on`, claim the next delivery in the same transaction.
 
-    If the claim has lost its lease, writes nothing and raises `LeaseLost`, or with `go_on` returns a discarded step with a claim of
+    If the claim has lost its lease, writes nothing. Then it raises `LeaseLost`, or with `go_on` may return a discarded step with a claim of
     another lane.
     """
     if go_on and not claim.is_redelivery:
@@ -140,7 +141,7 @@ def put_off(claim: Claim, *, seconds: float) -> Step:
 
 
 def give_back(claim: Claim, *, is_settled: bool = False) -> None:
-    """Release the lane of a claim that was not run or is settled already; the lane keeps its position in the queue. Raises `LeaseLost`."""
+    """Release the lane of a claim that did not run or is already settled; the lane keeps its position in the queue. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         if not is_settled:
@@ -149,20 +150,20 @@ def give_back(claim: Claim, *, is_settled: bool = False) -> None:
 
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
-    """Put a dead delivery back into its lane in its original order, inside the caller's transaction. False if it is not dead."""
+    """Put a dead delivery back into its lane at its original position, inside the caller's transaction. Return False if it is not dead."""
     open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
     return delivery_rows.requeue(delivery_id, is_forced=is_forced)
 
 
 def open_lane(*, stream_id: str, key: str, tenant_id: str) -> None:
-    """Create the lane or make it due now, inside the caller's transaction."""
+    """Create the lane or make an existing lane due now, inside the caller's transaction."""
     execute(_UPSERT_LANE, [stream_id, key, tenant_id])
 
 
 def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
-    """Turn at most `limit` waiting deliveries of a stream into dead letters; return their number.
+    """Make dead letters of at most `limit` waiting deliveries of a stream; return their number.
 
-    Each is claimed first, even if the stream is held, so that no worker runs it meanwhile.
+    Claims each delivery first, even if the stream is held, so that no worker runs it meanwhile.
     """
     buried = 0
     while buried < limit and (claim := claim_oldest(stream_id, is_probe=True)) is not None:
@@ -176,7 +177,7 @@ def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
 
 
 def bury_disabled(stream_id: str, cause: Failure, *, through: int, limit: int) -> int:
-    """Turn waiting deliveries of a disabled stream, up to position `through`, into dead letters with copies of the events.
+    """Make dead letters, with copies of the events, of waiting deliveries of a disabled stream up to position `through`.
 
     Processes at most `limit` lanes and returns their number; lanes with a running attempt are skipped.
     """
@@ -197,8 +198,8 @@ def _require_lease(claim: Claim) -> None:
 def _settle_and_take(claim: Claim, success: Success) -> Step:
     """Settle, delete the lane if it is empty, and claim the next delivery, in one round trip to the database.
 
-    Six round trips would cost more than the rest of a delivery, and so would waiting for the disk: the commit is asynchronous. An
-    outcome lost in a crash of the database is delivered again with the same event id (ADR 0030).
+    Six round trips would cost more than the rest of a delivery, and so would a wait for the disk; therefore the commit is asynchronous.
+    If a crash of the database loses an outcome, the event is delivered again with the same event id (ADR 0030).
     """
     values = {
         **delivery_rows.success_values(claim, success),
@@ -217,7 +218,8 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
 
 
 def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
-    """Claim after the fast statement locked a lane without a claim: its delivery must not run, or the stream is held or disabled."""
+    """Claim after the fast statement locked a lane without a claim, because the delivery must not run, or the stream is held or
+    disabled."""
     if taken.lane_id == claim.lane_id:
         with transaction.atomic():
             found = _claim_in(claim.lane_id) if lane_rows.lock_claimed(claim.lane_id, claim.token) else None
@@ -227,7 +229,7 @@ def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
 
 
 def _onward(claim: Claim, *, go_on: bool) -> Step:
-    """Claim in the same lane, then in the oldest one; without `go_on`, release the lane to other workers."""
+    """Claim in the same lane, otherwise in the lane that has been due longest. Without `go_on`, release the lane to other workers."""
     if not go_on:
         return Step(is_waiting=lane_rows.leave(claim.lane_id, grace_seconds=NUDGE_GRACE_SECONDS))
     following = None if lane_rows.drop_if_empty(claim.lane_id) else _claim_in(claim.lane_id)
@@ -244,7 +246,7 @@ def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 
 
 def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of a locked lane that may run; if there is none, release the lane and return None."""
+    """Claim the first delivery of a locked lane that may run; if no delivery may run, release the lane and return None."""
     limits = _limits()
     while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
         claim = taken.claim(is_probe=is_probe)
@@ -262,7 +264,7 @@ def _settle_unrun(taken: lane_rows.Taken, delivery_id: int) -> None:
     elif taken.body is None:
         delivery_rows.bury(delivery_id, _MISSING)
     else:
-        # The last attempt was counted, but its worker ended without an outcome. Another run could crash one worker after another.
+        # The last attempt was counted, but its worker ended without an outcome. Further runs could crash one worker after another.
         delivery_rows.bury(delivery_id, _LOST)
 
 

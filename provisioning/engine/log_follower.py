@@ -28,7 +28,7 @@ _BEYOND = """
 SELECT (SELECT count(*) FROM events_eventstream WHERE tenant_id = %(tenant)s AND position > %(head)s),
     (SELECT count(*) FROM provisioning_delivery WHERE tenant_id = %(tenant)s AND position > %(head)s)
 """
-# Same lock order as the dispatch: streams, then lanes by key.
+# Locks in the same order as the dispatch: streams, then lanes by key.
 _LOCK_STREAMS = "SELECT id FROM events_eventstream WHERE tenant_id = %(tenant)s ORDER BY id FOR UPDATE"
 _LOCK_LANES = "SELECT id FROM provisioning_lane WHERE tenant_id = %(tenant)s ORDER BY stream_id, key FOR UPDATE"
 _STEP_BACK = "UPDATE events_eventstream SET position = %(head)s WHERE tenant_id = %(tenant)s AND position > %(head)s"
@@ -47,7 +47,7 @@ class DeliveryFollower:
     """Reports the positions of streams and of waiting deliveries, both of which still read events from the log."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
-        """Turn waiting deliveries of disabled streams, up to `through`, into dead letters with copies of the events."""
+        """Make dead letters, with copies of the events, of waiting deliveries of disabled streams up to `through`."""
         for (stream_id,) in fetch_all(_DISABLED, [tenant_id]):
             while lanes.bury_disabled(stream_id, _DISABLED_TOO_LONG, through=through, limit=_LANES_AT_ONCE):
                 pass
@@ -82,8 +82,8 @@ class DeliveryFollower:
     def step_back(self, tenant_id: str, *, head: int) -> None:
         """Set streams back to the head, and delete deliveries beyond it.
 
-        A stream beyond the head would skip the next events. A delivery beyond it has a position and an event row id that will be
-        assigned again; it would prevent the delivery of the new event.
+        A stream beyond the head would skip the next events. A delivery beyond the head has a position and an event row id that will be
+        assigned again, so this delivery would prevent the delivery of the new event.
         """
         values = {"tenant": tenant_id, "head": head}
         with transaction.atomic():

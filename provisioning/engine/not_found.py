@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foundation.database.statements import fetch_one
 
-# The reasons are those of `provisioning.scim.user_sync`, as literals to match the partial index. `s` is the stream.
+# The reasons of `provisioning.scim.user_sync`, as literals, so that PostgreSQL uses the partial index. `s` is the stream.
 ROWS = """
 SELECT 1 FROM provisioning_delivery n WHERE n.stream_id = s.id AND n.created_at > now() - interval '1 day'
     AND n.state = 'skipped' AND n.reason IN ('no user to update', 'no user to delete')

@@ -1,7 +1,7 @@
 """Nudges: messages after which workers query for work. A nudge contains no event. The sweeper replaces lost nudges.
 
-`post` passes the message to a thread of this process and returns at once: the numberer and web requests use it, because a
-broker that hangs blocks a publisher for seconds. `send` publishes synchronously. Neither raises.
+`post` passes the message to a thread of this process and returns immediately. The numberer and web requests use `post`, because a broker
+that hangs blocks a publisher for seconds. `send` publishes synchronously. Neither function raises an exception.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ TRY = "provisioning.try_event"
 
 # Seconds without publishing after a failure: each attempt to publish may block for two seconds.
 _PAUSE_SECONDS = 30.0
-# The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new ones.
+# The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new messages.
 _MOST_WAITING = 10_000
 # Seconds between two rounds of a busy process. Equal nudges that wait during this time are sent once.
 _ROUND_SECONDS = 0.01
 
-# The first lanes get one message each, so that all idle workers start. A turn processes many lanes and sends a message for the rest:
-# one message per lane would cost more than its delivery.
+# The first lanes get one message each, so that all idle workers start. A turn processes many lanes and sends one message for the rest,
+# because a message for each lane would cost more than the delivery.
 FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 
@@ -44,7 +44,7 @@ _guard = OutageGuard(_PAUSE_SECONDS)
 
 
 def is_silent() -> bool:
-    """Tell whether publishing is suspended because the broker failed recently."""
+    """Tell whether this process does not publish for now, because the broker failed recently."""
     return _guard.is_open
 
 
@@ -61,7 +61,7 @@ def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
 
 
 def send_into(stream_id: str, keys: list[str]) -> None:
-    """Send messages for the due lanes `keys` of one stream: one per lane for the first, fewer for the rest."""
+    """Send messages for the due lanes `keys` of one stream: one message for each of the first lanes, and fewer for the rest."""
     for key in keys[:FIRST_MESSAGES] + keys[FIRST_MESSAGES::_LANES_PER_MESSAGE]:
         send(DELIVER, stream_id, key)
 
@@ -76,7 +76,7 @@ class Nudger:
         self._thread: threading.Thread | None = None
 
     def post(self, task: str, *arguments: str) -> None:
-        """Queue the message and return at once."""
+        """Queue the message and return immediately."""
         with self._guard:
             if len(self._waiting) >= _MOST_WAITING:
                 return

@@ -28,14 +28,14 @@ WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <
     AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
 """  # noqa: S608  (constants)
-# Rows left over from a deleted stream whose deletion was interrupted.
+# Rows of a stream whose deletion was interrupted.
 _ORPHANED = f"""
 SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
     AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
 """  # noqa: S608  (constants)
 _OF_STREAM = "SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = %s LIMIT %s FOR UPDATE SKIP LOCKED"
-# A test event is not in the log: its row is deleted with its delivery.
+# A test event is not in the log, so the row of the event is deleted with its delivery.
 _DROP = """
 WITH events AS (
     DELETE FROM events_event WHERE id IN (SELECT event FROM provisioning_delivery WHERE id = ANY(%(ids)s) AND key LIKE 'test:%%')
@@ -59,7 +59,7 @@ _NOTED_FOR_STREAM = (
     "DELETE FROM provisioning_alert WHERE stream_id = %s",
     "DELETE FROM provisioning_streamtally WHERE stream_id = %s",
 )
-# An ended link blocks redeliveries of older events. A user without dead letters has no event to redeliver, so the link can be deleted.
+# An ended link blocks redeliveries of older events. A user without dead letters has no event to redeliver, so this link can be deleted.
 _ENDED_LINKS = f"""
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e

@@ -1,4 +1,4 @@
-"""A Celery task that is retried after exactly the delay that it requests. The database determines when each lane is due."""
+"""A Celery task that is retried after exactly the delay that the task requests. The database determines when each lane is due."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_RETRY_SECONDS = 30.0
 
 
 class RetryLater(Exception):
-    """The lane pauses; run the same message again after `seconds`."""
+    """The lane pauses, so the same message must run again after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"again in {seconds:.1f} s")
@@ -19,13 +19,13 @@ class RetryLater(Exception):
 
 
 class RetryingTask(Task):  # type: ignore[type-arg]  # celery's Task is generic in its stubs only
-    """Retries `RetryLater` without limit: the attempts of a delivery are counted in its row, not in the message."""
+    """Retries `RetryLater` without limit, because the row of a delivery counts its attempts, and not the message."""
 
     autoretry_for = (RetryLater,)
     max_retries = None
 
     def retry(self, *args: Any, **options: Any) -> Any:
-        """Use the exact delay of `RetryLater`: plain autoretry would wait 180 s, or less than the lane's pause."""
+        """Use the exact delay of `RetryLater`, because plain autoretry would wait 180 s, or less than the lane's pause."""
         reason = options.get("exc")
         if isinstance(reason, RetryLater):
             options["countdown"] = reason.seconds

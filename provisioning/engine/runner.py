@@ -1,6 +1,6 @@
 """Runs an action for one event: decrypts the secrets, enforces the budget, passes `event` and `api`, and collects the log.
 
-It opens no transaction and writes no delivery; `lanes` decides what the outcome means.
+The runner opens no transaction and writes no delivery; `lanes` decides what the outcome means.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ActionOutcome:
     reason: str
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
-    # Rows of account links. Unmasked: an id that happens to contain a secret must stay exact.
+    # Rows of account links. They are not masked, because an id that happens to contain a secret must stay exact.
     links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
     @property
@@ -68,8 +68,8 @@ def run_action(
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
-    `links` reads the account links of the event's user; new facts about them are in the outcome or in the exception. Raises a subclass
-    of `ActionError` for every failure, with the log lines and exchanges attached; `NoTurn` if the limit of requests is reached and
+    `links` reads the account links of the event's user; the outcome or the exception contains new facts about these links. Raises a
+    subclass of `ActionError` for every failure, with the log lines and exchanges attached; `NoTurn` if the limit of requests is reached and
     nothing was written; `Misconfigured` if the stream must be held. Results and exceptions contain no secrets. An installed entry
     point is interrupted at the deadline; templates check the deadline themselves.
     """
@@ -109,7 +109,7 @@ def _run_of(setup: Setup, **given: Any) -> Run:
 
 
 def _confidential(secrets: Mapping[str, str]) -> list[str]:
-    """Return the values to mask. Very short values are left out: they occur in unrelated text such as ids."""
+    """Return the values to mask. Leaves out very short values, because they also occur in other texts, such as ids."""
     values = [value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and len(value) >= _SHORTEST_SECRET]
     return [*values, secrets.get(BEARER_TOKEN, "")]
 
@@ -134,7 +134,7 @@ def _called(setup: Setup, event: Event, api: Api) -> Result:
         _leave_connection()
         raise TransientFailure("the action did not end in time and was interrupted") from None
     except SoftTimeLimitExceeded:
-        raise TransientFailure("the time of this run is spent") from None
+        raise TransientFailure("the time of this run is used up") from None
     except Exception as error:  # noqa: BLE001  (installed actions may raise any type)
         text = one_line(api.run.mask.text(str(error)), _MAX_MESSAGE_CHARACTERS)
         raise ActionCrashed(f"the action raised {type(error).__name__}: {text}") from None
@@ -142,13 +142,13 @@ def _called(setup: Setup, event: Event, api: Api) -> Result:
 
 
 def _leave_connection() -> None:
-    """Close the database connection: the interrupted code may have left a partly read result on it."""
+    """Close the database connection, because the interrupted code may have left a partly read result."""
     if not connection.in_atomic_block:
         connection.close()
 
 
 def _mask_failure(failure: ActionError, mask: Mask) -> None:
-    """Mask secrets in a failure: an installed action may have put them into its message."""
+    """Mask secrets in a failure, because an installed action may have put secrets into the message."""
     failure.args = (mask.text(str(failure)),)
     failure.detail = mask.text(failure.detail)
 

@@ -11,10 +11,10 @@ LONGEST_RETRY_AFTER_SECONDS = 3600.0
 def delay_before_next(
     failed_attempts: int, delays: Sequence[float], *, jitter: float, chance: float, retry_after: float | None = None
 ) -> float | None:
-    """Return the seconds to wait after the `failed_attempts`th failure of a series, or None if no attempt is left.
+    """Return the seconds to wait after failure number `failed_attempts` of a series, or None if no attempt is left.
 
-    `jitter` is the largest fraction added to a delay, and `chance` (0 to 1) the used part of that fraction. So deliveries that
-    failed together do not retry together. `Retry-After` of the destination, clamped to one hour, is the minimum.
+    `jitter` is the largest fraction that is added to a delay, and `chance` (0 to 1) is the used part of this fraction, so that deliveries
+    that failed together do not retry together. The minimum is `Retry-After` of the destination, limited to one hour.
     """
     if failed_attempts > len(delays):
         return None

@@ -1,4 +1,4 @@
-"""Counts attempts per stream for the metrics: in memory for each delivery, in the database with each sweep.
+"""Counts attempts per stream for the metrics: each delivery counts in memory, and each sweep adds the counts to the database.
 
 Workers have no port for metrics, so they store their counts in the database. One statement stores all counts of a process, for any number
 of streams. The counts of the last seconds are lost with a killed worker.
@@ -56,7 +56,7 @@ def note(claim: Claim, result: Success | Failure | NoTurn) -> None:
 
 
 def flush() -> None:
-    """Add the counts of this process to those of the database. They are kept if the database fails."""
+    """Add the counts of this process to the counts in the database. Keeps the counts of this process if the database fails."""
     with _lock:
         taken = dict(_noted)
         _noted.clear()

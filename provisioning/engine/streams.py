@@ -44,7 +44,7 @@ def create_stream(
     stream.subscriptions = checked_subscriptions(subscriptions)
     if destination_type not in ("action", "webhook"):
         raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action or a webhook.")
-    # Number earlier events first: they were recorded before the stream existed and must lie before its position.
+    # Number earlier events first, because they were recorded before the stream existed and must be before its position.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream.position = _head_position(tenant_id)
@@ -82,7 +82,7 @@ def update_stream(
 def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
     """Enable the stream at the head of the log: the stream never delivers events that were recorded while it was disabled.
 
-    Resumes the stream if it is held, even if it is enabled already. Raises the `Conflict` of `check_enabling`.
+    Also resumes a held stream, even if the stream is already enabled. Raises the `Conflict` of `check_enabling`.
     """
     number_tenant(tenant_id)
     with transaction.atomic():
@@ -100,8 +100,8 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` if the stream must not be enabled now.
 
-    Enabling must not release staged deletions. While a synchronization runs, only its job may enable the stream, at the cursor of
-    the job: otherwise the stream would miss changes of users that were made after the job had read them.
+    A stream that is enabled must not deliver staged deletions. While a synchronization runs, only its job may enable the stream, at the
+    cursor of the job: otherwise the stream would miss changes of users that were made after the job had read these users.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)
@@ -122,7 +122,7 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 
 def synchronization_target(stream_id: str) -> str:
-    """Return the target of a stream's synchronization job. One such job can run at a time, in parallel with a redelivery job."""
+    """Return the target of a stream's synchronization job. One synchronization can run at a time, in parallel with a redelivery job."""
     return f"synchronization:{stream_id}"
 
 
@@ -157,7 +157,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
             locked_stream(tenant_id=tenant_id, stream_id=stream_id).delete()
         except NotFound:
             return
-    # Without the stream's row nothing is dispatched or claimed, and the outcome of a running attempt finds no lane.
+    # Without the stream's row, no delivery is dispatched or claimed, and the outcome of a running attempt finds no lane.
     Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
@@ -167,7 +167,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
 
 
 def resume_stream(*, tenant_id: str, stream_id: str) -> bool:
-    """Resume a held stream; deliveries continue in order. False if it was not held. Raises `NotFound`."""
+    """Resume a held stream; deliveries continue in order. Return False if the stream was not held. Raises `NotFound`."""
     with transaction.atomic():
         return _resume(locked_stream(tenant_id=tenant_id, stream_id=stream_id))
 
@@ -181,7 +181,7 @@ def locked_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 
 
 def checked_subscriptions(types: Iterable[str]) -> list[str]:
-    """Return the event types without duplicates, in the given order; raise `Invalid` if empty or unknown."""
+    """Return the event types without duplicates, in the given order; raise `Invalid` if there is no type, or an unknown type."""
     wanted = list(dict.fromkeys(types))
     if not wanted:
         raise Invalid({"subscriptions": ["Name at least one event type."]})
@@ -223,7 +223,7 @@ def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None
 
 def _resume(stream: EventStream) -> bool:
     """Resume a locked stream inside the caller's transaction; send nudges for its first lanes after the commit."""
-    # An administrator has checked the stream: start a new count of deletions by user name.
+    # An administrator has checked the stream, so start a new count of deletions by user name.
     forget_named_deletions(stream.pk)
     if not breaker.resume_stream(stream_id=stream.pk, tenant_id=stream.tenant_id):
         return False

@@ -37,7 +37,7 @@ _TENANTS_BEHIND = f"""
 SELECT DISTINCT s.tenant_id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 WHERE s.status = 'enabled' AND s.position < h.position AND s.tenant_id NOT IN ({STOPPED_TENANTS})
 """  # noqa: S608  (a constant)
-# Per stream, so that lanes of held and disabled streams are never scanned. An expired lease makes a lane due again.
+# Reads stream by stream, so that it never scans lanes of held and disabled streams. An expired lease makes a lane due again.
 _DUE_LANES = f"""
 UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(secs => %(nudged)s) WHERE id IN (
     SELECT due.id FROM events_eventstream s CROSS JOIN LATERAL (
@@ -88,7 +88,7 @@ def sweep_alerts() -> None:
 
 
 def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
-    """Take or renew the lead; False while another process holds it."""
+    """Become or stay the leader; return False while another process leads."""
     return execute(_LEAD, {"me": me, "lease": lease_seconds}) == 1
 
 
@@ -105,7 +105,7 @@ class SweeperThread(threading.Thread):
         self._stopping.set()
 
     def run(self) -> None:
-        # Long enough for a slow sweep, short enough to replace a killed leader soon.
+        # The lead lasts long enough for a slow sweep, and is short enough that another process soon replaces a killed leader.
         lease = 3 * settings.DELIVERY_SWEEP_SECONDS + 3
         while not self._stopping.wait(settings.DELIVERY_SWEEP_SECONDS):
             try:
@@ -123,7 +123,7 @@ class SweeperThread(threading.Thread):
         connection.close()
 
     def _sweep_alerts_when_due(self) -> None:
-        """Raise alerts once a minute. A new leader may do so at once, because an alert is raised only once per period."""
+        """Raise alerts once a minute. A new leader may raise alerts immediately, because each alert is raised only once per period."""
         if time.monotonic() >= self._alerts_due:
             self._alerts_due = time.monotonic() + alerts.EVERY_SECONDS
             sweep_alerts()

@@ -1,7 +1,7 @@
 """Unfinished setups of SCIM servers. The progress of a setup is derived from its rows and not stored separately.
 
-An unfinished setup is an action of the SCIM template with no stream, or with one stream that has never delivered an event. It has
-no effect, because deliveries need an enabled stream.
+An unfinished setup is an action of the SCIM template with no stream, or with one stream that has never delivered an event. An unfinished
+setup has no effect, because deliveries need an enabled stream.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GuidedSetup:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether its synchronization runs or waits for an answer."""
+        """Whether the synchronization of this setup runs or waits for an answer."""
         if self.stream is None:
             return False
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)
@@ -60,7 +60,7 @@ class GuidedSetup:
 
 
 def next_steps(tenant_id: str, drafts: Sequence[GuidedSetup]) -> list[str]:
-    """Return the first step of each setup that is not done, with two queries."""
+    """Return for each setup its first step that is not done, with two queries."""
     trials: dict[tuple[Any, bool], Trial] = {}
     finished = Trial.objects.filter(action__in=[setup.action for setup in drafts], kind__in=(*TESTS, *PREVIEWS))
     finished = finished.exclude(outcome=Trial.Outcome.RUNNING)
@@ -116,7 +116,7 @@ def _with_deliveries(rows: QuerySet[EventStream]) -> QuerySet[EventStream]:
 
 
 def _is_unfinished(bound: list[EventStream], enabling: Container[str]) -> bool:
-    """Tell whether an action with these streams is unfinished; `enabling` are the streams that a synchronization will enable."""
+    """Tell whether an action with these streams is an unfinished setup; `enabling` are the streams that a synchronization will enable."""
     if not bound:
         return True
     if len(bound) > 1 or bound[0].status == EventStream.Status.ENABLED:
@@ -125,7 +125,7 @@ def _is_unfinished(bound: list[EventStream], enabling: Container[str]) -> bool:
 
 
 def found(*, tenant_id: str, action_id: str) -> GuidedSetup:
-    """Return one unfinished setup; raise `NotFound` if it does not exist or is finished."""
+    """Return one unfinished setup; raise `NotFound` if the setup does not exist or is finished."""
     try:
         action = Action.objects.of(tenant_id).filter(pk=action_id, template=SCIM_USER_PROVISIONING).first()
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The steps of a guided setup that change data: starting the dry run, enabling, discarding."""
+"""The steps of a guided setup that change data: starting the dry run, enabling the stream, discarding the setup."""
 
 from __future__ import annotations
 

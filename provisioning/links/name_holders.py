@@ -32,17 +32,17 @@ def foresee(
     own_id: str | None,
     before: Mapping[str, Any] | None = None,
 ) -> Foreseen | None:
-    """Predict the server's answer to a write of this user because of its `userName`; None if there is no obstacle.
+    """Predict how the server answers a write of this user, if another account has the `userName` of the user; None if there is no obstacle.
 
-    `own_id` is the id of the account to write, None for a create. `before` is that account if it was read: no request is sent if that
-    account has the name already. Raises as `ScimClient.filtered` does.
+    `own_id` is the id of the account to write, None for a create. `before` is this account, if it was read; if it already has the name, no
+    request is sent. Raises the exceptions of `ScimClient.filtered`.
     """
     if not person.user_name or (before is not None and has_name(before, person.user_name)):
         return None
     try:
         found = client.filtered("userName", person.user_name)
     except FilterRefused as refused:
-        text = f"It is not known whether another account holds the userName, because the server refuses the search: {refused}."
+        text = f"The service cannot tell whether another account holds the userName, because the server refuses the search: {refused}."
         return Foreseen(text, is_refused=False)
     others = [item for item in found if item["id"] != own_id and has_name(item, person.user_name)]
     strangers = [item for item in others if item.get("externalId") != person.external_id]
@@ -57,9 +57,9 @@ def _about(holder: Mapping[str, Any], person: Person, options: ScimOptions, *, i
         )
     if holder.get("externalId"):
         text = f"The server will answer 409: the account {place} holds this userName and belongs to another externalId."
-        return Foreseen(text, "It is never taken over. Check on the server whose account it is.")
+        return Foreseen(text, "The service never takes over this account. Check on the server to which user it belongs.")
     if options.adopt_on_conflict and person.proves_name:
         text = f"The server will answer 409, and the account {place}, which holds this userName, is then taken over and updated."
         return Foreseen(text, is_refused=False)
     text = f"The server will answer 409: the account {place} holds this userName and has no externalId."
-    return Foreseen(text, "adopt_on_conflict takes it over if the userName is proven to be the user's.")
+    return Foreseen(text, "With adopt_on_conflict, the service takes over this account if the userName is proven to be the user's.")

@@ -24,7 +24,7 @@ class _Target:
 
 
 def overlap_warnings(tenant_id: str) -> dict[str, list[str]]:
-    """Return warnings by stream id, for streams with an enabled other stream that writes to the same server.
+    """Return warnings by stream id, for streams whose users another enabled stream also writes to the same server.
 
     Compares the deployed versions of the actions; versions that cannot be decrypted are ignored, because they cannot run.
     """
@@ -50,7 +50,9 @@ def _warning(stream: EventStream, target: _Target, other: EventStream, its: _Tar
     if target.connections and its.connections and not target.connections & its.connections:
         return ""
     named = f"the connections {', '.join(sorted(common))}" if common else "all connections"
-    return f"The event stream {other.name or other.pk} writes to the same server for {named}: they overwrite each other's values."
+    return (
+        f"The event stream {other.name or other.pk} writes to the same server for {named}: the two streams overwrite each other's values."
+    )
 
 
 def _targets(tenant_id: str, action_ids: Iterable[str]) -> dict[str, _Target]:

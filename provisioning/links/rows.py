@@ -23,7 +23,7 @@ from provisioning.runs.outcomes import storable
 from provisioning.scim.link_book import LinkBook
 from provisioning.scim.links import Link
 
-# Seconds until the next try if another stream is writing to the user's account.
+# Seconds until the delivery runs again if another stream is writing to the user's account.
 _BUSY_SECONDS = 0.5
 _SHORTEST_SECRET = 16
 _COLUMNS = {
@@ -49,8 +49,8 @@ _NAMES = ", ".join(_COLUMNS)
 _RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _KEY = ("action_id", "server", "user_id")
 _REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
-# Decides between concurrent runs: facts older than the link, or than its end, are ignored. A late remote id is stored if none is
-# known. A link that an administrator confirmed during the run stays confirmed.
+# Decides between concurrent runs: ignores facts that are older than the link or than its end. Stores a late remote id if the link has
+# none. A link that an administrator confirmed during the run stays confirmed.
 UPSERT = f"""
 INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
 SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})
@@ -64,8 +64,8 @@ SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
-# One round trip: returns the rows as they were before this statement, and stores a doubt for the create request that follows. A link
-# that is open or newer than the event is not changed.
+# In one round trip, returns the rows as they were before this statement, and stores a doubt for the create request that follows. Does not
+# change a link that is open or newer than the event.
 _BEGIN = f"""
 WITH begun AS (
     INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
@@ -121,7 +121,7 @@ class DatabaseRows:
         return _links_of(run_script([_READ], self._values(remote_ids))[0][1])
 
     def begin(self, link: Link) -> list[Link]:
-        """Return the links of the user, and store the doubt of a create that is about to be sent.
+        """Return the links of the user, and store a doubt for the create request that is about to be sent.
 
         The commit is asynchronous: a crash of the database may lose the doubt, together with the claim of the delivery.
         """
@@ -131,11 +131,11 @@ class DatabaseRows:
         return links
 
     def write(self, link: Link) -> bool:
-        """Store a link at once; False if a newer event has written it. A link that contains a secret is not stored."""
+        """Store a link immediately; return False if a newer event has written the link. A link that contains a secret is not stored."""
         return self._holds_secret(link) or write_links([link.document()]) == 1
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has returned a creation time different from this one."""
+        """Tell whether the server has returned a creation time that differs from `other_than`."""
         (is_shown,) = fetch_one(_SHOWS_CREATION, [self._server, other_than]) or (False,)
         return bool(is_shown)
 
@@ -144,7 +144,7 @@ class DatabaseRows:
 
 
 class RunLinks:
-    """The links of one run of an action for the event at `position`, including new facts.
+    """The links of one run of an action for the event at `position`, and the new facts of the run.
 
     On `shared_servers` a run locks the user's account, because other enabled streams of the tenant write there as well.
     """
@@ -157,7 +157,7 @@ class RunLinks:
         self._secrets: tuple[str, ...] = ()
 
     def keep_out(self, secrets: Iterable[str]) -> None:
-        """Do not store accounts with one of these secrets in id or name: a server may echo the token that it received.
+        """Do not store accounts whose id or name contains one of these secrets, because a server may echo the token that it received.
 
         Short secrets are ignored, because they occur in ids by chance. Links are never masked, because an id must stay exact.
         """
@@ -176,7 +176,7 @@ class RunLinks:
         return [link.document() for book in self._books for link in book.changes if not self._holds_secret(link)]
 
     def store(self) -> None:
-        """Write new facts at once, for runs that settle no delivery."""
+        """Write new facts immediately, for runs that settle no delivery."""
         write_links(self.changes)
         self._books.clear()
 
@@ -186,7 +186,7 @@ class RunLinks:
 
     @contextmanager
     def lock(self, server: str, user_id: str, *, seconds: float) -> Iterator[None]:
-        """Lock the user's account against other streams of the tenant; raise `NoTurn` while one of them holds the lock."""
+        """Lock the user's account against other streams of the tenant; raise `NoTurn` while another stream has the lock."""
         if server not in self._shared_servers:
             yield
             return
@@ -207,7 +207,7 @@ def write_links(links: Iterable[Mapping[str, Any]]) -> int:
 
 
 def accounts_of_other_tenants(server: str, remote_ids: Iterable[str], *, tenant_id: str) -> set[str]:
-    """Return the ids of those accounts on a server that other tenants are linked to."""
+    """Return the ids of those accounts on a server to which other tenants have links."""
     return {remote_id for (remote_id,) in fetch_all(_HELD, {"server": server, "ids": list(remote_ids), "tenant": tenant_id})}
 
 

@@ -23,6 +23,6 @@ def servers_of_other_streams(*, tenant_id: str, stream_id: str) -> frozenset[str
         try:
             found.add(server_of(open_sealed_secret(version_setup(version), BASE_URL)))
         except (KeyError, ValueError, vault.SecretUnreadable):
-            # An action with an undecryptable URL cannot run, so it writes to no server.
+            # An action whose URL cannot be decrypted cannot run, so it writes to no server.
             continue
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""The attributes of RFC 7643 that a mapping may set, as data: the core User (4.1, 8.7.1) and the Enterprise User (4.3). Pure.
+"""The attributes of RFC 7643 that a mapping may set, as data: attributes of the core User (4.1, 8.7.1) and the Enterprise User (4.3). Pure.
 
 Attributes of other extensions are not described; their values keep their JSON type.
 """
@@ -70,7 +70,7 @@ def is_described(urn: str) -> bool:
 
 
 def attribute_of(urn: str, name: str) -> Attribute | None:
-    """Return an attribute of a schema; None if schema or attribute is not described."""
+    """Return an attribute of a schema; None if this module does not describe the schema or the attribute."""
     return _by_name(_SCHEMAS_BY_URN.get((urn or USER).casefold(), {}), name)
 
 

@@ -29,7 +29,7 @@ class PathRefused(ValueError):
 
 @dataclass(frozen=True)
 class ScimPath:
-    """The path of an attribute, of a sub-attribute, or of a sub-attribute of the list element with a given type.
+    """The path of an attribute, of a sub-attribute, or of a sub-attribute in the list element with a given type.
 
     An extension URN may precede the path.
 
@@ -56,7 +56,7 @@ class ScimPath:
 
     @property
     def form(self) -> str:
-        """Return the form of the attribute: value, object or elements. A table must not mix forms of one attribute."""
+        """Return the form in which a row sets the attribute: value, object or elements. A table must not mix forms of one attribute."""
         return "elements" if self.element_type else "object" if self.leaf else "value"
 
     @property
@@ -83,7 +83,7 @@ def parse_path(text: str) -> ScimPath:
 
 
 def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
-    """Set `value` at `path`. An element with a type is created once per attribute. The first element is primary.
+    """Set `value` at `path`. For each type, an attribute has at most one element. The first element is primary.
 
     If the path names a list but no element type, and the value is a list, each item becomes one element.
     """

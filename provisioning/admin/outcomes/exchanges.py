@@ -39,13 +39,13 @@ def exchange_blocks(exchanges: Any) -> SafeString | str:
 
 
 def mapped_resource(exchanges: Any) -> Any:
-    """Return the mapped resource from the body of the last write request; None if none was sent."""
+    """Return the mapped resource from the body of the last write request; None if no write request was sent."""
     bodies = [_json(item.get("request_body")) for item in _documents(exchanges) if str(item.get("verb")) not in _READS]
     return next((body for body in reversed(bodies) if body is not None), None)
 
 
 def remote_before(exchanges: Any) -> Any:
-    """Return the resource from the last lookup before the first write; None if it found nothing or was not stored."""
+    """Return the resource from the last lookup before the first write; None if the lookup found nothing, or its response was not stored."""
     found = None
     for item in _documents(exchanges):
         if str(item.get("verb")) not in _READS:

@@ -1,4 +1,4 @@
-"""Texts for staff before and after a redelivery: the expected outcome, and whether the events wait for their stream."""
+"""Texts for staff before and after a redelivery: what would be redelivered, and whether the events wait because of their stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS_SHOWN = 20
 
 
 def obstacle_of(stream: EventStream | None) -> str:
-    """Return why the deliveries of a stream wait, as a part of a sentence; empty if they do not wait."""
+    """Return the reason why the deliveries of a stream wait, as a part of a sentence; empty if they do not wait."""
     if stream is None or (stream.held_since is None and stream.status == EventStream.Status.ENABLED):
         return ""
     if stream.held_since is not None:

@@ -12,7 +12,7 @@ from provisioning.dead_letters.redelivery_jobs import progress_of
 
 
 def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
-    """Return the numbers of letters by result, and the actor of the job."""
+    """Return the number of dead letters per result, and the actor of the job."""
     progress, asked = progress_of(job), job.parameters
     rows = [
         ("Selected", progress.total, "Dead letters when the job was created; later ones are not included"),
@@ -22,7 +22,7 @@ def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
         ("Superseded", progress.superseded, "A newer event was written meanwhile; nothing was sent"),
         ("Failed again", progress.failed, "Dead letters again"),
         ("Blocked", progress.blocked, "Deletions of users that exist again; redeliver them by force"),
-        ("Skipped", progress.skipped, "Already redelivered before their turn"),
+        ("Skipped", progress.skipped, "Already redelivered before the job reached them"),
         ("Rate", f"{asked.get('rate')} a second", "At most"),
         ("Started by", asked.get("actor") or "-", asked.get("reason") or ""),
     ]

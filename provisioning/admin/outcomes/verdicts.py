@@ -40,7 +40,7 @@ _SETTLED = {
 
 @dataclass(frozen=True)
 class Fact:
-    """A name, and a value that leads to its page."""
+    """A name, and a value with a link to the page of the value."""
 
     name: str
     cell: Cell
@@ -48,7 +48,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What happened, why, what to do, and the rows that belong together: user, event, delivery, dead letter, stream."""
+    """What happened, why, what to do, and the related rows: user, event, delivery, dead letter, stream."""
 
     tone: Tone
     what: str
@@ -94,7 +94,7 @@ def verdict_of_letter(site: admin.AdminSite, letter: DeadLetter, entity: Entity,
 def verdict_of_delivery(
     site: admin.AdminSite, delivery: Delivery, entity: Entity, stream: EventStream | None, *, next_attempt: str
 ) -> Verdict:
-    """Return the verdict of a delivery. `next_attempt` says what a waiting delivery waits for."""
+    """Return the verdict of a delivery. `next_attempt` is the time of the next attempt, or the reason why the delivery waits."""
     letter = DeadLetter.objects.filter(delivery=delivery).only("pk", "state").first()
     facts = _facts(site, delivery, entity, stream, event=delivery.event)
     if letter is not None:

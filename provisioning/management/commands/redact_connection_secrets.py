@@ -16,7 +16,7 @@ Earlier versions kept options such as twilio_token, gateway_authentication.secre
 plaintext, returned them, and published them in connection events. The migration encrypts the rows. This command rewrites the rest.
 
 Without --apply nothing is changed: it shows the number of rows per table with such values, and the names of the secrets.
-With --apply it rewrites them while the service runs, each row in a separate statement:
+With --apply, it rewrites these rows while the service runs, each row in a separate statement:
   - Events: the secret members are removed from the options; id, position, time and other members do not change. This is the only
     exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again gets fewer members.
   - Dead letters, and exchanges and messages of attempts: the same. A truncated request body is removed completely.
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         return super().create_parser(prog_name, subcommand, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--apply", action="store_true", help="Rewrite the rows; without it they are only counted.")
+        parser.add_argument("--apply", action="store_true", help="Rewrite the rows; without this option, the command only counts them.")
         parser.add_argument("--tenant", help="Id of a tenant; other tenants are not searched.")
 
     def handle(self, *args: Any, **options: Any) -> None:

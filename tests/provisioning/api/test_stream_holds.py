@@ -142,8 +142,12 @@ def test_a_warning_names_two_streams_that_write_to_one_server_for_the_same_conne
     if not said:
         assert set(shown.values()) == {None}
         return
-    assert shown[first.pk] == [f"The event stream second writes to the same server for {said}: they overwrite each other's values."]
-    assert shown[second.pk] == [f"The event stream first writes to the same server for {said}: they overwrite each other's values."]
+    assert shown[first.pk] == [
+        f"The event stream second writes to the same server for {said}: the two streams overwrite each other's values."
+    ]
+    assert shown[second.pk] == [
+        f"The event stream first writes to the same server for {said}: the two streams overwrite each other's values."
+    ]
     assert api.get(f"event-streams/{first.pk}").json["warnings"] == shown[first.pk]
 
 

@@ -75,7 +75,7 @@ def test_a_dry_run_predicts_that_an_update_to_a_taken_name_fails(action: Action,
 def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[..., Action], anna: User) -> None:
     with misbehaving_server(by_verb(GET=scim_error(500))) as server:
         (note,) = notes(make_action(server.base_url), anna)
-    assert note.startswith("It is not known whether another account holds the userName")
+    assert note.startswith("The service cannot tell whether another account holds the userName")
 
 
 def test_other_accounts_are_not_shown_if_the_server_ignores_the_filter(make_action: Callable[..., Action], anna: User) -> None:
