@@ -82,7 +82,8 @@ remembered_texts: Remembered[str, dict[tuple[str, str], str]] = Remembered(_load
 
 
 def custom_text(path: str, default: str, **values: str) -> str:
-    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped. `default` if it has none.
+    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped. Without a custom text, return
+    `default`.
 
     `values` are the values of the placeholders. `companyName` is always set.
     """

@@ -60,7 +60,8 @@ _REPLAY_KNOWN = timedelta(hours=24)
 _REUSE_KNOWN = timedelta(days=30)
 # For this time after its expiry, a mailed link is reported as used or expired instead of unknown.
 _LINK_KNOWN = timedelta(days=7)
-# The same for a login link. The time is shorter, because users request a new link instead of opening an old one again.
+# The time after which an expired login link is unknown. Shorter than for other links, because users request a new link instead of opening
+# an old one again.
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # Retention of refused messages, and of answers to connection tests, next to their log lines.
 _MESSAGE_KEPT = timedelta(days=7)
@@ -144,7 +145,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # Administrators see the outcome for a while.
         Ending(InitialAccessToken, over("expires_at", kept=_INVITATION_KEPT)),
         *_endings_of_protection(now),
-        # Contains data of a user from a provider, so it is kept only long enough to repair a connection.
+        # A refused message contains data of a user from a provider, so it is kept only long enough to repair a connection.
         Ending(RefusedMessage, over("created_at", kept=_MESSAGE_KEPT)),
         Ending(ConnectionTest, over("expires_at", kept=_MESSAGE_KEPT)),
         Ending(SignIn, over("created_at", kept=log_days)),

@@ -41,13 +41,13 @@ MOST_LINKS = 10
 
 @unit_of_work
 def start_reset_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Queue a mail with a reset link to the user with this identifier, if one exists. The duration does not reveal whether one exists."""
+    """Queue a mail with a reset link to the user with this identifier, if any. The duration does not reveal whether the user exists."""
     return _start(Job.Type.PASSWORD_RESET_EMAIL, connection, identifier, client, ip, address)
 
 
 @unit_of_work
 def start_unblock_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Queue a mail to the user with this identifier, if one exists: logins are blocked, and a link lifts the block."""
+    """Queue a mail to the user with this identifier, if the user exists. It says that logins are blocked; its link lifts the block."""
     return _start(Job.Type.UNBLOCK_EMAIL, connection, identifier, client, ip, address)
 
 

@@ -29,7 +29,7 @@ def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
     try:
         validate_email(former_email)
     except ValidationError:
-        # The address was stored before addresses were validated.
+        # An older version may have stored an invalid address, because it did not validate addresses.
         return
     queue_message(
         tenant_id=user.tenant_id,

@@ -45,7 +45,7 @@ def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettin
 def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
     """Replace the given settings of breached passwords. Stages are merged.
 
-    Raises `Invalid`, and `NotSupported` for the method `enhanced`: only the list of the operator exists.
+    Raises `Invalid`, and `NotSupported` for the method `enhanced`: the service has only the list of the operator.
     """
     if changes.get("method", "standard") != "standard":
         raise NotSupported("Not supported: breached passwords are looked up only in the list of the operator (method standard).")

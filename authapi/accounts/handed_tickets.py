@@ -43,7 +43,7 @@ class WayBack:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The values stored with the ticket. If the row has a column for the client, the client is stored there."""
+        """The values that are stored as the parameters of the ticket. The client is not among them: the row has a column for the client."""
         named = {"result_url": self.result_url, "tells_email": self.tells_email}
         belonging = {"organization_id": self.organization.pk if self.organization else ""}
         return {name: value for name, value in {**named, **belonging}.items() if value}
@@ -136,5 +136,5 @@ def _check(way_back: WayBack) -> None:
 
 
 def password_place(tenant_id: str, user_key: int) -> str:
-    """Return the associated data of the password that an application has chosen."""
+    """Return the associated data with which the password of an application is encrypted."""
     return f"{tenant_id}:user:{user_key}:prepared_password"

@@ -23,7 +23,7 @@ _kept: ContextVar[str] = ContextVar("kept_session", default="")
 
 @contextmanager
 def keeping(session: Session) -> Iterator[None]:
-    """Keep this session when the password changes within the block: the user has just entered the old password in this session."""
+    """Keep this session if the password changes inside the `with` block: the user has just entered the old password in this session."""
     token = _kept.set(session.pk)
     try:
         yield

@@ -226,7 +226,7 @@ def _key_added(setup: Setup, *, prover: Prover, kind: str, answer: str, party: R
 
 
 def _held(setup: Setup, kind: str) -> User:
-    """Lock and return the user, and check the link again: the second of two concurrent confirmations finds the link used."""
+    """Lock and return the user, and check the link again: the second of two concurrent confirmations finds a used link."""
     tenant_id = setup.ticket.tenant_id
     hold(setup.user)
     try:

@@ -1,7 +1,8 @@
 """Throttles suspicious IP addresses: an address with failed logins at many accounts, or with many sign-ups, is refused for a while.
 
-Contract 9.10 to 9.13. The buckets are in Redis, or in each process while Redis is unavailable, because they only slow down an attack.
-Blocks of accounts are in PostgreSQL. Rows of `AddressBlock` only show administrators which addresses the buckets refuse.
+Contract 9.10 to 9.13. A stage is a step with its own count of attempts: login, sign-up or token exchange. The buckets are in Redis, or in
+each process while Redis is unavailable, because they only slow down an attack. Blocks of accounts are in PostgreSQL. Rows of `AddressBlock`
+only show administrators which addresses the buckets refuse.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from foundation.database.transactions import unit_of_work
 from foundation.memory.ttl_cache import Remembered
 
 LOGIN, SIGN_UP, EXCHANGE = "pre-login", "pre-user-registration", "pre-custom-token-exchange"
-# `rate` is the number of milliseconds after which one attempt is returned.
+# `rate` is the number of milliseconds after which an address gets one more attempt.
 DEFAULTS: dict[str, Any] = {
     "enabled": True,
     "shields": ["block", "admin_notification"],
@@ -80,7 +81,7 @@ def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
-    """Count an attempt of an address at a stage. Return False if it is refused because no attempts are left."""
+    """Count an attempt of an address at a stage. Return False if the attempt is refused because the address has none left."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].takes(tenant_id, counted_address(ip)):
         return True
@@ -101,12 +102,12 @@ def is_address_blocked(tenant_id: str, ip: str) -> bool:
 
 
 def lift_address(tenant_id: str, ip: str) -> None:
-    """Restore all attempts of an address at every stage. Idempotent. For an IPv6 address, restores those of its whole /64 network."""
+    """Restore all attempts of an address at every stage. Idempotent. An IPv6 address shares its attempts with its /64 network."""
     _lift(tenant_id, counted_address(ip))
 
 
 def lift_block(row: AddressBlock) -> None:
-    """Restore the attempts of the address of a row at every stage, because one attacker uses all stages."""
+    """Restore the attempts of the address of a row, also at stages that the row does not name, because one attacker uses all stages."""
     _lift(row.tenant_id, row.address)
 
 

@@ -1,4 +1,4 @@
-"""The page of a tenant's branding: a form, uploads, a preview that follows every change, and a reset to the defaults."""
+"""The page of a tenant's branding: a form, uploads, a preview that is updated after every change, and a reset to the defaults."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _borders(*names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Group:
-    """Fields under one heading. `further` are collapsed, and `pictures` are the pictures that can be uploaded under this heading."""
+    """Fields under one heading. The fields in `further` are collapsed. `pictures` can be uploaded under this heading."""
 
     title: str
     help_text: str

@@ -163,7 +163,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
         label="Require pushed requests",
-        help_text="The application must push each authorization request to /oauth/par first. A request in the address is refused.",
+        help_text="The application must push each authorization request to /oauth/par first. Other requests are refused.",
     )
     par_request_expiry = forms.IntegerField(
         required=False,
@@ -300,7 +300,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         return {"signed_request_object": {"required": bool(values.get("signed_request_required")), "credentials": named}}
 
     def _grants(self, *, is_new: bool) -> dict[str, Any]:
-        """Return the grants of both lists if one of them changed."""
+        """Return the grants of both lists, `grant_types` and `legacy_grants`, if one of the lists changed."""
         values = self.cleaned_data
         if "grant_types" not in values or not (is_new or {"grant_types", "legacy_grants"} & set(self.changed_data)):
             return {}

@@ -157,7 +157,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         if obj is None:
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
-        # The head of the page shows the tenant, unless the account sees several.
+        # The head of the page shows the tenant, unless the account sees several tenants.
         first = [*_ABOUT, *(["party"] if obj.is_self_registered else []), *([] if self.is_bound(request) else ["tenant"])]
         return [
             (None, {"fields": first}),
@@ -196,7 +196,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         if shown == PASTE:
             context |= self._paste(request, row)
         elif shown == self.first_tab:
-            # Read from the database, because the form has written submitted values to its row.
+            # Read the client from the database, because the form has written submitted values to `row`.
             context["level_rules"] = shown_rules(Client.objects.of(row.tenant_id).get(pk=row.pk))
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -229,7 +229,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
         if form.cleaned_data.get("api"):
             _grant(client, form.cleaned_data["api"], form.cleaned_data["scopes"])
-        # Kept for the response to this request only.
+        # The secret is kept for the response to this request only.
         request._new_secret = secret  # type: ignore[attr-defined]
         return client
 
@@ -251,7 +251,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return super().response_add(request, obj, post_url_continue)
 
     def secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
-        """Return the page that shows a secret. It answers the request that created the secret: a redirect would have to store it."""
+        """Return the page that shows a secret, without a redirect: the secret would have to be stored until the next request."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Secret of {client}",

@@ -80,7 +80,7 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
         row, token = initial_tokens.create_initial_token(
             tenant_id=self.tenant_for_new(request), name=values["name"], days=values["days"], most_uses=values["most_uses"]
         )
-        # Kept for the response to this request only: a Django message would be stored until the next page.
+        # The token is kept for the response to this request only: a Django message would be stored until the next page.
         request._new_token = token  # type: ignore[attr-defined]
         return row
 

@@ -43,7 +43,7 @@ _SHOWN = 20
 
 class InvitationForm(ServiceForm):
     given_roles: forms.ModelMultipleChoiceField[Role] = forms.ModelMultipleChoiceField(
-        # Set by `get_form`, which has the tenant.
+        # `get_form` sets the roles, because it knows the tenant.
         queryset=None,
         required=False,
         label="Roles",
@@ -228,7 +228,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return self._link_page(request, offers.renew_invitation(**_named(row)))
 
     def _link_page(self, request: HttpRequest, row: Invitation) -> HttpResponse:
-        """Return the page that shows a link. It answers the request that created the link: a redirect would have to store it."""
+        """Return the page that shows a link, without a redirect: the link would have to be stored until the next request."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Invitation of {row.email}",

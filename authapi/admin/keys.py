@@ -40,7 +40,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
         ObjectAction(
             "revoke",
             "Revoke",
-            lambda _request, _row: "All tokens that this key signed are refused at once. Do this if its private key may be known.",
+            lambda _request, _row: "All tokens that this key signed are refused at once. Do this if an attacker may have its private key.",
             _revoke,
             is_offered=lambda row: row.state != SigningKey.State.REVOKED,
             is_dangerous=True,

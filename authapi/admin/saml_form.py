@@ -114,7 +114,7 @@ class SamlForm(forms.Form):
         rows=8,
         label="Mapping",
         help_text="One per line: member of the profile = name of the claim. Write members of metadata with a dot, such as "
-        "app_metadata.department, and groups and roles by these names.",
+        "app_metadata.department. The members for groups and roles are groups and roles.",
     )
     passthroughClaimsWithNoMapping = _switch("Send the other members of the profile, too")  # noqa: N815
     mapUnknownClaimsAsIs = _switch("Other members keep their names", "If off, each name gets the prefix.")  # noqa: N815

@@ -47,7 +47,7 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
             "Publish the next",
             lambda _request, _row: (
                 "Another certificate is added to the metadata and does not sign yet. Applications that load the metadata receive it "
-                "automatically. Send it to the other applications. Make it current when all applications have it."
+                "automatically. Send the certificate to all others. Make it current when all applications have it."
             ),
             _prepare,
             is_offered=lambda row: row.state == SamlKey.State.CURRENT,
@@ -68,7 +68,9 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
         ObjectAction(
             "remove",
             "Remove",
-            lambda _request, _row: "Removes it from the metadata. Messages that partners encrypt for it can no longer be decrypted.",
+            lambda _request, _row: (
+                "Removes the certificate from the metadata. Messages that partners encrypt for it can no longer be decrypted."
+            ),
             _remove,
             is_offered=lambda row: row.state != SamlKey.State.CURRENT,
             is_dangerous=True,

@@ -22,7 +22,7 @@ from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 _END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep access until it ends."
-_REVOKE_MANY = "Applications can no longer renew their access with them. Tokens that were rotated from them end, too."
+_REVOKE_MANY = "Applications can no longer renew their access with these tokens. Tokens that replaced these tokens in a rotation end, too."
 _WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens based on these consents end."
 
 

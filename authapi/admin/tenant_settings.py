@@ -49,7 +49,7 @@ _PLAIN = (
     "session_management_supported", "token_introspection_supported", "new_device_mails",
 )  # fmt: skip
 _CHARSET_NAMES = [("base20", "Letters without vowels, such as WDJB-MJHT"), ("digits", "Digits, for remote controls without letters")]
-_CHANNEL_NAMES = {EMAIL: "By email, with a link", WEBHOOK: "By a webhook, which notifies them"}
+_CHANNEL_NAMES = {EMAIL: "By email, with a link", WEBHOOK: "By a webhook, which notifies users"}
 _NOTIFIER = ("channel", "webhook_url", SECRET)
 _LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
@@ -110,7 +110,7 @@ class TenantSettingsForm(AttackFields):
     pushed_authorization_requests_supported = forms.BooleanField(
         required=False,
         label="Accept pushed authorization requests",
-        help_text="Applications can push a request to /oauth/par and send the browser with a handle.",
+        help_text="Applications can push a request to /oauth/par and send the browser to /authorize with a handle of the request.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,

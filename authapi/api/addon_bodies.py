@@ -19,7 +19,7 @@ _LONGEST_CERTIFICATES = 65_536
 _MOST_MAPPINGS = 100
 _MOST_ADDRESSES = 50
 _MOST_PROBES = 20
-# 30 days. An assertion is used immediately, but some service providers end their session when it expires.
+# 30 days. An assertion is used immediately, but some service providers end their session when the assertion expires.
 _LONGEST_LIFETIME = 2_592_000
 _NO_PRIVATE_KEY = RegexValidator(r"PRIVATE KEY", "This is a private key: send the certificate", inverse_match=True)
 _WEB_ADDRESS = RegexValidator(r"\Ahttps?://[^\s/?#@\\]+([/?][^\s#\\]*)?\Z", "Object didn't pass validation for format url")
@@ -47,7 +47,7 @@ class CertificateText(Text):
 
 
 class Mappings(JsonObject):
-    """Maps members of the profile to one or more claims that carry them."""
+    """Maps members of the profile to one or more claims that contain their values."""
 
     default_error_messages = {"claims": "Expected names of claims, each text or a list of texts"}
 
@@ -77,7 +77,7 @@ class SamlAddon(Closed):
     """
 
     def get_fields(self) -> Fields:
-        # Built in this method, because names such as `nameIdentifierFormat` break the naming rules for Python attributes.
+        # The fields are built in this method, because names such as `nameIdentifierFormat` break the naming rules for Python attributes.
         texts = ("audience", "recipient", "destination", "issuer", "nameIdentifierFormat", "authnContextClassRef", "claimsPrefix")
         switches = (
             "createUpnClaim", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "mapIdentities", "signResponse", "signAssertion",

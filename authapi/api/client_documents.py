@@ -61,8 +61,8 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
     """Return the columns that a checked body sets. `metadata` and `settings` contain only the changes.
 
     Raises `operation_not_supported` for values that need an unsupported feature, except values that the resource of the client already has
-    (`present`), because deployment tools send back values that they have read. `has_methods` tells that the client authenticates with keys
-    or certificates. Only such a client may have null as its method for secrets.
+    (`present`), because deployment tools send back values that they have read. `has_methods` is true for a client that authenticates with
+    keys or certificates. Other clients must not have null as their method for secrets.
     """
     body = _without_old_names(body)
     refuse_promises(body, present or {})

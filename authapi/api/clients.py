@@ -122,7 +122,7 @@ class ClientEndpoint(Endpoint):
 
 @contextmanager
 def _every_rule_named() -> Iterator[None]:
-    """Convert an error that lists every violated rule of a compliance level. Other errors name the first problem only."""
+    """Convert `BreaksLevel` to a refusal whose text lists every violated rule. Other refusals name the first problem only."""
     try:
         yield
     except BreaksLevel as error:

@@ -50,7 +50,7 @@ class PermissionsToChange(Closed):
 class RolePermissionEndpoint(Endpoint):
     """The permissions of a role."""
 
-    # Roles are looked up before the service runs, so a row that the service does not find is an API.
+    # `role_at` has found the role before the service runs, so `NotFound` of the service always means a missing API.
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

@@ -127,6 +127,6 @@ def _following(query: QueryDict) -> list[Line]:
         if not _LOG_ID.fullmatch(sent):
             raise invalid_query("Not a checkpoint of this list", "from")
         known = line_at(sent)
-        # If retention has deleted the line, all remaining lines are newer, so the reader continues with the oldest.
+        # If retention has deleted the line, all remaining lines are newer, so the reader continues with the oldest line.
         condition &= after(known) if known else Q()
     return MergedLog(condition).page(0, take, is_descending=False)

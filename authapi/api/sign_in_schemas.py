@@ -149,8 +149,9 @@ LOG_PARAMETERS = (
     Parameter(
         "from",
         TEXT,
-        "`log_id` of a line. The response has the later lines, oldest first. Use the last line of such a response. From a page, use a "
-        "line older than ten minutes. If the line no longer exists, the list starts at the oldest line. `q` is ignored.",
+        "`log_id` of a line. The response has the later lines, oldest first. In the next request, name the last line of this response. To "
+        "continue from a page of the list, name a line that is older than ten minutes. If the line no longer exists, the list starts at "
+        "the oldest line. `q` is ignored.",
     ),
     Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per response. Selects the checkpoint form."),
     Parameter("q", {**TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),

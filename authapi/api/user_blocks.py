@@ -20,7 +20,7 @@ from identity.api.lookups import user_at
 
 
 class IdentifierBlockEndpoint(Endpoint):
-    """Blocks of an identifier, whether a user with it exists or not."""
+    """Blocks of an identifier, whether a user with this identifier exists or not."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

@@ -85,7 +85,7 @@ class RemoteKeys:
         self._fetch = fetch
         self._clock = clock
         self._sets: OrderedDict[Place, _Set] = OrderedDict()
-        # Reentrant: a fetch that has already ended calls back in the same thread, which holds the lock.
+        # The lock is reentrant: if a fetch has already ended, its callback runs in the same thread, which holds the lock.
         self._lock = RLock()
         self._waiting = BoundedSemaphore(_MOST_WAITING)
 

@@ -20,7 +20,7 @@ REFUSED_HEADERS = ("crit", "b64", "zip", "enc", "jwk", "jku", "x5u")
 
 
 class MalformedJws(ValueError):
-    """Not a compact JWS whose header and payload are JSON objects."""
+    """The text is not a compact JWS whose header and payload are JSON objects."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -37,7 +37,7 @@ def read_jws(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def verifies(token: str, key: RSAKey, algorithm: str) -> bool:
     """Tell whether `key` made the signature with `algorithm`. The algorithm comes from the registered key, never from the header."""
     try:
-        # Named explicitly, because the library does not allow RS384 and PS256 by default.
+        # The algorithms are named explicitly, because the library does not allow RS384 and PS256 by default.
         jws.deserialize_compact(token, key, algorithms=[algorithm])
     except (JoseError, ValueError):
         return False

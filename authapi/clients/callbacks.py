@@ -10,8 +10,8 @@ _WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})
 # RFC 8252, 7.3 and 8.3: only IP literals, because the name `localhost` may resolve to another host.
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
 _MOST_PORT = 65_535
-# Labels before a country code, such as `co` in `co.uk`, below which many owners register domains, and hosts that give each customer a
-# subdomain.
+# The domains below these labels have different owners: labels before a country code, such as `co` in `co.uk`, and hosts that give each
+# customer a subdomain.
 _OPEN_SECOND_LEVELS = frozenset(
     {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
 )

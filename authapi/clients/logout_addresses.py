@@ -24,7 +24,7 @@ def is_allowed(address: str, registered: Iterable[str]) -> bool:
 
 
 def _split(address: str) -> SplitResult | None:
-    # Browsers read a backslash as a slash and drop control characters, so they could go to another address than the compared one.
+    # Browsers read a backslash as a slash and drop control characters, so they could go to an address that was not compared.
     if not address.isprintable() or "\\" in address or " " in address:
         return None
     try:

@@ -40,7 +40,7 @@ class Stage(Enum):
     CLIENT = "client"
     # `ClientProof`: when the client authenticates.
     PROOF = "proof"
-    # `KeyProof`: when a DPoP proof comes with a push or a token request.
+    # `KeyProof`: when a pushed request or a token request contains a DPoP proof.
     KEY_PROOF = "key proof"
     # `AuthorizationFacts`: when a request is pushed, and at `/authorize`.
     REQUEST = "request"
@@ -271,7 +271,7 @@ KEY_PROOF_ALGORITHMS = Rule(
 
 # --- Authorization requests ---------------------------------------------------------------------------------------------------
 
-# Contract, 2.2: the text must be exactly this one.
+# Contract, 2.2, prescribes exactly this text.
 PUSHED = Rule(
     Stage.REQUEST,
     "Pushed Authorization Requests are required by the configured compliance level",

@@ -144,7 +144,10 @@ def _validator(encoded: bytes) -> Draft202012Validator:
 
 
 def _told(error: ValueError) -> str:
-    """Return the error of a schema as text. The library checks a schema as a value, by the rules of its dialect, and names that value."""
+    """Return the error of a schema as text, with the path of the wrong part of the schema.
+
+    The library checks the schema against the metaschema of its dialect, so the path in the error is a path in the schema.
+    """
     if not isinstance(error, ValidationError):
         return str(error)
     place = ".".join(str(step) for step in error.instance_path)

@@ -23,7 +23,7 @@ _SHARED_FROM = 8
 
 
 class AddressRates:
-    """Counts of one kind. If `is_switchable`, `RATE_LIMITS_ENABLED=0` switches it off."""
+    """Counts of one kind. If `is_switchable` is true, `RATE_LIMITS_ENABLED=0` switches these counts off."""
 
     def __init__(self, name: str, figure: Callable[[], Figure], *, is_switchable: bool) -> None:
         self._name = name

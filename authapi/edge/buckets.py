@@ -67,7 +67,7 @@ class Buckets:
         self._lock = Lock()
 
     def take(self, bucket: Bucket, owner: tuple[str, ...], count: int) -> bool:
-        """Take `count` tokens. With 0, only check whether one is available."""
+        """Take `count` tokens. With 0, only check whether a token is available."""
         key = self._key(bucket, owner)
         now, each = time.time() * 1000, bucket.seconds * 1000
         return self._guard.ask(

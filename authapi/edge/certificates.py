@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 MAX_CERTIFICATE_BYTES = 4096
 _BEGIN = "-----BEGIN CERTIFICATE-----"
-# RFC 4514, 3 and the names that OpenSSL prints. Every other attribute is named by its dotted number.
+# The short names of RFC 4514, 3, and those that OpenSSL prints. Every other attribute is named by its dotted number.
 _ATTRIBUTES: dict[str, ObjectIdentifier] = {
     "C": NameOID.COUNTRY_NAME,
     "ST": NameOID.STATE_OR_PROVINCE_NAME,
@@ -112,8 +112,8 @@ def _subject_of(name: x509.Name) -> Subject:
     components = []
     for parts in name.rdns:
         attributes = list(parts)
-        # Such a subject cannot be compared: the parts of a multi-valued component have no order, and a value that is not text has no fixed
-        # spelling.
+        # These two kinds of components cannot be compared: the parts of a multi-valued component have no order, and a value that is not
+        # text has no fixed spelling.
         if len(attributes) != 1 or not isinstance(attributes[0].value, str):
             return ()
         components.append((attributes[0].oid.dotted_string, attributes[0].value))

@@ -107,7 +107,8 @@ USER_CODES_OF_BROWSER = Bucket("user_code_browser", 10, 120.0)
 USER_CODES_OF_STRANGERS = Bucket("user_code_strangers", 600, 1.0)
 
 # Requests that a user approves in another browser (docs/adr/0116): from one client to one user 5 at once, then one every two minutes;
-# from all clients to one user 10 at once, then one per minute. Also per client and per tenant. Each causes a mail or a webhook call.
+# from all clients to one user 10 at once, then one per minute. Also per client and per tenant. Each request sends a mail or calls a
+# webhook.
 APPROVALS_OF_CLIENT_AND_USER = Bucket("approval_client_user", 5, 120.0)
 APPROVALS_OF_USER = Bucket("approval_user", 10, 60.0)
 APPROVALS_OF_CLIENT = Bucket("approval_client", 600, 1.0)

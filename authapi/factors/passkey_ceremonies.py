@@ -72,7 +72,7 @@ def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
 
 
 def take_challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes | None:
-    """Return and use up the challenge of a login. It is valid for one answer, whether correct or not. None if none is open."""
+    """Return and use up the challenge of a login. It is valid for one answer, whether correct or not. None if no challenge is open."""
     found = _open_rows(row.tenant_id).filter(bound_to=_bound_to(row), relying_party=relying_party).order_by("-pk").first()
     return _contents(found)[0] if found is not None and _use_up(found) else None
 

@@ -37,7 +37,7 @@ def has_autofill(connection: Connection) -> bool:
 
 
 def offers_after_login(connection: Connection) -> bool:
-    """Tell whether a user who has logged in with a password is offered to create a passkey."""
+    """Tell whether a page offers to create a passkey to a user who has logged in with a password."""
     is_on = _options(connection).get("progressive_enrollment_enabled") is not False
     return is_on and takes_passkeys(connection) and factor_settings(connection.tenant_id).offers_passkeys
 

@@ -16,7 +16,7 @@ from identity.models import Organization
 # Time within which other processes see a change: one second.
 _REMEMBERED_SECONDS = 1.0
 DEFAULTS: dict[str, Any] = {
-    # Without an enabled factor, no login requires one, regardless of the policy.
+    # Without an enabled factor, no login requires a factor, regardless of the policy.
     "factors": [],
     "policy": SecondFactorPolicy.ON_REQUEST.value,
     "remembers_browsers": True,

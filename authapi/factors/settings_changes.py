@@ -37,7 +37,7 @@ def update_second_factors(*, tenant_id: str, changes: Mapping[str, Any]) -> Tena
     """Replace the named settings, by the names of `authapi.factors.settings.DEFAULTS`. Null restores a default.
 
     Raises `Invalid` for an unknown name, an invalid value, or a newly enabled factor whose codes have no sender. Also raises `Invalid` if
-    no factor would be left although the tenant, an application or an organization requires one.
+    no factor would be left although the tenant, an application or an organization requires a factor.
     """
     row = _locked_row(tenant_id)
     before = factor_values(row)

@@ -30,7 +30,7 @@ _REPLAYED = "An authorization code was used again: everything issued for it was 
 
 
 class AuthorizationCodeGrant(UserGrant):
-    """Exchanges a code under the lock of its row. A second exchange revokes the tokens that the first one issued."""
+    """Exchanges a code under the lock of its row. A second exchange revokes the tokens of the first exchange."""
 
     name = "authorization_code"
     takes_details = True
@@ -69,7 +69,7 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
 
 
 def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return the login with the details that this request names. Raises `RequestRefused` for more details, and for another API."""
+    """Return the login with the details that this request names. Raises `RequestRefused` if it names more details or another API."""
     target = audience_of(request) if RESOURCE in request.form else None
     if target is not None and target != login.audience:
         # RFC 8707, 2.2: a code is for the API that the authorization request named.

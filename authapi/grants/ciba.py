@@ -32,7 +32,7 @@ class _Waiting:
 
 
 class CibaGrant(UserGrant):
-    """Answers a client under the lock of its row. A second exchange of an id revokes the tokens that the first one issued."""
+    """Answers a client under the lock of its row. A second exchange of an id revokes the tokens of the first exchange."""
 
     name = GRANT
     takes_details = True

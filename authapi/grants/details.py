@@ -37,14 +37,14 @@ def read(sent: object) -> tuple[Detail, ...]:
 
 
 def details_for_user(details: tuple[Detail, ...], client: Client, resource: ApiResource | None) -> tuple[Detail, ...]:
-    """Return the details that a client requests at an API for a user. Raises `RequestRefused` for any that it may not have."""
+    """Return the details that a client requests at an API for a user. Raises `RequestRefused` for details that the client may not have."""
     if resource is None:
         raise refused("The authorization_details need the audience of an API.")
     return _judged(details, _types_for_user(client, resource), resource)
 
 
 def details_for_client(request: TokenRequest, client: Client, resource: ApiResource, grant: GrantTerms | None) -> tuple[Detail, ...]:
-    """Return the details that a client requests at an API for itself. Raises `RequestRefused` for any that it may not have."""
+    """Return the details that a client requests at an API for itself. Raises `RequestRefused` for details that the client may not have."""
     details = requested_details(request)
     return _judged(details, _types(client, resource, grant.details_types if grant else ()), resource) if details else ()
 
@@ -74,7 +74,7 @@ def still_granted_details(login: UserIssue, resource: ApiResource | None) -> Use
 
 
 def without_details(login: UserIssue) -> UserIssue:
-    """Return a login without details, for another API than that of the granted details."""
+    """Return a login without details, for a token whose API is not the API of the granted details."""
     return replace(login, asked=replace(login.asked, details=())) if login.asked is not None and login.asked.details else login
 
 

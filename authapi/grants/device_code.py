@@ -35,7 +35,7 @@ class _Waiting:
 
 
 class DeviceCodeGrant(UserGrant):
-    """Answers a device under the lock of its row. A second exchange of a code revokes the tokens that the first one issued."""
+    """Answers a device under the lock of its row. A second exchange of a code revokes the tokens of the first exchange."""
 
     name = GRANT
     takes_details = True

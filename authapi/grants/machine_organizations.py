@@ -14,9 +14,10 @@ _FLOW = "client_credentials"
 
 
 def machine_organization(client: Client, grant: GrantTerms | None, named: str | None) -> Organization | None:
-    """Return the organization of a machine token: the named one, or the client's default. Raises `RequestRefused`.
+    """Return the organization of a machine token: the organization that the request names, or the client's default. Raises
+    `RequestRefused`.
 
-    None, without a query, if the request names no organization and the client has no default.
+    Returns None without a query if the request names no organization and the client has no default.
     """
     usage = grant.organization_usage if grant is not None else "deny"
     if grant is None or usage == "deny":

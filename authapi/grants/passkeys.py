@@ -78,8 +78,8 @@ class PasskeyGrant(UserGrant):
 def app_party(host: HostMatch, client: Client) -> RelyingParty:
     """Return the domain of a host, with the origins of the Android apps whose signing keys the client lists.
 
-    Web pages must have the origin of the host. Apps on Apple systems send that origin, too, because their associated domain has this
-    origin.
+    Web pages must have the origin of the host. An app on an Apple system also sends the origin of the host, because the host is the
+    associated domain of the app.
     """
     mobile = client.settings.get("mobile")
     android = mobile.get("android") if isinstance(mobile, dict) else None

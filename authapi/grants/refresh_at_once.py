@@ -23,7 +23,7 @@ from foundation.memory.ttl_cache import Cold
 
 
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
-    """Return the answer, after the exchange is stored and committed, and the functions that sign its tokens, by member.
+    """Store and commit the exchange. Return the answer, and by member the functions that sign its tokens.
 
     Raises `Cold` and `RequestRefused` before any change, and `Unanswered`.
     """

@@ -62,7 +62,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
-        # The block has ended the user's tokens. While it lasts, the answer names the block, because clients compare the text.
+        # The block has ended the user's tokens. While the block lasts, the answer names it, because clients compare the text.
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
@@ -89,7 +89,7 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
 def asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
     """Return the login, limited to the scopes and details that this request names. Scopes without a grant are dropped without an error.
 
-    An API other than the original one must be listed in the client's policies (contract, 4.6).
+    An API other than the API of the first token must be listed in the client's policies (contract, 4.6).
     """
     audience, scope = audience_of(request), request.text("scope")
     if audience is not None and audience != login.audience:

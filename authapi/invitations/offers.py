@@ -31,7 +31,7 @@ MOST_ROLES = 50
 _MOST_OPEN = 10
 _MOST_MAILS = 10
 _BETWEEN_MAILS = timedelta(minutes=1)
-# A line break would let a name add lines to the mail. Direction marks would let it reverse text.
+# A line break would let a name add lines to the mail. Direction marks would let a name reverse text.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # The error text of the upstream system, without the URL of the documentation at its end.
 _NO_ROUTE = (

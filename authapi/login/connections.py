@@ -45,7 +45,7 @@ def default_directory(tenant_id: str) -> Connection | None:
 
 
 def named_database(tenant_id: str, name: str) -> Connection | None:
-    """Return the connection that accepts passwords and has this name or realm. None if no connection has it."""
+    """Return the connection that accepts passwords and has this name or realm. None if there is no such connection."""
     found = Connection.objects.of(tenant_id).filter(strategy=settings.DATABASE_STRATEGY, deletion_started_at__isnull=True)
     connection = found.filter(name=name).first() or found.filter(realms__contains=[name]).order_by("created_at", "pk").first()
     return connection if connection is not None and takes_passwords(connection) else None

@@ -3,7 +3,7 @@
 They belong to one host. Scripts cannot read them, except `session_state` (`authapi.login.session_state`).
 
 Under TLS they are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application requests a
-silent login from a frame. Forms are protected by `form_token` instead.
+silent login from a frame. The cookies alone therefore do not protect forms against other sites; `form_token` does.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def drop_cookie(answer: HttpResponse, name: str) -> None:
 
 
 def browser_of(request: HttpRequest) -> str:
-    """Return the mark of this browser, or a new one if it has none."""
+    """Return the mark of this browser, or a new mark if the browser has none."""
     return read_cookie(request, BROWSER) or new_secret()
 
 
 def form_token(cookie: str) -> str:
-    """Return the token for a form of this browser. Computing it needs the cookie, and it does not reveal the cookie."""
+    """Return the token for a form of this browser. It can be computed only with the cookie, and does not reveal the cookie."""
     return hashlib.sha256(b"form:" + cookie.encode()).hexdigest()
 
 

@@ -56,7 +56,7 @@ class Situation:
     # Whether the session is valid for this client: the client has single sign-on, or already takes part in the session.
     is_own: bool = True
     # Whether the login meets one of the contexts that the wish requires, or will meet one after the required second factor. Also true if
-    # the wish requires none.
+    # the wish requires no context.
     meets_factors: bool = True
     # The second-factor step that the wish and the policies of tenant, client and organization require of this session.
     second_factor: Due = Due.NOTHING

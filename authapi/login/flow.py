@@ -81,7 +81,7 @@ def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolReques
         login.check()
         return advance(login)
     except TooMuchParked:
-        # The client cannot change this, so an error page informs the user.
+        # The client cannot raise the limit, so the user sees an error page.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)
@@ -226,7 +226,7 @@ def _page(login: Login, step: Step) -> str:
 
 
 def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
-    """Return the user of the new session: when accounts are linked, that of the present session; otherwise the user who has logged in."""
+    """Return the user of the new session: the user of the present session if accounts are linked, otherwise the user who has logged in."""
     if not login.stated.link_to:
         return proven
     session = linked_session(login, proven.user, methods=proven.methods)

@@ -273,7 +273,7 @@ class Login:
         if self.wish.subjects and session.user.user_id not in self.wish.subjects:
             return False
         if self.wish.link_to:
-            # The wish names the connection of the linked account; the session keeps that of the primary account.
+            # The wish names the connection of the linked account; the session keeps the connection of the primary account.
             enabled = client_connections(self.client)
             return session.user.user_id == self.wish.link_to and any(one.pk == session.connection_id for one in enabled)
         return any(one.pk == session.connection_id for one in self.connections)

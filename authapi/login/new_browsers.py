@@ -30,7 +30,7 @@ LIFE = timedelta(days=400)
 _SEEN_EVERY = timedelta(days=1)
 # Clients that store no cookies create a row for each login. The oldest rows of such a user are deleted.
 _MOST_BROWSERS = 100
-# An attacker who knows the password could flood the mailbox. More than ten warnings a day have no use for the user.
+# An attacker who knows the password could flood the mailbox. More than ten warnings a day do not help the user.
 _MOST_MAILS, _MAILS_WITHIN = 10, timedelta(days=1)
 _NEW_BROWSER = "new_device"
 # Strategies of connections, besides databases, whose logins this service itself verifies.

@@ -63,8 +63,8 @@ class SessionEnd:
     """A session that ends, inside the transaction that deletes it.
 
     `participants` are the clients that this protocol stored, oldest first. `reason` is an `Initiator`. `browser_handle` is set if a
-    browser is present and can be redirected: a participant sends it back with its answer. It is empty if an administrator, an expiry or a
-    changed account ends the session.
+    browser is present and can be redirected: a participant returns the handle with its answer. The handle is empty if an administrator, an
+    expiry or a changed account ends the session.
     """
 
     session: Session

@@ -1,4 +1,4 @@
-"""Logouts that need the browser: the browser visits the participants of the ended session in turn, and then the target of the logout.
+"""Logouts that need the browser: the browser visits each participant of the ended session, and then the target of the logout.
 
 The rest of the route is in a sealed row. Each participant sends the browser back with the handle of that row.
 """
@@ -104,7 +104,7 @@ def send(http_request: HttpRequest, call: BrowserCall) -> HttpResponse:
 
 
 def _on_one_page(visits: Sequence[RoundTrip], handle: str) -> list[RoundTrip]:
-    """Put the frames of all protocols on one page, before the participants that are visited in turn."""
+    """Put the frames of all protocols on one page, before the participants that are visited one after another."""
     framed = [address for visit in visits for address in visit.state.get(_ADDRESSES) or ()]
     others = [visit for visit in visits if _ADDRESSES not in visit.state]
     return [in_frames(handle, framed), *others] if framed else others

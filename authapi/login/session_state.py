@@ -25,7 +25,10 @@ _SALT_BYTES = 12
 
 
 def session_state(session: Session, client: Client, address: str) -> str:
-    """Return the `session_state` of an answer to `address`. Empty if the tenant does not use it, or if `address` has no web origin."""
+    """Return the `session_state` of an answer to `address`.
+
+    Empty if the tenant does not use session management, or if `address` has no web origin.
+    """
     origin = web_origin_of(address)
     if not origin or not _is_managed(session.tenant_id):
         return ""

@@ -1,4 +1,4 @@
-"""Sessions of end users: a login begins one, its cookie finds it, and a logout, an administrator or its expiry ends it."""
+"""Sessions of end users: a login begins a session, a cookie identifies it, and a logout, an administrator or its expiry ends it."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
 def end_expired_sessions() -> int:
     """End expired sessions of all tenants, for at most ten seconds; the next run continues. Return how many ended."""
     until = time.monotonic() + _PRUNE_SECONDS
-    # The idle expiry is never after the absolute one, so one index finds all expired sessions.
+    # The idle expiry is never after the absolute expiry, so one index finds all expired sessions.
     over = of_running_tenants(Session.all_tenants.filter(idle_expires_at__lte=timezone.now()))
     over = over.order_by("idle_expires_at").select_related("user")
     count = 0

@@ -46,7 +46,7 @@ def is_kept(row: LoginTransaction) -> bool:
 def kept_state(row: LoginTransaction) -> dict[str, Any]:
     """Return the state of the request that its protocol stored."""
     if not row.sealed_request:
-        # The previous version of the service wrote such rows.
+        # The previous version of the service wrote rows without `sealed_request`.
         return dict(row.parameters)
     state: dict[str, Any] = orjson.loads(vault.unseal(row.sealed_request, place=_place(row)))
     return state

@@ -2,7 +2,7 @@
 
     type:(fp OR fu) AND user_name:"ada@example.com" AND date:[2026-01-01 TO *]
 
-A value that ends in `*` is a prefix. AND or OR between terms is required, because query languages differ in the default.
+A value that ends in `*` is a prefix. AND or OR between terms is required, because query languages differ in the default operator.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def active_request_keys(self) -> tuple[ClientCredential, ...]:
-        """The keys for its signed requests that are valid now."""
+        """The keys for signed requests of the client. Expired keys are left out."""
         return tuple(key for key in self.request_keys if key.is_active)
 
     @property

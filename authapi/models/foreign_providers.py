@@ -20,7 +20,7 @@ class ProviderMetadata(UnrecordedOwned):
     due_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # For documents of all tenants that are due.
+        # For due documents of all tenants.
         indexes = [models.Index(fields=["due_at"], name="authapi_providermetadata_due")]
         ordering = ("id",)
 

@@ -74,7 +74,7 @@ def brand_stylesheet(request: HttpRequest) -> HttpResponse:
     named = request.GET.get(ORGANIZATION, "")
     looks = looks_of(_tenant_here(request), named if _ORGANIZATION_ID.fullmatch(named) else None)
     answer = HttpResponse(looks.stylesheet, content_type="text/css; charset=utf-8")
-    # If the URL contains another version, such as the one before a change, the response must not be cached.
+    # If the URL contains another version, such as the version before a change, the response must not be cached.
     answer["Cache-Control"] = _KEPT if request.GET.get("v") == looks.version else "no-store"
     return answer
 

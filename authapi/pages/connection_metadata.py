@@ -54,5 +54,5 @@ def _signs_requests(connection: Connection) -> bool:
     try:
         return saml_provider(connection).signs_requests
     except UpstreamFailed:
-        # The provider is configured later, often with this document.
+        # The connection has no data of the provider yet. Administrators often configure the provider with this document first.
         return options_of(connection).signs_requests is True

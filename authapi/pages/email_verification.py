@@ -25,7 +25,7 @@ from identity.services.failures import NotFound, ServiceError
 _VERIFIED, _CHANGED = "sv", "sce"
 
 
-# The ticket is the only credential. A form of another site cannot abuse a session, because the page uses none.
+# The ticket is the only credential. A form of another site cannot abuse a session, because the page uses no session.
 @tenant_page("email_verification")
 def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Ask for confirmation, and verify on POST only, because mail scanners open every link."""

@@ -85,8 +85,8 @@ class Field:
 def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[str, str] | str] = ()) -> list[Field]:
     """Return the fields with their problems, marks and focus.
 
-    The first wrong field gets the focus, otherwise the first empty one. A form with a single field does not mark it as required, because
-    there is no other field.
+    The first wrong field gets the focus, otherwise the first empty field. The only field of a form is not marked as required, because the
+    form has no optional field.
     """
     found = [_as_problem(problem) for problem in problems]
     given = list(fields)
@@ -117,7 +117,7 @@ def has_secret(fields: object) -> bool:
 
 
 def email_problem(typed: str) -> str:
-    """Return an error text for an obviously invalid email address, empty for a valid one. Does not reveal whether an account exists."""
+    """Return an error text for an obviously invalid email address, empty for a valid address. Does not reveal whether an account exists."""
     if not typed:
         return _("Enter your email address.")
     if len(typed) > LONGEST_EMAIL or _EMAIL.fullmatch(typed) is None:
@@ -138,7 +138,7 @@ def identifier_field(options: Mapping[str, Any], *, value: str = "", screen: str
 
 
 def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
-    """Return an error text for an obviously invalid account name, empty for a valid one. Does not reveal whether the account exists."""
+    """Return an error text for an obviously invalid account name, empty for a valid name. Does not reveal whether the account exists."""
     names = login_identifiers(options)
     if not typed or len(typed) > LONGEST_EMAIL:
         return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")

@@ -88,7 +88,7 @@ def ask_about_code(login: Login, connection: Connection, address: Address, code:
 
 
 def _own_transaction(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> LoginTransaction | None:
-    """Return the login that requested the link if this is its browser. None in another browser and for a prefetch."""
+    """Return the login that requested the link if this is the browser of that login. None in another browser and for a prefetch."""
     browser = read_cookie(request, BROWSER)
     is_ahead = "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", ""))
     is_window = request.headers.get("Sec-Fetch-Dest", "document") == "document"
@@ -113,7 +113,7 @@ def _ask_first(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> 
     answer = answer_of(row)
     login = new_login(request, protocol_named(answer.protocol), ProtocolRequest(host, row.client, answer.state))
     if not named_language(enabled_languages(host.tenant_id), wished=login.presentation.languages):
-        # The application requests no language. Use that of the mail, because the browser's may differ.
+        # The application requests no language. Use the language of the mail, because the browser may have another language.
         login.row.language = row.language
     speak(login.language)
     try:

@@ -68,7 +68,8 @@ def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
 
 
 def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse:
-    """End the sessions that the request names: that of this browser, with visits to its participants, and sessions of other browsers.
+    """End the sessions that the request names: the session of this browser, with visits to its participants, and sessions of other
+    browsers.
 
     Answers the provider at the end. A browser without a session is no error: the session may have ended already.
     """

@@ -23,7 +23,7 @@ def current_nonce(tenant_id: str, generation: str) -> str:
 
 
 def is_current(nonce: str, tenant_id: str, generation: str) -> bool:
-    """Tell whether a nonce is of this minute or the previous one. Compares in constant time."""
+    """Tell whether a nonce is of this minute or of the previous minute. Compares in constant time."""
     key_id, _, _ = nonce.partition(".")
     if key_id not in settings.DIGEST_KEYS or not nonce.isascii():
         return False

@@ -98,7 +98,7 @@ class UsedProofs:
         return self._current(name, run)
 
     def _current(self, name: bytes | None, run: str) -> Generation:
-        """Return the generation `name` if this run of the server has recorded all its uses, otherwise a new one."""
+        """Return the generation `name` if this run of the server has recorded all its uses, otherwise a new generation."""
         stored = (name or b"").decode("latin-1")
         if stored.endswith(f".{run}"):
             return _generation(stored)

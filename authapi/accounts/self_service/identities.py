@@ -16,6 +16,6 @@ def linked_to(user: User) -> list[LinkedIdentity]:
 def unlink(own: OwnAct, user: User, *, provider: str, identifier: str) -> None:
     """Unlink an identity from the account. It becomes a separate account, and sessions that began through it end.
 
-    Raises `NotFound` for an identity of another user, `NotSupported` for the primary one, and `AlreadyExists`.
+    Raises `NotFound` for an identity of another user, `NotSupported` for the primary identity, and `AlreadyExists`.
     """
     unlink_identity(tenant_id=user.tenant_id, user_id=user.user_id, provider=provider, identifier=identifier)

@@ -80,7 +80,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
     empty_text = "No client grants yet. A client that is not global needs a grant for each API."
-    deletion_effect = "The client gets no more tokens for this API, and its present tokens for it end."
+    deletion_effect = "The client gets no more tokens for this API, and its present tokens for this API end."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:

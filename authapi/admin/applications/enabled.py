@@ -30,7 +30,7 @@ _OFFERED = 200
 
 
 class ChoiceForm(forms.Form):
-    """The form field for one row, by its identifier or name. The page offers the first rows as suggestions."""
+    """A form field that selects one row by its identifier or name. The page offers the first rows as suggestions."""
 
     chosen = forms.CharField(max_length=255, widget=forms.TextInput(attrs={"list": "offered", "autocomplete": "off", "size": 40}))
 
@@ -87,7 +87,7 @@ class EnabledClients:
         ]
         empty = "No applications. Users of this connection cannot log in until you add one."
         more: dict[str, Any] = {"add_url": page, "add_text": "Add application"} if may_change else {}
-        return Panel("Applications that its users log in to", ("Application", "Client id", ""), rows, empty, **more)
+        return Panel("Applications for users of this connection", ("Application", "Client id", ""), rows, empty, **more)
 
     def of_connection(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         """Add a client to a connection, or remove the client in the URL."""

@@ -42,7 +42,7 @@ class ResourceTabs:
             for scope in resource.scopes[:_SHOWN]
         ]
         empty = "No permissions. Enter the scopes of the API in its settings."
-        return Panel("Permissions", ("Permission", "Description", "Roles that have it"), rows, empty)
+        return Panel("Permissions", ("Permission", "Description", "Roles with the permission"), rows, empty)
 
     def clients(self, request: HttpRequest, resource: ApiResource) -> Panel | None:
         if not request.user.has_perm("authapi.view_clientgrant"):
@@ -64,9 +64,8 @@ class ResourceTabs:
             for row in found[:_SHOWN]
         ]
         empty = "No clients. Grant the API to a client, and the client gets tokens for it."
-        return Panel(
-            "Clients that it is granted to", ("Client", "Tokens for", "Scopes", "", ""), rows, empty, **self._add(request, resource)
-        )
+        columns = ("Client", "Tokens for", "Scopes", "", "")
+        return Panel("Clients with a grant for this API", columns, rows, empty, **self._add(request, resource))
 
     def _add(self, request: HttpRequest, resource: ApiResource) -> dict[str, Any]:
         if not request.user.has_perm("authapi.add_clientgrant"):

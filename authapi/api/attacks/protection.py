@@ -39,7 +39,7 @@ def _choices(known: tuple[str, ...]) -> ListOf:
 
 
 class Attempts(Closed):
-    """The number of attempts available at once, and the milliseconds after which one is returned."""
+    """The number of attempts available at once, and the milliseconds until one more attempt is available."""
 
     max_attempts = serializers.IntegerField(required=False, min_value=1, max_value=MOST_ATTEMPTS)
     rate = serializers.IntegerField(required=False, min_value=1, max_value=LONGEST_RATE_MS)
@@ -180,7 +180,7 @@ COMPONENTS: dict[str, Schema] = {
                 suspicion.DEFAULTS["stage"],
                 {
                     "max_attempts": {"type": "integer", "description": "Number of attempts available at once."},
-                    "rate": {"type": "integer", "description": "Milliseconds after which one attempt is returned."},
+                    "rate": {"type": "integer", "description": "Milliseconds until one more attempt is available."},
                 },
             ),
         },

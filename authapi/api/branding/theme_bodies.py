@@ -66,4 +66,4 @@ def _theme(title: str, doc: str, *, is_whole: bool) -> type[Closed]:
 
 
 ThemeToCreate = _theme("ThemeToCreate", "A complete theme.", is_whole=True)
-ThemeToChange = _theme("ThemeToChange", "Groups of a theme. Each given group replaces the stored one.", is_whole=False)
+ThemeToChange = _theme("ThemeToChange", "Groups of a theme. Each given group replaces the stored group.", is_whole=False)

@@ -95,6 +95,6 @@ def _verified(token: str, request: TokenRequest, case: Case) -> AccessTokenClaim
 def _holds(name: str, value: Any, request: TokenRequest) -> bool:
     if name == KEY:
         return bool(request.key) and request.key == value
-    # A request can prove a certificate, but no other kind of binding.
+    # Besides a key, a request can prove only a certificate: another kind of binding never matches.
     certificate = certificate_of(request) if name == CERTIFICATE else None
     return certificate is not None and certificate.confirms({CERTIFICATE: value})

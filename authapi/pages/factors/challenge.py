@@ -118,7 +118,7 @@ def _trouble_of_sending(visit: _Visit, way: Way, *, is_first: bool) -> Trouble |
 
 @unit_of_work
 def _send_first(visit: _Visit, way: Way) -> None:
-    """Send the first code of this login to a factor. If two pages are loaded at once, only one sends it."""
+    """Send the first code of this login to a factor. If two pages are loaded at once, only one of them sends a code."""
     row, factor = visit.login.row, way.factor
     lock_name(f"login:{row.pk}")
     stored = LoginTransaction.objects.of(row.tenant_id).filter(pk=row.pk).values_list("progress", flat=True).first() or {}

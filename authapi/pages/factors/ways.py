@@ -94,7 +94,7 @@ def ways_with_factors(host: HostMatch, user: User, *, methods: Collection[str] =
 
 
 def first_of(ways: Sequence[Way]) -> Way | None:
-    """Return the default way: the last used one, otherwise the strongest."""
+    """Return the default way: the way that was used last, otherwise the strongest way."""
     used = [(way.last_used_at, way) for way in ways if way.last_used_at is not None]
     return max(used, key=itemgetter(0))[1] if used else next(iter(ways), None)
 

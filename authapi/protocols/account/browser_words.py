@@ -6,7 +6,7 @@ import re
 
 from django.utils.translation import gettext as _
 
-# Order matters: most browsers also name the browsers they derive from.
+# Order matters: the header of most browsers also contains the names of older browsers.
 _BROWSERS = (
     (r"\bEdg(?:e|A|iOS)?/", "Edge"),
     (r"\b(?:OPR|Opera)/", "Opera"),

@@ -181,7 +181,7 @@ def _usable_session(request: HttpRequest, host: HostMatch, client: Client) -> Se
     if session is None or all(one.pk != session.connection_id for one in client_connections(client)):
         return None
     facts = LoginFacts(client, None, session.user, names_of(session.methods))
-    # A session begins with the first factor, before the second one is proven.
+    # A session begins with the first factor, before the second factor is proven.
     due = factors_due(facts, is_browser_remembered=lambda: is_remembered(request, session.user))
     return session if due is Due.NOTHING else None
 
