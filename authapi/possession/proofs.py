@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "RS256": ("RSA", ""),
 }
 ALGORITHMS = tuple(_KINDS)
-# The accepted error of a client's clock. A nonce contains our own time, so with a nonce a larger error is accepted.
+# The accepted error of a client's clock. A nonce contains the time of this service, so with a nonce a larger error is accepted.
 LIFE_SECONDS = 60
 LIFE_WITH_NONCE_SECONDS = 600
 MAX_PROOF_CHARACTERS = 6144

@@ -21,7 +21,7 @@ LIFE = {
 
 
 class TicketUnknown(ServiceError):
-    """The link is not one of this service, or expired long ago."""
+    """The link is unknown. Its ticket never existed, or expired long ago."""
 
 
 class TicketOver(ServiceError):

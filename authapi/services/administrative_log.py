@@ -60,7 +60,7 @@ _current: ContextVar[Writing | None] = ContextVar("management_write", default=No
 
 @contextmanager
 def writing(under_way: Writing) -> Iterator[None]:
-    """Set the running write for the block, so that its transaction also stores its line."""
+    """Set the running write inside the `with` block, so that the transaction of the write also stores its line."""
     token = _current.set(under_way)
     try:
         yield

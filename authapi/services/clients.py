@@ -115,7 +115,7 @@ def change_columns(client: Client, changes: dict[str, Any]) -> None:
 
 
 def broken_rules(client: Client) -> dict[str, list[str]]:
-    """Return the rules of its compliance level that a client breaks: sentences, by the member that must change."""
+    """Return the sentences of the rules that a client breaks at its compliance level, by the member that must change."""
     level = level_of(client.settings)
     if level == NONE:
         return {}
@@ -268,7 +268,7 @@ def locked_client(tenant_id: str, client_id: str) -> Client:
 
 
 def raise_auth_version(client: Client) -> None:
-    """End every token and stream of this client: they have an older version."""
+    """End every token and stream of this client: tokens and streams with an older version than the client are refused."""
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(auth_version=F("auth_version") + 1)
     client.refresh_from_db(fields=["auth_version"])
     forget_after_commit(client.tenant_id, client.client_id)

@@ -1,4 +1,7 @@
-"""Initial access tokens: an administrator creates them, and applications use them to register themselves (RFC 7591, 3). Shown once."""
+"""Initial access tokens: an administrator creates them, and applications use them to register themselves (RFC 7591, 3).
+
+A token is shown once.
+"""
 
 from __future__ import annotations
 

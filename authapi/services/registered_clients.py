@@ -110,7 +110,10 @@ def _new_token(client: Client) -> str:
 
 
 def _without_credentials(client: Client, registration: Registration) -> dict[str, Any]:
-    """Return the settings to clear, because they name credentials that will be deleted. An unchanged method stays: tokens stay valid."""
+    """Return the settings to clear, because they name credentials that will be deleted.
+
+    An unchanged method is not cleared, so that tokens stay valid.
+    """
     stays = bool(registration.method) and registration.method == client.proof_method
     return {_SIGNED: None} if stays else {_SIGNED: None, _METHODS: None}
 

@@ -2,7 +2,7 @@
 
 Each entry of the audit log has one line, which is written in the same transaction.
 
-A line has less than its entry: it names the fields that changed, not their values. The platform's own staff appear without
+A line has less data than its audit entry: it names the fields that changed, not their values. The platform's own staff appear without
 their names, because clients of the tenant may not see these names.
 """
 
@@ -96,7 +96,7 @@ def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -
 
 
 def _user_of(entry: AuditEntry, row: Model | None) -> str:
-    """Return the id of the user that the row is or belongs to; empty if it no longer exists."""
+    """Return the id of the user that the row is or belongs to; empty if that user no longer exists."""
     if isinstance(row, User):
         return row.user_id
     owned = row is not None and any(column.name == "user" and column.related_model is User for column in row._meta.fields)

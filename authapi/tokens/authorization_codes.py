@@ -50,7 +50,7 @@ def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime 
 def locked_code(*, tenant_id: str, code: str) -> AuthorizationCode | None:
     """Return the row of a code with its related rows, locked until the transaction ends; None for an unknown code.
 
-    A second exchange of the code waits for the lock, and then finds the code used.
+    A second exchange of the code waits for the lock, and then finds that the code is used.
     """
     rows = AuthorizationCode.objects.of(tenant_id).select_related("user__connection", "session", "organization")
     return rows.select_for_update(of=("self",), no_key=True).filter(code=digest_of(code)).first()

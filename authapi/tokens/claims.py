@@ -115,7 +115,7 @@ def related_jti(jti: str) -> str:
 
 
 def revocation_keys(jti: str) -> tuple[str, ...]:
-    """Return the keys under which a token may be revoked: its own and that of its lineage."""
+    """Return the keys under which a token may be revoked: the key of the token and the key of its lineage."""
     lineage, separator, _ = jti.partition(".")
     return (jti, lineage) if separator else (jti,)
 

@@ -88,7 +88,7 @@ def _load_signs_otherwise(tenant_id: str) -> bool:
     return ApiResource.objects.of(tenant_id).filter(settings__signing_alg__in=others).exists()
 
 
-# Whether a client or an API of the tenant requests another algorithm than the published one.
+# Whether a client or an API of the tenant requests an algorithm other than the published algorithm.
 _signs_otherwise: Remembered[str, bool] = Remembered(_load_signs_otherwise, seconds=_REMEMBERED_SECONDS)
 
 
@@ -139,9 +139,9 @@ def ensure_keys(tenant_id: str) -> SigningKey:
 
 
 def rotate_keys(tenant_id: str) -> SigningKey:
-    """Make the next key the current one and publish a new next key; return the key that signs now."""
+    """Make the next key the current key and publish a new next key; return the key that signs now."""
     _ensure_keys(tenant_id)
-    # Generate the key before the lock is taken: it takes tens of milliseconds.
+    # Generate the key before the lock is taken, because the generation takes tens of milliseconds.
     _rotate(tenant_id, new_key_pair(subject=tenant_id, now=timezone.now()))
     trust.forget(tenant_id)
     return SigningKey.objects.of(tenant_id).get(state=SigningKey.State.CURRENT)

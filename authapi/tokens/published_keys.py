@@ -45,7 +45,7 @@ def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tu
     # Import the numbers only: a private part, an address and other members are not needed.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
-        # A short key can be factored, and a very long one costs too much CPU time.
+        # A short key can be factored, and a very long key costs too much CPU time.
         if kind == "RSA" and not (_SHORTEST_RSA <= _bits(numbers["n"]) <= _LONGEST_RSA and _bits(numbers["e"]) <= _LONGEST_EXPONENT):
             return None
         return _IMPORTERS[kind].import_key(numbers), fitting[0].get("issuer")

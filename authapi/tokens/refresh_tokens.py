@@ -86,7 +86,7 @@ def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sen
 
 def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
     """Return the row of a token with its related rows, locked until the transaction ends; None for an unknown token."""
-    # RFC 9700, 4.14.2: a second exchange waits for the lock, and then finds the token rotated.
+    # RFC 9700, 4.14.2: a second exchange waits for the lock, and then finds that the token was rotated.
     return _LOCKED.first(tenant_id=tenant_id, checksum=digest_of(token))
 
 
@@ -129,7 +129,7 @@ def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshP
 
 
 def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
-    """Set in an unsaved row that the token is replaced now; return the text of its successor."""
+    """Mark the token as replaced now, in a row that is not saved yet; return the text of its successor."""
     text = new_secret()
     row.revoked, row.is_rotated, row.last_exchanged_at = now, True, now
     if policy.leeway:
@@ -175,7 +175,7 @@ def successor_place(row: RefreshToken) -> str:
 
 
 def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
-    """Set in an unsaved row the sender of the exchange and the access token that it issued."""
+    """Set the sender of the exchange and the new access token in the row of the refresh token. Does not save the row."""
     row.idle_expires_at = policy.idle_expires_at(now)
     row.last_ip = stored_address(sender.ip)
     row.last_user_agent = storable(sender.user_agent)[:_LONGEST_AGENT]

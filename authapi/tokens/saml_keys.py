@@ -30,7 +30,7 @@ _ORDER = {SamlKey.State.CURRENT: 0, SamlKey.State.NEXT: 1, SamlKey.State.PREVIOU
 
 
 class NoNextKey(LookupError):
-    """No next certificate is published. Prepare one, and rotate when every partner has it."""
+    """No next certificate is published. Prepare a next certificate, and rotate when every partner has it."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -70,7 +70,7 @@ def signing_identity(tenant_id: str) -> SigningIdentity:
 
 
 def published_certificates(tenant_id: str) -> tuple[x509.Certificate, ...]:
-    """Return the certificates of metadata: current, next, previous. Creates the current one if there is none."""
+    """Return the certificates of metadata: current, next, previous. Creates a current certificate if there is none."""
     return tuple(_certificate(row.certificate) for row in _present(tenant_id))
 
 
@@ -85,7 +85,7 @@ def current_key(tenant_id: str) -> SamlKey:
 
 
 def prepare_key(tenant_id: str) -> SamlKey:
-    """Publish a next certificate beside the current one and return it. If a next certificate is already published, return it."""
+    """Publish a next certificate beside the current certificate and return it. If a next certificate is already published, return it."""
     _present(tenant_id)
     _insert_missing(tenant_id, SamlKey.State.NEXT)
     _keys.forget(tenant_id)
@@ -93,7 +93,7 @@ def prepare_key(tenant_id: str) -> SamlKey:
 
 
 def rotate_key(tenant_id: str) -> SamlKey:
-    """Make the published next certificate sign; the former one stays published. Raises `NoNextKey`."""
+    """Make the published next certificate sign; the former certificate stays published. Raises `NoNextKey`."""
     _rotate(tenant_id)
     _keys.forget(tenant_id)
     return SamlKey.objects.of(tenant_id).get(state=SamlKey.State.CURRENT)
@@ -120,7 +120,7 @@ def _present(tenant_id: str) -> Sequence[SamlKey]:
 
 def _insert_missing(tenant_id: str, state: SamlKey.State) -> None:
     if not SamlKey.objects.of(tenant_id).filter(state=state).exists():
-        # Generate the key before the lock is taken: it takes tens of milliseconds.
+        # Generate the key before the lock is taken, because the generation takes tens of milliseconds.
         _insert(tenant_id, new_certified_key(subject=tenant_id, now=timezone.now()), state)
 
 

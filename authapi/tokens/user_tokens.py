@@ -46,7 +46,7 @@ class UserIssue:
 
     @property
     def wants_refresh_token(self) -> bool:
-        """Whether the answer of the token endpoint holds a refresh token."""
+        """Whether the answer of the token endpoint contains a refresh token."""
         return "offline_access" in self.scopes or self.is_online
 
     @property

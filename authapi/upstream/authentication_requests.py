@@ -21,7 +21,7 @@ _STATE = re.compile(r"([0-9]{1,18})\.([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True)
 class AuthenticationRequest:
-    """One login in progress at a provider: its connection and issuer, and the secrets that tie the answer to it."""
+    """One login in progress at a provider: its connection and issuer, and the secrets that tie the answer to this login."""
 
     connection_id: str
     issuer: str
@@ -61,5 +61,5 @@ def end_request(row: LoginTransaction) -> bool:
 
 
 def _place(row: LoginTransaction) -> str:
-    # The name of the table, not of the model: with it, rows that the previous version sealed can be unsealed.
+    # This text names the table, not the model. If it changed, rows that the previous version sealed could not be unsealed.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

@@ -1,4 +1,4 @@
-"""HTTP requests to providers: each uses the checked session, with one deadline, and each answer must be JSON."""
+"""HTTP requests to providers: each uses the outbound session of the service, with one deadline, and each answer must be JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProviderAnswer:
 
 
 class ProviderSession:
-    """The session that Authlib's client uses instead of one of `requests`. Sends through the checked session and follows no redirect."""
+    """The session that Authlib's client uses instead of a session of `requests`. Sends through the outbound session, without redirects."""
 
     def __init__(self) -> None:
         self._deadline = time.monotonic() + SECONDS

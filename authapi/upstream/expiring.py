@@ -30,8 +30,8 @@ class Ending:
 def ending_certificates(connections: QuerySet[Connection], *, now: datetime, within: timedelta) -> list[Ending]:
     """Return the connections whose newest certificate has expired or expires within a span, earliest expiry first.
 
-    Reads stored data and sends no request to a provider. A connection with one certificate that expires later is not returned: its
-    provider is rolling over.
+    Reads stored data and sends no request to a provider. A connection is not returned if at least one of its
+    certificates expires later: its provider has already published the next certificate.
     """
     found = []
     for connection in connections.filter(strategy__in=(*STRATEGIES, "adfs", "waad"), deletion_started_at=None).order_by("pk")[:_MOST]:

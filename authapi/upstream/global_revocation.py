@@ -36,7 +36,7 @@ _ISSUER, _SUBJECT = "global_token_revocation_jwt_iss", "global_token_revocation_
 
 @dataclass(frozen=True)
 class _Asker:
-    """The provider that may send requests for a connection. An empty `subject` is not checked; each set of keys is tried in turn."""
+    """The provider that may send requests for a connection. An empty `subject` is not checked. One set of keys after another is tried."""
 
     issuer: str
     subject: str
@@ -46,7 +46,7 @@ class _Asker:
 def checked_issuer(connection: Connection, token: str, *, address: str) -> str:
     """Return the issuer of a request, whose token is accepted once. Raises `UpstreamFailed` with a reason for the log.
 
-    `address` is that of our endpoint: a token for another connection or another service is refused.
+    `address` is the address of the endpoint for this connection: a token for another connection or another service is refused.
     """
     asker = _asker(connection, token)
     claims = _claims(asker, token)

@@ -38,7 +38,7 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# Limits the length of the address that the browser opens at logout: it contains this hint and other parameters.
+# Limits the length of the address that the browser opens at logout: the address contains this hint and other parameters.
 _LONGEST_HINT = 6000
 
 
@@ -82,7 +82,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 
     1. The answer must be from the issuer that got the request (RFC 9207, 2.4).
     2. It must have a code, and must not be a refusal.
-    3. The code is exchanged for tokens, with our secret and the PKCE verifier.
+    3. The code is exchanged for tokens, with the client secret of the connection and the PKCE verifier.
     4. The id token is checked. A provider without id tokens returns the profile for the access token.
     5. If the id token has too few claims, the userinfo endpoint is read, for the same subject.
     """
@@ -182,7 +182,8 @@ def _userinfo(provider: Provider, metadata: Metadata, claims: Mapping[str, Any],
     # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if found.get("sub") != claims["sub"]:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint describes another subject.")
-    # Each provider has one rule for whether an address is verified, so this step leaves out claims that `fields` define.
+    # Claims that `provider.fields` define are left out: only the expressions of the provider decide, for example, whether an address
+    # is verified.
     return {name: value for name, value in found.items() if name not in provider.fields}
 
 

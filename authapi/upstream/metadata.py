@@ -1,4 +1,4 @@
-"""The discovery documents and keys that providers publish: fetched through the checked session and cached."""
+"""The discovery documents and keys that providers publish: fetched through the outbound session and cached."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, 
     source = claims if field in claims else userinfo
     if field not in source:
         return {}
-    # Verified only with an explicit true.
+    # The value is verified only if the claim is an explicit true.
     return {field: source[field], **({proof: source[proof] is True or source[proof] == "true"} if proof in source else {})}
 
 

@@ -27,7 +27,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """`ours` must be entered at the provider, `theirs` are its known values: pairs of label and value. `problem` names missing options."""
+    """Values of this service to enter at the provider (`ours`), and known values of the provider (`theirs`): pairs of label and value.
+
+    `problem` names missing options.
+    """
 
     ours: tuple[tuple[str, str], ...]
     metadata_address: str

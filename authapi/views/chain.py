@@ -124,7 +124,7 @@ def hot_endpoint(
             await _send(scope, send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
             return
         origin, is_head = _origin(scope), scope["method"] == "HEAD"
-        # Held until the answer, because requests that wait for a thread use memory, too.
+        # The body counts until the answer is sent, because requests that wait for a thread use memory, too.
         with unread_bodies().held(origin.keys) as body:
             try:
                 whole = await _read(body, scope, receive)
@@ -149,7 +149,7 @@ async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
     except ClientLeft:
         return None
     except BodyTooLarge:
-        # Refused later, because an unknown host must be answered with 404 before any other error.
+        # The body is refused later, because an unknown host must be answered with 404 before any other error.
         return bytes(MAX_BODY_BYTES + 1)
     except BodyTooSlow as error:
         raise RequestRefused(RequestCase.BODY_TOO_SLOW) from error
@@ -205,7 +205,7 @@ async def _rated(request: _Request) -> Answer:
             answer = replace(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), reader=answer.reader)
     rate = rate or debt_of(done.tenant_id, request.origin)
     if answer.status == 429:
-        # The answer may have the headers of the bucket that refused it. Otherwise the headers must show that no allowance is left.
+        # The answer may have the headers of the bucket that refused the request. Other answers must show that no allowance is left.
         rate = rate.used_up
     return replace(answer, headers=cors.answer_headers(answer.reader) | rate.headers | answer.headers)
 

@@ -16,7 +16,7 @@ class Decided(Exception):
 
 @contextmanager
 def deciding() -> Iterator[None]:
-    """Raise errors of the block as `Decided`, because something was already changed."""
+    """Raise errors inside the `with` block as `Decided`, because something was already changed."""
     try:
         yield
     except Exception as error:

@@ -58,7 +58,7 @@ _LISTED = (*EnrolledFactor.SECOND_FACTORS, EnrolledFactor.Kind.RECOVERY_CODE)
 
 @dataclass(frozen=True)
 class _Caller:
-    """The user of a request, with a transaction: that of the waiting login, or one begun for an access token with these scopes."""
+    """The user of a request, with the transaction of the waiting login, or a new transaction for an access token with these scopes."""
 
     user: User
     prover: Prover
@@ -82,7 +82,7 @@ def _challenge(request: TokenRequest) -> Answer:
 
 
 def _chosen(request: TokenRequest, row: FactorTransaction, prover: Prover) -> tuple[str, EnrolledFactor | None]:
-    """Return the factor to prove: the factor that the request names, otherwise the strongest that the application supports."""
+    """Return the factor to prove: the factor that the request names, otherwise the strongest factor that the application supports."""
     wanted = (request.text("challenge_type") or f"{_OTP} {_OOB}").split()
     if not {_OTP, _OOB} & set(wanted):
         raise RequestRefused(FactorCase.UNSUPPORTED_CHALLENGE, types=" ".join(wanted)[:100])

@@ -1,6 +1,6 @@
 """Encrypts and decrypts elements with the C library, which gets only bytes and a skeleton that this module writes.
 
-From a foreign document, the C library gets only algorithm names of our list and base64 text: no reference, no retrieval
+From a foreign document, the C library gets only algorithm names that `algorithms` lists and base64 text: no reference, no retrieval
 method, and no type that would make it parse the decrypted data. `parsing` parses the result.
 """
 
@@ -119,7 +119,7 @@ def _skeleton(algorithm: str, method: Element, key_value: str, data_value: str) 
 
 
 def _transport_method(wrapped: Element) -> Element:
-    """Build the method of the key transport anew, with only a digest and a mask function from our list."""
+    """Build the method of the key transport anew, with only a digest and a mask function that `algorithms` lists."""
     found = _method(wrapped)
     made = new_element(_METHOD, {"Algorithm": _one_of(found, algorithms.KEY_TRANSPORTS)})
     digest = child(found, qualified(DS, "DigestMethod"))

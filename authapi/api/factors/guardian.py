@@ -1,4 +1,4 @@
-"""Second factors of a tenant: `/guardian/factors`, `/guardian/policies`, `/guardian/enrollments/{id}`, and our own `/second-factors`."""
+"""Second factors of a tenant: `/guardian/factors`, `/guardian/policies`, `/guardian/enrollments/{id}`, `/second-factors`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /co/authenticate`: a login form in an application of another origin. Its browser then goes to `/authorize` with a ticket.
+"""`POST /co/authenticate`: a login form in an application of another origin. The browser then goes to `/authorize` with a ticket.
 
 The application sees the password. Browsers that block third-party cookies cannot finish such a login (docs/how-to/old-clients.md).
 """

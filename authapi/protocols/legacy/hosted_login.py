@@ -60,7 +60,7 @@ def challenge(request: LegacyRequest) -> Reply:
 
 
 def passed_on(text: str) -> dict[str, str]:
-    """Return the request that the form has carried through the browser; empty for malformed text."""
+    """Return the request that the form contains; empty for malformed text."""
     try:
         members: Any = orjson.loads(text)
     except orjson.JSONDecodeError:

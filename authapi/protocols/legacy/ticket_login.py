@@ -1,7 +1,7 @@
 """Logins with a login ticket: at `/authorize?login_ticket=`, or with the form from `/usernamepassword/login`.
 
 A browser with the cookie of its ticket continues at once. A browser that blocked the cookie needs another proof: the requesting page stores
-a verifier, and passes it to a page of this service that frames it (`cross_origin_loc`).
+a verifier. A page of this service then loads a page of the application in a frame (`cross_origin_loc`), which passes on the verifier.
 """
 
 from __future__ import annotations

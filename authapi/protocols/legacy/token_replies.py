@@ -21,7 +21,7 @@ def for_profile(request: LegacyRequest) -> LegacyRequest:
 
 
 def sender_of_device(request: LegacyRequest, sender: Sender) -> Sender:
-    """Return the sender with the name of its device, by which users and administrators recognize its refresh token."""
+    """Return `sender` with the device name from the request. Users and administrators recognize a refresh token by this name."""
     return replace(sender, user_agent=request.text("device") or sender.user_agent)
 
 

@@ -1,7 +1,7 @@
 """The checks of an authorization request whose address is trusted, called by the engine. Refusals come from the table of error cases.
 
 The engine calls them in its order (`validate_authorization_request` of its grants). Each check raises a refusal with a text of this
-service, or returns. The engine's own refusal of the same error is never reached. Without a database.
+service, or returns. The engine's own refusal of the same error is never reached. The checks use no database.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
         return True
 
     def is_pkce_required(self, client_id: str, request: AuthorizationCall) -> bool:
-        """Refuse an invalid challenge. A public client must send one; `plain` is only for clients that are registered for it.
+        """Refuse an invalid challenge. A public client must send a challenge. Only clients that are registered for it may use `plain`.
 
         Called only for requests with a code. The engine itself accepts `plain` from any client, and any text as challenge.
         """
@@ -127,7 +127,7 @@ def _check_channel(request: AuthorizationCall) -> None:
 
 
 def _check_key(request: AuthorizationCall) -> None:
-    """Refuse a malformed key, and a key for tokens in the browser: the client would assume that they are bound to it."""
+    """Refuse a malformed key, and a key for tokens in the browser: the client would assume that these tokens are bound to the key."""
     key = request.text("dpop_jkt")
     if key and not is_thumbprint(key):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The dpop_jkt is not the thumbprint of a key.")

@@ -32,7 +32,7 @@ from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue, minted
 from authapi.tokens.revocation import revoke_own
 
-# The grants of the token endpoint in this release. The engine supports more; they are unreachable until they are finished.
+# The grants of the token endpoint. The engine supports more grants; the token endpoint refuses every grant that is not in this list.
 _GRANTS = (
     AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant, PasswordlessGrant,
     DeviceCodeGrant, CibaGrant, OtpGrant, OobGrant, RecoveryCodeGrant, PasskeyGrant,

@@ -1,4 +1,4 @@
-"""Parameters of an authorization request: read, then checked in the order in which they become trusted. Without a database.
+"""Parameters of an authorization request: read, then checked in the order in which they become trusted. Uses no database.
 
 `read` takes one value for each name, `target_of` finds the address for answers, and `checked` has the engine check the rest. A refusal of
 `target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).

@@ -27,7 +27,10 @@ class UnknownIndex(LookupError):
 
 
 def login_address(base: str, client_id: str = "") -> str:
-    """Return the single sign-on address of this service. `base` is the issuer of the host. Without a client, the Issuer names it."""
+    """Return the single sign-on address of this service. `base` is the issuer of the host.
+
+    Without a client in the address, the Issuer of a request names the client.
+    """
     return f"{base.rstrip('/')}{LOGIN_PATH}{f'/{client_id}' if client_id else ''}"
 
 
@@ -40,7 +43,7 @@ def metadata_address(base: str, client_id: str = "") -> str:
 
 
 def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
-    """Return the entity id of this service: the same on all hosts of the tenant, unless the settings of the application set another."""
+    """Return the entity id of this service. It is the same on all hosts of the tenant; the settings of the application may override it."""
     return (settings.issuer if settings else "") or f"urn:{canonical_host}"
 
 
@@ -70,5 +73,5 @@ def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: 
 
 
 def default_address(callbacks: Sequence[str], settings: SamlSettings) -> str:
-    """Return the address for refusals without another address. Raises `NoConsumerAddress`."""
+    """Return the address for a refusal if the request names no usable address. Raises `NoConsumerAddress`."""
     return consumer_address(AuthnRequest(), callbacks, settings)

@@ -21,7 +21,7 @@ from authapi.protocols.saml.names import (
 from authapi.protocols.saml.settings import SamlSettings
 
 Value = str | bool | int | float
-# Internal members and account records. An assertion contains one only if a mapping names it.
+# Internal members and account records. An assertion contains such a member only if a mapping names it.
 _KEPT_BACK = frozenset(
     {"identities", "user_metadata", "app_metadata", "multifactor", "blocked", "last_ip", "last_login", "logins_count", "groups", "roles"}
 )

@@ -188,7 +188,10 @@ def new_id() -> str:
 
 
 def handle_of(message_id: str) -> str:
-    """Return the handle of a logout from the id of a request of this service. Some applications answer without their RelayState."""
+    """Return the handle of a logout from the id of a request of this service.
+
+    Some applications answer without the RelayState of the request.
+    """
     return message_id.removeprefix("_").rpartition(".")[0]
 
 
@@ -243,7 +246,7 @@ def _round_trip(participant: Participant, settings: SamlSettings, handle: str, p
 
 
 def message_call(settings: SamlSettings, parameter: str, message: Element, relay_state: str, signer: Signer) -> BrowserCall:
-    """Return the call that carries a signed logout message, in the binding of the application."""
+    """Return the call that contains a signed logout message, in the binding of the application."""
     if settings.logout_binding == HTTP_POST:
         return BrowserCall(settings.logout_address, posted_fields(parameter, message, relay_state, signer))
     return BrowserCall(redirect_address(settings.logout_address, parameter, message, relay_state, signer))

@@ -19,7 +19,7 @@ _PLACE = "{place}"
 
 @dataclass(frozen=True)
 class Recipe:
-    """The settings for one application. `place` explains the value of `{place}`, empty if none is needed."""
+    """The settings for one application. `place` explains the value of `{place}`, empty if no value is needed."""
 
     name: str
     title: str

@@ -157,7 +157,7 @@ def wished_contexts(request: AuthnRequest, settings: SamlSettings) -> tuple[str,
     """Return the classes for which a login must ask for a second factor, best first; empty if any login is enough.
 
     The classes of a request are ordered by preference (SAML core, 3.3.2.2.1), so a class that any login meets makes the later classes
-    irrelevant. `better` demands a class above all requested classes; `maximum` allows any class up to the highest requested one.
+    irrelevant. `better` demands a class above all requested classes; `maximum` allows any class up to the highest requested class.
     """
     if request.comparison == "maximum":
         return ()

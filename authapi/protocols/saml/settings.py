@@ -79,12 +79,12 @@ class SamlSettings:
 
     @property
     def requires_signed_requests(self) -> bool:
-        """With a registered certificate, requests are verified, and signatures are mandatory."""
+        """Whether requests must be signed: only if the application has registered a certificate that verifies them."""
         return bool(self.signing_certificates)
 
     @property
     def allows_sha1(self) -> bool:
-        """An application whose settings select SHA-1 may also send SHA-1 signatures."""
+        """Whether the application may send SHA-1 signatures: only if its settings select SHA-1."""
         return SIGNATURE_NAMES[self.signature] == RSA_SHA1 or DIGEST_NAMES[self.digest] == SHA1
 
     @property

@@ -74,9 +74,9 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Have the browser ask every application to clean up: one page of this service with a frame for each.
+    """Have the browser ask every application to clean up: one page of this service with a frame for each application.
 
-    Applications do not redirect back after such a request, so the browser cannot visit them in turn.
+    Applications do not redirect back after such a request, so the browser cannot visit them one after another.
     """
     if not ending.browser_handle:
         return ()

@@ -86,7 +86,7 @@ def assertion(assertion_id: str, subject: Subject, scope: Scope, signer: Signer)
 
 
 def _attribute_statement(subject: Subject) -> Element | None:
-    """Return the statement, None without attributes: SAML 1.1 demands at least one."""
+    """Return the statement, None without attributes: SAML 1.1 demands at least one attribute."""
     attributes = [_attribute(uri, values) for uri, values in subject.attributes.items() if values]
     return element(_saml("AttributeStatement"), None, _subject(subject), *attributes) if attributes else None
 
@@ -180,7 +180,7 @@ def jwt(subject: Subject, scope: Scope, signer: Signer) -> str:
         "sub": subject.name,
         **{name: int(moment.timestamp()) for name, moment in times.items()},
     }
-    # RFC 7515, 4.1.7: .NET finds the key by the thumbprint. It identifies a certificate and protects nothing.
+    # RFC 7515, 4.1.7: .NET finds the key by the thumbprint. The thumbprint identifies a certificate and protects nothing.
     thumbprint = _encoded(signer.certificate.fingerprint(hashes.SHA1()))  # noqa: S303  # nosec B303
     header = {"alg": "RS256", "typ": "JWT", "x5t": thumbprint}
     content = f"{_encoded(orjson.dumps(header))}.{_encoded(orjson.dumps(claims))}"

@@ -1,4 +1,4 @@
-"""How a browser carries a message to the provider. Pure."""
+"""Sends messages to the provider through the browser. Pure."""
 
 from __future__ import annotations
 

@@ -99,7 +99,10 @@ def claims_of(
 
 
 def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
-    """Return the identifier of the user. Default attributes never replace configured attributes, because they may identify another user."""
+    """Return the identifier of the user. If configured attributes are missing, refuse the login.
+
+    Default attributes are not tried instead of configured attributes: a default attribute may identify another user.
+    """
     if configured:
         subject = _first(statement.attributes, configured)
         if not subject and NAME_IDENTIFIER in configured and statement.name_id is not None and not statement.name_id.is_transient:

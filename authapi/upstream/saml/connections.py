@@ -1,4 +1,4 @@
-"""A `samlp` connection with all parts that a message needs: its provider, our keys, and published metadata."""
+"""A `samlp` connection with all parts that a message needs: its provider, the keys of this service, and published metadata."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def saml_provider(connection: Connection) -> SamlProvider:
 def renewed_provider(connection: Connection) -> SamlProvider | None:
     """Return the provider with freshly fetched metadata; None if there is nothing to fetch, or if it was fetched recently.
 
-    For a signature with an unknown key: the provider may have rolled over since the last scheduled fetch. Raises `UpstreamFailed`.
+    For a signature with an unknown key: the provider may have changed its key since the last scheduled fetch. Raises `UpstreamFailed`.
     """
     options = options_of(connection)
     if not options.metadata_url or options.certificates:
@@ -62,7 +62,7 @@ def known_certificates(connection: Connection) -> tuple[Certificate, ...]:
 
 
 def signer_of(connection: Connection, options: SamlOptions) -> Signer:
-    """Return our signing key: the connection's own, otherwise the tenant's. Raises `UpstreamFailed`."""
+    """Return the signing key of this service: the key of the connection, otherwise the key of the tenant. Raises `UpstreamFailed`."""
     signature, digest = SIGNATURE_NAMES[options.signature_algorithm], DIGEST_NAMES[options.digest_algorithm]
     own = connection.secret_option("signing_key/key")
     if own:
@@ -82,7 +82,7 @@ def keys_of(connection: Connection) -> Sequence[RSAPrivateKey]:
 
 
 def own_certificates(connection: Connection, option: str) -> list[Certificate]:
-    """Return the certificates of a connection's own key, for our metadata."""
+    """Return the certificates of a connection's own key, for the metadata of this service."""
     found = _own_certificate(connection, option)
     return [found] if found is not None else []
 

@@ -37,7 +37,7 @@ class Assertion:
     confirmations: tuple[Confirmation, ...] = ()
     not_before: datetime | None = None
     not_on_or_after: datetime | None = None
-    # One tuple for each restriction. The assertion is for us only if each of them names us.
+    # One tuple for each restriction. The assertion is for this service only if every restriction names this service.
     audiences: tuple[tuple[str, ...], ...] = ()
     authenticated_at: datetime | None = None
     session_ends_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Checks that a verified assertion is for us, about this login, and valid now (SAML Profiles 2.0, 4.1.4.3). Pure: time is an argument.
+"""Checks that a verified assertion is for this service and this login, and valid now (SAML Profiles 2.0, 4.1.4.3). Pure.
 
 Every refusal is a sentence for the administrator with the received and the expected value.
 """
@@ -80,7 +80,7 @@ def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> No
 
 
 def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> None:
-    """Check that the assertion has an audience restriction, and that each one names us. Raises `UpstreamFailed`."""
+    """Check that the assertion has an audience restriction, and that each restriction names this service. Raises `UpstreamFailed`."""
     if not restrictions:
         raise _refused(f"The assertion has no Audience. Enter '{audience}' as audience (SP entity id) at the provider.")
     for names in restrictions:
@@ -101,7 +101,10 @@ _CLOCKS = "Compare the clocks of both servers. The message may also be old."
 
 
 def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
-    """Return the latest expiry of the valid bearer confirmations. If none is valid, raise the error of the first."""
+    """Return the latest expiry of the valid bearer confirmations.
+
+    If no confirmation is valid, raise the error of the first confirmation.
+    """
     bearers = [one for one in assertion.confirmations if one.method == BEARER]
     if not bearers:
         raise _refused("The assertion has no SubjectConfirmation of the method bearer.")
@@ -146,7 +149,7 @@ def _check_request(named: str, expected: Expected, *, where: str) -> None:
 
 
 def recipients_of(callback: str, connection: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the addresses that a provider may use for our assertion consumer service: with and without the connection."""
+    """Return the addresses that a provider may use for the assertion consumer service of this service: with and without the connection."""
     return frozenset((acs_address(callback, connection), callback, *more))
 
 
@@ -165,7 +168,7 @@ def with_organization(recipients: frozenset[str], address: str, connection: str)
 
 
 def _one_of(addresses: frozenset[str]) -> str:
-    """Return the address to show: the longest one, which names the connection."""
+    """Return the address to show: the longest address, which names the connection."""
     return max(addresses, key=lambda address: (len(address), address), default="")
 
 

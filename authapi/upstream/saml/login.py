@@ -85,12 +85,12 @@ def request_call(
 
 
 def request_id_of(request: AuthenticationRequest) -> str:
-    """Return the id of the message: its nonce after a letter, because an XML id must begin with one."""
+    """Return the id of the message: its nonce after a letter, because an XML id must begin with a letter."""
     return f"_{request.nonce}"
 
 
 def proven(connection: Connection, request: AuthenticationRequest, answer: SamlAnswer) -> Proven:
-    """Return the verified login of an answer to our request. Raises `UpstreamFailed`. Each assertion is accepted once."""
+    """Return the verified login of an answer to a request of this service. Raises `UpstreamFailed`. Each assertion is accepted once."""
     provider = saml_provider(connection)
     if provider.entity_id != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")

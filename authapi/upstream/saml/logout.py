@@ -1,4 +1,4 @@
-"""Logouts between us and a SAML provider, in both directions (SAML Profiles 2.0, 4.4)."""
+"""Logouts between this service and a SAML provider, in both directions (SAML Profiles 2.0, 4.4)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[
 
 
 def check_answer(connection: Connection, sent: Sent, *, base: str, request_id: str) -> None:
-    """Check the provider's answer to our request. Raises `UpstreamFailed`, also if the provider could not end the login."""
+    """Check the provider's answer to a request of this service. Raises `UpstreamFailed`, also if the provider could not end the login."""
     check_logout_answer(sent, saml_provider(connection), addresses=addresses_of(base, connection.name), request_id=request_id)
 
 
@@ -98,7 +98,7 @@ def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Sess
 
 
 def answers_to(connection: Connection, demand: LogoutDemand, *, relay_state: str) -> tuple[BrowserCall, BrowserCall] | None:
-    """Return two browser requests with our answer: one for full success and one for partial success.
+    """Return two browser requests with the answer of this service: one for full success and one for partial success.
 
     None if the provider has no address for answers.
 

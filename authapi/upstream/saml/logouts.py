@@ -1,4 +1,4 @@
-"""Checks logout messages of a provider: its requests, and its answers to our requests. Pure: the clock is an argument."""
+"""Checks logout messages of a provider: its requests, and its answers to requests of this service. Pure: the clock is an argument."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def logout_demand(
 
 
 def check_logout_answer(sent: Sent, provider: SamlProvider, *, addresses: frozenset[str], request_id: str) -> None:
-    """Check the answer to our own request. Raises `UpstreamFailed`, also if the provider could not end the login."""
+    """Check the answer to a request of this service. Raises `UpstreamFailed`, also if the provider could not end the login."""
     try:
         root = _verified(sent, provider, RESPONSE, "LogoutResponse")
         _check(root, provider, addresses)
@@ -78,7 +78,7 @@ def check_logout_answer(sent: Sent, provider: SamlProvider, *, addresses: frozen
 
 
 def _verified(sent: Sent, provider: SamlProvider, parameter: str, expected: str) -> Element:
-    """Return the message after its signature is verified: a signature in the query string, or one inside the message."""
+    """Return the message after its signature is verified: a signature in the query string, or a signature inside the message."""
     text = sent.parameters.get(parameter, "")
     certificates = [certificate.parsed for certificate in provider.certificates]
     if sent.query is not None:

@@ -117,7 +117,7 @@ def _provider_in(root: Element) -> tuple[Element, Element]:
 
 
 def entities(root: Element) -> Iterator[Element]:
-    """Yield each entity of a document, which may contain one or a tree of them."""
+    """Yield each entity of a document, which may contain one entity or a tree of entities."""
     if root.tag == _md("EntityDescriptor"):
         yield root
         return

@@ -1,4 +1,4 @@
-"""Our metadata for a provider, as one document: entity id, addresses, certificates (SAML Metadata 2.0, 2.4.4). Pure."""
+"""The metadata of this service for a provider, as one document: entity id, addresses, certificates (SAML Metadata 2.0, 2.4.4). Pure."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class SamlProvider:
-    """One provider, and our name at it. With an empty `entity_id`, only the certificates identify the provider."""
+    """One provider, and the name of this service at the provider.
+
+    With an empty `entity_id`, only the certificates identify the provider.
+    """
 
     connection: str
     own_entity_id: str
@@ -43,7 +46,7 @@ class SamlProvider:
 
 
 def own_entity_id(tenant_id: str, connection: str, options: SamlOptions) -> str:
-    """Return the name by which the provider knows us (contract, 2.6)."""
+    """Return the name by which the provider knows this service (contract, 2.6)."""
     return options.entity_id or f"urn:auth0:{tenant_id}:{connection}"
 
 

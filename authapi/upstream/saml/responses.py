@@ -40,7 +40,10 @@ def read_message(encoded: str) -> bytes:
 
 
 def request_id_of(raw: bytes) -> str:
-    """Return the id of the request that a response claims to answer; empty if it names none. Verifies nothing. Raises `UpstreamFailed`."""
+    """Return the id of the request that a response claims to answer; empty if it names no request. Verifies nothing.
+
+    Raises `UpstreamFailed`.
+    """
     try:
         return _response(raw).get("InResponseTo") or ""
     except XmlError as error:
@@ -54,7 +57,7 @@ def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected
     2. If the response is signed, its signature is verified; then only the signed part is read.
     3. The response must answer the request of this login.
     4. The one assertion is decrypted and its signature verified. The response or the assertion must be signed.
-    5. The assertion must be for us, about this login, and valid now.
+    5. The assertion must be for this service and this login, and valid now.
     """
     try:
         root = _response(raw)

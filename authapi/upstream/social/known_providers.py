@@ -21,7 +21,7 @@ class Peculiarity(Enum):
 
     # The answer is a posted form: `response_mode=form_post`.
     FORM_POST = auto()
-    # The user's name is in the field `user` of that form, at the first login only, and in no token.
+    # The user's name is in the field `user` of the posted form, at the first login only, and in no token.
     NAME_IN_FORM = auto()
     # The client secret is a JSON Web Token that the client signs itself.
     SIGNED_SECRET = auto()
@@ -58,9 +58,9 @@ class ProfileCall:
 class TokenCheck:
     """How to check for which client the provider issued an access token.
 
-    `sent` is the part of the request with the token, `proof` the authentication of our client. The other fields are expressions over the
-    answer: `alive` must be true, each of `clients` must be ours, and `subject` names the user, if the answer contains a subject. A provider
-    that answers with an error for an invalid token needs no `alive`.
+    `sent` is the part of the request with the token, `proof` the authentication of the connection's client. The other fields are
+    expressions over the answer: `alive` must be true, each of `clients` must be a client of the connection, and `subject` names the user,
+    if the answer contains a subject. A provider that answers with an error for an invalid token needs no `alive`.
     """
 
     address: str
@@ -83,7 +83,7 @@ class KnownProvider:
     scope: str
     addresses: Mapping[str, str] = field(default_factory=dict)
     issuer: str = ""
-    # Other spellings of the issuer in some of its tokens.
+    # Other spellings of the issuer in some tokens of the provider.
     other_issuers: tuple[str, ...] = ()
     peculiarities: frozenset[Peculiarity] = frozenset()
     calls: tuple[ProfileCall, ...] = ()
@@ -250,7 +250,7 @@ KNOWN: Mapping[str, KnownProvider] = {
 # The strategies for providers that a tenant describes itself, with OpenID Connect or OAuth 2.0.
 OPENID = KnownProvider(scope="openid profile email")
 OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
-# The version of Facebook's Graph for connections that name none. A version is supported for two years or longer.
+# The version of Facebook's Graph for connections that name no version. A version is supported for two years or longer.
 GRAPH_VERSION = "v23.0"
 # Accounts of every organization, and personal accounts.
 COMMON_DIRECTORY = "common"

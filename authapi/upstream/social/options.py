@@ -27,7 +27,8 @@ _MOST_DOMAINS = 100
 _LONGEST_ADDRESS = 2048
 _ADDRESSES = ("authorizationURL", "tokenURL", "userInfoURL", "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
 _APPLE_ID = re.compile(r"[A-Za-z0-9]{1,20}")
-# RFC 9110, 5.1: the name of a header is a token. Headers that frame the request, and headers that every request sets, cannot be configured.
+# RFC 9110, 5.1: the name of a header is a token. Two kinds of headers cannot be configured: those that describe the connection or the body,
+# and those that every request sets.
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _FIXED_HEADERS = frozenset(
     {
@@ -65,7 +66,7 @@ def social_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
 
 
 def hosted_domains_in(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the domains of organizations whose users may log in. If empty, users of every account may."""
+    """Return the domains of organizations whose users may log in. If there are none, users of every organization may log in."""
     named = options.get("hosted_domains")
     return tuple(one.lower() for one in named if isinstance(one, str)) if isinstance(named, list) else ()
 

@@ -107,7 +107,7 @@ def _answer(session: ProviderSession, provider: Provider, metadata: Metadata, ca
 
 
 def _mapped(fields: Mapping[str, str], document: Any) -> dict[str, Any]:
-    """Return a claim for each expression. A claim with a new value loses the verification of the old one."""
+    """Return a claim for each expression. A claim with a new value loses the verification of the old value."""
     found = {name: value_of(expression, document) for name, expression in fields.items()}
     lost = {proof: None for name, proof in _PROOFS.items() if name in found and proof not in found}
     return {**lost, **found}

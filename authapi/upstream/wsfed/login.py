@@ -35,7 +35,7 @@ _MOST_RESULT_CHARACTERS = 512 * 1024
 
 @dataclass(frozen=True)
 class WsFedProvider:
-    """One provider, and our realm at the provider. `entity_id` is empty if unknown."""
+    """One provider, and the realm of this service at the provider. `entity_id` is empty if unknown."""
 
     realm: str
     entity_id: str
@@ -78,7 +78,7 @@ def sign_in_call(provider: WsFedProvider, *, callback: str, state: str, is_force
     if is_forced:
         parameters["wfresh"] = "0"
     if login_hint:
-        # AD FS and Entra fill in this name.
+        # AD FS and Entra fill in this name on their login page.
         parameters["username"] = login_hint
     return BrowserCall(_with(provider.endpoint, parameters))
 

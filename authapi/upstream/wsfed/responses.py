@@ -45,7 +45,7 @@ def accepted_token(raw: bytes, certificates: Sequence[Certificate], expected: Ex
 
     1. A SOAP fault is raised with the provider's own text.
     2. The one token is decrypted if needed, and its signature verified.
-    3. The assertion must be for us, and valid now.
+    3. The assertion must be for this service, and valid now.
     """
     try:
         root = parse(raw)

@@ -222,7 +222,7 @@ def _keys(sent: Metadata, method: str) -> tuple[tuple[NewCredential, ...], tuple
 
 
 def _algorithm_of_keys(sent: Metadata) -> str:
-    """Return the algorithm of keys that name none."""
+    """Return the algorithm of keys that name no algorithm."""
     named = {sent.text(name) for name in ("token_endpoint_auth_signing_alg", "request_object_signing_alg")} - {""}
     if len(named) > 1:
         raise refused("The two signing algorithms differ: name the alg in each key of the jwks.")
@@ -268,7 +268,7 @@ def _logout_in_frames(sent: Metadata, redirects: tuple[str, ...]) -> dict[str, A
 
 
 def _detail_types(sent: Metadata) -> list[str] | None:
-    """Return the types of authorization details that the client will use (RFC 9396, 10); None if it names none."""
+    """Return the types of authorization details that the client will use (RFC 9396, 10); None if it names no type."""
     types = sent.texts("authorization_details_types")
     if len(types) > MAX_TYPES or not all(TYPE.fullmatch(name) for name in types):
         raise refused(f"The authorization_details_types must be at most {MAX_TYPES} names without spaces and angle brackets.")

@@ -49,8 +49,8 @@ class Ending:
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """`/v2/logout`: end the session of this browser, and redirect to an address that the client (or the tenant, without a client) allows.
 
-    The contract ends the session at any GET, such as one for an image on another page. This service ends it at once only for a navigation;
-    otherwise it asks the user first.
+    The contract ends the session at any GET, such as the request for an image on another page. This service ends the session at once only
+    for a navigation; otherwise it asks the user first.
     """
     sent = _sent(request.GET)
     client = _named_client(host, single(sent, "client_id"))
