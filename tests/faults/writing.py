@@ -107,7 +107,7 @@ class Writer:
             del self.keys[kept[0] :], self.entities[kept[1] :], self.after[kept[2] :]
 
     def _was_committed(self, operation: str) -> bool:
-        """Settle an unknown outcome. Inserting our own row waits for the transaction if it is running, and blocks it if it comes later."""
+        """Decide an unknown outcome. The insert waits for a running transaction with the same id, and makes a later transaction fail."""
         from django.db import DatabaseError, InterfaceError, connection
 
         while True:

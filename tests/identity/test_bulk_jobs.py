@@ -130,7 +130,7 @@ def test_a_row_that_exceeds_the_time_limit_of_a_task_ends_the_job_without_endles
     assert "SoftTimeLimitExceeded" in job.status_details
 
 
-def test_a_row_whose_statement_takes_too_long_fails_and_the_others_are_processed(
+def test_a_row_whose_statement_takes_too_long_fails_and_the_other_rows_are_processed(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("identity.services.bulk_jobs._STATEMENT_SECONDS", 0.1)

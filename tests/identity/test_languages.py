@@ -47,7 +47,7 @@ def test_the_first_enabled_requested_language_takes_precedence_over_the_header(w
     assert named(*wished, header=header) == found
 
 
-def test_a_request_for_a_short_tag_never_selects_a_longer_one() -> None:
+def test_a_request_for_a_short_tag_never_selects_a_longer_tag() -> None:
     assert named("de", enabled=("de-AT",)) == ""
 
 

@@ -33,7 +33,7 @@ def test_a_configured_minimum_length_has_precedence_over_that_of_the_policy() ->
     assert password_problem("a" * 12, options) is None
 
 
-def test_dictionary_words_and_personal_data_are_refused_if_the_options_say_so() -> None:
+def test_dictionary_words_and_personal_data_are_refused_if_the_options_require_it() -> None:
     options = {"passwordPolicy": "low", "password_dictionary": {"enable": True, "dictionary": ["Sesame99"]}}
     assert password_problem("sesame99", options) is not None
     personal = ["ada.lovelace@example.test", None, "Ada"]

@@ -142,7 +142,9 @@ def test_a_deletion_by_address_keeps_a_user_whose_address_changes_meanwhile(tena
     assert list(User.objects.of(tenant.pk).values_list("email", flat=True)) == ["new@example.test"]
 
 
-def test_the_second_of_two_concurrent_confirmations_of_a_mailed_link_finds_it_used(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_second_of_two_concurrent_confirmations_of_a_mailed_link_finds_the_link_used(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     user = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     token = token_of(hand_out_ticket(user=user, identity=None, life=timedelta(hours=1), parameters={}))
     outcomes: list[str] = []

@@ -47,7 +47,7 @@ def _settings(settings: LazySettings) -> None:
 
 
 def deleted(tenant: Tenant) -> Tenant:
-    """Delete a tenant like the workers."""
+    """Delete a tenant as the workers do."""
     job = tenant_deletion.start(tenant_id=tenant.pk)
     assert run_job(job.pk)
     tenant.refresh_from_db()

@@ -37,7 +37,7 @@ def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str =
         if value:
             return value
         time.sleep(0.05)
-    raise AssertionError(f"{what} did not come true within {seconds:g} s")
+    raise AssertionError(f"{what} was not true within {seconds:g} s")
 
 
 class Service:

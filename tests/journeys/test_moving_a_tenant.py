@@ -169,7 +169,7 @@ def with_failures(tenant: Tenant, recorder: Recorder, user: User) -> tuple[Event
     return stream, letter, key
 
 
-def test_people_and_programs_notice_only_a_pause(tenant: Tenant, elsewhere: World, recorder: Recorder, tmp_path: Path) -> None:
+def test_users_and_clients_notice_only_a_pause(tenant: Tenant, elsewhere: World, recorder: Recorder, tmp_path: Path) -> None:
     own = new_keys("e")
     keys = {name: own[name] if name == "ENCRYPTION_KEYS" else {**own[name], **getattr(settings, name)} for name in LISTS}
     ada = enrolled(tenant)

@@ -33,7 +33,7 @@ pytestmark = [
 
 MANUAL = ROOT / "docs" / "reference" / "admin.md"
 _MOST_STOPS = 120
-# The text by which a person knows the focused element.
+# The text by which a user recognizes the focused element.
 _FOCUSED = """(() => {
   const it = document.activeElement;
   if (!it || it === document.body) return '';
@@ -64,7 +64,7 @@ class Keys:
         self.page.send("Input.insertText", text=text)
 
     def to(self, name: str) -> None:
-        """Press Tab until the element with this text or label has the focus. Some forms give it to their first field."""
+        """Press Tab until the element with this text or label has the focus. Some forms set the focus on their first field."""
         passed = [self.page.evaluate(_FOCUSED)]
         while passed[-1] != name and len(passed) < _MOST_STOPS:
             self.press("Tab")

@@ -248,7 +248,7 @@ def test_the_page_can_be_used_by_keyboard_and_a_screen_reader_announces_only_req
     page.until("document.getElementById('live-pause').getAttribute('aria-pressed') === 'true'")
 
 
-def test_a_page_whose_session_has_ended_says_so_and_stops_reconnecting(visit: Callable[[str], Page], user: User) -> None:
+def test_a_page_reports_that_its_session_has_ended_and_stops_reconnecting(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     page.send("Network.clearBrowserCookies")
     [connection] = open_connections(user.tenant_id).connections
@@ -257,7 +257,9 @@ def test_a_page_whose_session_has_ended_says_so_and_stops_reconnecting(visit: Ca
     page.until("document.getElementById('live-state').textContent.includes('Log in')")
 
 
-def test_the_live_page_links_to_the_log_and_connections_reload_themselves_without_script(visit: Callable[[str], Page], user: User) -> None:
+def test_the_live_page_links_to_the_log_and_the_list_of_connections_reloads_itself_without_script(
+    visit: Callable[[str], Page], user: User
+) -> None:
     page = visit(LOG)
     page.without_script()
     try:

@@ -1,4 +1,4 @@
-"""The pictures of the reference pages in the manual. `RENEW_PICTURES=1` writes them; otherwise the test checks that each can be taken."""
+"""The pictures of the reference pages in the manual. `RENEW_PICTURES=1` writes them; otherwise the test checks that each picture can be taken."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Application:
         return told["value"]
 
     def stolen(self, method: str, path: str, **sent: Any) -> requests.Response:
-        """Send a request like a thief, with the token of the application and without its key."""
+        """Send a request as an attacker who has the token of the application but not its key."""
         return requests.request(method, f"{self.service}{path}", verify=str(self.authority), timeout=20, **sent)
 
 

@@ -177,7 +177,7 @@ def test_replacing_a_value_that_is_equal_only_in_python_is_a_change(tenant: Tena
         {},
     ],
 )
-def test_a_kept_secret_is_not_sent_to_a_url_that_its_sender_did_not_see(tenant: Tenant, moved: dict[str, Any]) -> None:
+def test_a_change_of_a_url_is_refused_if_the_request_does_not_send_the_secret_again(tenant: Tenant, moved: dict[str, Any]) -> None:
     api = Management(tenant)
     idp = {"client_id": "c", "issuer": "https://idp.example.test"}
     identifier = made(api, "oidc", {**idp, "client_secret": "very-secret"})

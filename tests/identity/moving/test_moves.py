@@ -166,7 +166,7 @@ def test_an_archive_shows_nothing_without_its_key(populated: Tenant, tmp_path: P
 # --- The archive ------------------------------------------------------------------------------------------------------
 
 
-def test_another_key_and_changed_bytes_are_told_apart(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_the_error_distinguishes_another_key_from_changed_bytes(populated: Tenant, target: Target, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
     key = (tmp_path / "archive.key").read_text()
     with pytest.raises(BadArchive, match="does not belong to this archive"):
@@ -200,7 +200,7 @@ def test_another_key_and_changed_bytes_are_told_apart(populated: Tenant, target:
         open_archive(tmp_path / "archive", key=key)
 
 
-def test_a_part_in_the_place_of_another_is_refused(populated: Tenant, tmp_path: Path) -> None:
+def test_a_part_in_the_place_of_another_part_is_refused(populated: Tenant, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
     one, other = archive.parts[0], archive.parts[1]
     place = tmp_path / "archive" / "parts"
@@ -223,7 +223,7 @@ def refused(archive: Archive, match: str) -> None:
     assert not TenantMove.objects.filter(pk=archive.tenant_id).exists()
 
 
-def test_other_migrations_are_named(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_the_error_names_migrations_that_only_one_installation_has(populated: Tenant, target: Target, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
     with target.here():
         with connection.cursor() as cursor:
@@ -232,7 +232,7 @@ def test_other_migrations_are_named(populated: Tenant, target: Target, tmp_path:
         assert nothing_of(populated)
 
 
-def test_missing_and_different_keys_are_named(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_the_error_names_missing_and_different_keys(populated: Tenant, target: Target, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
     own = {name: {f"b{name[0]}": "x" * 40} for name in ("SESSION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")}
     with target.here(**own):

@@ -173,7 +173,7 @@ def test_a_stop_reports_events_without_a_position_and_unrecorded_changes(tenant:
     assert stopped.still_runs() == []
 
 
-def test_a_stop_waits_for_transactions_that_began_before(tenant: Tenant) -> None:
+def test_a_stop_waits_for_transactions_that_began_before_the_stop(tenant: Tenant) -> None:
     begun, ends = threading.Event(), threading.Event()
 
     def writes() -> None:

@@ -1,4 +1,4 @@
-"""Visits of the pages of a login. Each state of each page is reached like a user reaches it."""
+"""Visits of the pages of a login. Each state of each page is reached as a user reaches it."""
 
 from __future__ import annotations
 

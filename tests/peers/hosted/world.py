@@ -145,7 +145,7 @@ def _make_clients(world: World) -> None:
 
 
 def _take_passkeys(world: World) -> None:
-    """Enable passkeys for the users of one application, and leave the others unchanged."""
+    """Enable passkeys for the users of one application, and not for other users."""
     _make_client(world, "with passkeys", {})
     connection = people(world.tenant, world.clients["with passkeys"], name="passkeys", **PASSKEYS_ON)
     person(connection, email=PASSKEY_EMAIL)
