@@ -22,7 +22,9 @@ _SECONDS_OF_A_DAY = 86_400
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--turn`, the number of the day whose cases run."""
-    parser.addoption("--turn", type=_turn, default=None, metavar="N|today", help="let the cases of a test take turns, and run the Nth")
+    parser.addoption(
+        "--turn", type=_turn, default=None, metavar="N|today", help="divide the cases of each test into parts, and run the part of day N"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,7 +63,7 @@ def _taking_turns(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def _is_whole(case: pytest.Item) -> bool:
-    # The tests in `tests/peers` have their own command and take no turns.
+    # The tests in `tests/peers` have their own command, which always runs all cases.
     return case.nodeid.startswith("tests/peers/") or case.get_closest_marker("whole") is not None
 
 

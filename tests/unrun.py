@@ -16,7 +16,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
     lines = [f"{count} test{'s' if count > 1 else ''}: {reason}" for reason, count in sorted(skipped.items())]
     if "not deep" in (config.getoption("markexpr") or ""):
-        lines.append("tests marked deep, and the rest of those that take samples: run by make test-deep")
+        lines.append("tests marked deep, and cases that are not in the sample of a test: run by make test-deep")
     if config.getoption("turn") is not None:
         lines.append("cases of other days: run by make test within four days, and by make test-deep")
     lines += [f"tests/{name}: run by {command}" for name, command in _ELSEWHERE.items() if _is_left_out(config, name)]

@@ -1,4 +1,4 @@
-"""The pictures of the reference pages in the manual. `RENEW_PICTURES=1` writes them; otherwise the test checks that each picture can be taken."""
+"""The pictures of the reference pages in the manual. `RENEW_PICTURES=1` writes them; otherwise the test takes each picture once."""
 
 from __future__ import annotations
 

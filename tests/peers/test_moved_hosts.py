@@ -71,7 +71,7 @@ EXPECTED = {"login.acme.example": "there", "acme.example": "there", "ACME.exampl
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed: make test-peers")
-def test_nginx_sends_the_hosts_of_a_moved_tenant_to_the_new_place(tmp_path: Path) -> None:
+def test_nginx_sends_the_hosts_of_a_moved_tenant_to_the_new_installation(tmp_path: Path) -> None:
     with answering("here") as here, answering("there") as there:
         port = free_port()
         maps = with_ports((DEPLOY / "nginx" / "moved-tenants.conf").read_text(), here=here, there=there)
@@ -91,7 +91,7 @@ def test_nginx_sends_the_hosts_of_a_moved_tenant_to_the_new_place(tmp_path: Path
 
 
 @pytest.mark.skipif(HAPROXY is None, reason="HAProxy is not installed: make test-peers")
-def test_haproxy_sends_the_hosts_of_a_moved_tenant_to_the_new_place(tmp_path: Path) -> None:
+def test_haproxy_sends_the_hosts_of_a_moved_tenant_to_the_new_installation(tmp_path: Path) -> None:
     with answering("here") as here, answering("there") as there:
         port = free_port()
         example = with_ports((DEPLOY / "haproxy" / "moved-tenants.cfg").read_text(), here=here, there=there)

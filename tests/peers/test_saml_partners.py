@@ -144,7 +144,7 @@ def test_node_saml_logs_out_by_redirect_and_accepts_our_response(node: Partner, 
     assert not Session.objects.of(application.tenant.pk).exists()
 
 
-def test_a_logout_at_one_node_saml_application_ends_the_login_at_another(node: Partner, application: Application) -> None:
+def test_a_logout_at_one_node_saml_application_ends_the_login_at_another_application(node: Partner, application: Application) -> None:
     application.set(**BOTH, logout={"callback": "https://sp.example.test/slo"}, signingCert=pem_of(trusted()))
     members = {**BOTH, "logout": {"callback": "https://b.example.test/slo"}, "signingCert": pem_of(trusted())}
     client = saml_client(application.tenant, callbacks="https://b.example.test/acs", addons=members)

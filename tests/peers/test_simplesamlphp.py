@@ -120,6 +120,6 @@ def test_simplesamlphp_logs_a_user_in_and_out_as_an_identity_provider(
         reach(page, f"location.origin === {json.dumps(shop.origin)}", partner)
         assert not Session.objects.of(tenant.pk).exists()
         assert not SignIn.objects.of(tenant.pk).filter(is_success=False).exists()
-        # Its own session has also ended: it asks for the password again.
+        # The session at the identity provider has also ended: SimpleSAMLphp asks for the password again.
         page.open(f"{shop.origin}/login")
         reach(page, "document.querySelector('input[name=password]') !== null", partner)

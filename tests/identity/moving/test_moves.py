@@ -397,7 +397,9 @@ def test_a_moved_tenant_is_removed_at_the_source_and_can_come_back(populated: Te
     assert all(keys)
 
 
-def test_the_commands_lead_through_a_move(populated: Tenant, target: Target, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_move_a_tenant_and_print_the_next_step(
+    populated: Tenant, target: Target, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     stopped(populated)
     archive, key = str(tmp_path / "a"), str(tmp_path / "key")
     call_command("tenants", "status")

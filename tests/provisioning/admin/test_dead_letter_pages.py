@@ -378,7 +378,7 @@ def test_a_job_redelivers_all_listed_dead_letters_with_progress_and_cancellation
     assert list(states) == ["resolved", "resolved", "open", "open"]
 
 
-def test_a_single_dead_letter_can_be_redelivered_before_the_others(
+def test_a_single_dead_letter_can_be_redelivered_before_the_other_dead_letters(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:b", "user:a")

@@ -105,7 +105,7 @@ def test_a_page_without_anything_to_save_has_no_bar_of_buttons(browser: Client, 
     assert 'class="submit-row"' in browser.get(reverse("admin:identity_user_change", args=(quote(ada.pk),))).content.decode()
 
 
-def test_the_summary_of_a_dead_letter_does_not_repeat_the_id_in_the_head(browser: Client, ada: User) -> None:
+def test_the_summary_of_a_dead_letter_does_not_repeat_the_id_of_the_heading(browser: Client, ada: User) -> None:
     letter = leave_traces(ada)
     letter.event_id = "evt_of-the-letter"
     letter.save(update_fields=["event_id"])

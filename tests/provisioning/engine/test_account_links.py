@@ -210,7 +210,7 @@ def test_streams_of_one_tenant_to_the_same_server_write_a_user_one_after_another
         waiting = Delivery.objects.get(stream_id=second.pk)
         assert (waiting.state, waiting.attempts) == ("todo", 0)
         with pytest.raises(NoTurn), RunLinks(setup, 1, shared_servers=frozenset({here})).lock(here, user.user_id, seconds=30):
-            pytest.fail("the lock was given twice")
+            pytest.fail("two callers got the lock")
     assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
     with connection.cursor() as cursor:
         cursor.execute("UPDATE provisioning_lane SET not_before = now() - interval '1 second' WHERE stream_id = %s", [second.pk])

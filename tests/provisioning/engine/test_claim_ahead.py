@@ -1,4 +1,4 @@
-"""Claims ahead: settling the previous delivery and claiming the next delivery during a run, and errors meanwhile."""
+"""Claims ahead: during a run, the worker settles the previous delivery and claims the next one. Also tests errors of both steps."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _assert_books_agree(stream: EventStream) -> None:
         assert list(numbers) == list(range(1, delivery.attempts + 1)), delivery.key
 
 
-def test_the_previous_delivery_is_settled_and_the_next_is_claimed_during_a_run(
+def test_the_previous_delivery_is_settled_and_the_next_delivery_is_claimed_during_a_run(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)

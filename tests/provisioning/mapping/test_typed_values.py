@@ -190,7 +190,7 @@ def test_an_update_per_attribute_sends_each_attribute_of_an_extension_by_its_pat
         (f"{USER}:userName", "email", "Row 3: Each attribute"),
     ],
 )
-def test_saving_refuses_a_row_that_cannot_be_sent_and_a_stored_table_with_it_still_runs(path: str, source: str, about: str) -> None:
+def test_saving_refuses_a_row_that_cannot_be_sent_and_a_stored_table_with_such_a_row_still_runs(path: str, source: str, about: str) -> None:
     table = table_of((path, source))
     map_user(ANNA, table, "create")
     with pytest.raises(MappingRefused, match=about):
