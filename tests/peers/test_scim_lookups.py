@@ -118,7 +118,7 @@ def without_external_id(request: Received) -> Wire | None:
     return scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
 
 
-def test_5_a_change_of_the_email_address_alone_is_not_applied_if_the_server_refuses_the_filter_on_the_key(
+def test_5_if_the_key_cannot_be_filtered_a_changed_name_is_applied_and_a_changed_email_address_is_not(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
     """The documented limit: only the name can be searched, and the name has changed."""

@@ -10,7 +10,7 @@ from provisioning.engine import fairness
 
 @pytest.fixture(autouse=True)
 def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget earlier turns, and disable the streams of earlier tests. Otherwise a waiting stream of an earlier test could get the next turn."""
+    """Forget earlier turns, and disable the streams of earlier tests. Otherwise a stream of an earlier test could get the next turn."""
     monkeypatch.setattr(fairness, "_rotas", {})
     if "committed_db" in request.fixturenames:
         request.getfixturevalue("committed_db")

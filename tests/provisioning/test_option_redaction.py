@@ -1,4 +1,4 @@
-"""An earlier version published secrets of connections. The redaction removes them from log, dead letters, attempts, audit log, marks and rows."""
+"""An earlier version published secrets of connections. The redaction removes them from log, dead letters, attempts, audit log and rows."""
 
 from __future__ import annotations
 
