@@ -16,17 +16,17 @@ MANAGEMENT: dict[str, str] = {
     "inexistent_invitation": "The invitation does not exist.",
     "inexistent_resource_server": "The API does not exist.",
     "inexistent_token_exchange_profile": "The token exchange profile does not exist.",
-    "inexistent_theme": "The theme does not exist, or the tenant has none yet.",
+    "inexistent_theme": "The theme does not exist, or the tenant has no theme yet.",
     "inexistent_user": "The user does not exist.",
     "insecure_transport": "The service answers over HTTPS only.",
     "insufficient_scope": "The token lacks the scope that the message names.",
-    "invalid_body": "A member of the body is invalid, or the body is too large; the message names it.",
+    "invalid_body": "A member of the body is invalid and the message names the member, or the body is too large.",
     "invalid_cursor": "The cursor was not issued to this tenant, or was altered.",
     "invalid_paging": "The page is beyond the limit of page numbers. Use `take` and `from`.",
-    "invalid_query_string": "A query parameter is invalid; the message names it.",
+    "invalid_query_string": "A query parameter is invalid; the message names the parameter.",
     "invalid_uri": "An id in the path has an invalid form.",
-    "operation_not_supported": "The service does not support the request for this object; with 404, the service does not have "
-    "the operation at all. The message gives the reason.",
+    "operation_not_supported": "The service does not support this request; the message gives the reason. With the status 404, the service "
+    "does not have the operation at all.",
     "tenant_suspended": "The tenant is suspended.",
     "theme_already_exists": "The tenant already has a theme. Change the existing theme.",
     "{database strategy}_idp_error": "A user with this identifier already exists.",
@@ -51,10 +51,10 @@ SKIPS: dict[str, str] = {
     "malformed event": "The event has no type or no object.",
     "missing externalId": "The mapping yields no `externalId` for the user, so its account cannot be identified.",
     "missing userName": "The mapping yields no `userName` for the user, which SCIM requires.",
-    "no user to delete": "The destination does not know the user.",
+    "no user to delete": "The destination has no account of the user.",
     "older than the account": "The event is older than the linked account, or not newer than the deletion of the account: "
     "writing the event would restore an old state.",
-    "no user to update": "The destination does not know the user, and the action may not create a user on an update (*upsert* is off).",
+    "no user to update": "The destination has no account of the user, and the action may not create an account on an update (*upsert* is off).",
     "outside the scope": "The scope expression of the action excludes the user.",
     "test event": "A test event is never sent to a SCIM server.",
     "unsupported type": "The action has nothing to do for this type.",
@@ -63,9 +63,9 @@ SKIPS: dict[str, str] = {
 # The next step of a delivery, by the kind of its failure.
 FAILURES: dict[str, str] = {
     "action": "Tried again after the delays of `DELIVERY_RETRY_DELAYS`, then a dead letter.",
-    "transient": "Tried again; many in a row hold the stream until the destination answers.",
-    "configuration": "Tried again; many in a row hold the stream until an administrator corrects address, credentials or permissions.",
-    "data": "Tried again, then a dead letter; redeliver it after the user or the mapping has changed.",
+    "transient": "Tried again; many consecutive failures hold the stream until the destination answers.",
+    "configuration": "Tried again; many consecutive failures hold the stream until an administrator corrects address, credentials or permissions.",
+    "data": "Tried again, then a dead letter; redeliver the dead letter after the user or the mapping has changed.",
     "shape": "Tried again, then a dead letter: the service cannot interpret the response.",
     "misconfigured": "The stream is held until the action is fully configured; no event is lost.",
 }

@@ -38,7 +38,7 @@ people and may change; programs use `statusCode` and, if present, `errorCode`.
 _STATUSES = """| Status | Meaning for a program |
 |---|---|
 | 400, 404, 413, 415 | The request is invalid; repeating it fails again. |
-| 401 | The token is missing, wrong or expired: get a new one, once. |
+| 401 | The token is missing, wrong or expired: get a new token, once. |
 | 403 | The client may not do this. |
 | 409 | The resource is being deleted, already exists, or is in a conflicting state: read it again. |
 | 410 | The cursor is too old; the body names `earliest_offset` and `earliest_time`. |
@@ -55,7 +55,7 @@ in RFC 6749. `/authorize` sends both to the redirect address of the client if po
 braces is a placeholder. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
 _DELIVERIES = """## Deliveries
 
-Each failed attempt has a kind. The kind decides what happens next, and you can filter dead letters by it."""
+Each failed attempt has a kind. The kind decides what happens next. You can filter dead letters by kind."""
 _SKIPS = """### Reasons to skip
 
 An event that needs no write ends as *skipped*, which is a success, with one of these reasons. Installed actions may have other reasons."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 # By the name of the document kind, as in `events.record.catalogue.DOCUMENT_KINDS`.
 SUBJECTS: dict[str, str] = {
-    "connection": "where users of a tenant come from",
+    "connection": "a source of the users of a tenant",
     "user": "an end user, with all linked identities",
-    "organization": "a group of members with connections and roles of their own",
+    "organization": "a set of users, with connections and roles that apply only in the organization",
     "group": "a group of a connection, an organization or the whole tenant",
     "organization.connection": "a connection that members of an organization log in with",
     "organization.member": "a user who belongs to an organization",
@@ -20,7 +20,8 @@ RESOURCES: dict[str, str] = {
     "user": "Logins, rehashed passwords and the end of a block after failed logins record no event.",
     "connection": "No event contains secrets of a connection.",
     "organization": "The service removes the roles, members and connections of an organization before it deletes the organization.",
-    "group": "A group names its owner: `connection_id`, `organization_id` or none. Its members and roles are removed before it is deleted.",
+    "group": "`connection_id` or `organization_id` is the owner of a group; a group with neither belongs to the tenant. The service removes "
+    "the members and roles of a group before it deletes the group.",
 }
 
 # Descriptions of the verb at the end of a type.

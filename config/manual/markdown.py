@@ -15,7 +15,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(value: str) -> str:
-    """Return the value as code, or nothing for an empty one."""
+    """Return the value as code, or an empty text for an empty value."""
     return f"`{value}`" if value else ""
 
 

@@ -21,7 +21,7 @@ The metrics of `/metrics`, on the platform's host ([decision 0047](../adr/0047-f
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|
 """
-_FROM_THE_DATABASE = "Read from the database at each scrape, so equal in every process."
+_FROM_THE_DATABASE = "Metrics that every process reads from the database at each scrape, with equal values in all processes."
 
 
 def metrics_page() -> str:

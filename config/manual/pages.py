@@ -35,7 +35,7 @@ def stale_pages(place: Path, pages: dict[str, str]) -> list[str]:
 
 
 def write_pages(place: Path, pages: dict[str, str]) -> list[str]:
-    """Write the changed pages below `place`, delete obsolete ones, and return the names of both."""
+    """Write the changed pages below `place`, delete obsolete pages, and return the names of the changed and deleted pages."""
     changed = stale_pages(place, pages)
     for name in changed:
         if name in pages:

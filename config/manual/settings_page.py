@@ -20,7 +20,7 @@ not set, or empty, has its default.
 
 - **In production** set `DJANGO_SETTINGS_MODULE=config.settings.production` and at least the four key lists, `PLATFORM_HOST`,
   `DATABASE_URL` and `REDIS_URL`.
-- **In a checkout** nothing is needed: `make up` writes what its servers need into `.data/environment`, and commands find it there.
+- **In a checkout** nothing is needed: `make up` writes the settings of its servers into `.data/environment`, and commands read this file.
   The README lists the variables of `make up` itself, such as `PORT`.
 
 | Type | How it is written |
