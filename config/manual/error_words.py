@@ -54,7 +54,7 @@ SKIPS: dict[str, str] = {
     "no user to delete": "The destination has no account of the user.",
     "older than the account": "The event is older than the linked account, or not newer than the deletion of the account: "
     "writing the event would restore an old state.",
-    "no user to update": "The destination has no account of the user, and the action may not create an account on an update (*upsert* is off).",
+    "no user to update": "The destination has no account of the user, and *upsert*, which creates an account on an update, is off.",
     "outside the scope": "The scope expression of the action excludes the user.",
     "test event": "A test event is never sent to a SCIM server.",
     "unsupported type": "The action has nothing to do for this type.",
@@ -64,7 +64,7 @@ SKIPS: dict[str, str] = {
 FAILURES: dict[str, str] = {
     "action": "Tried again after the delays of `DELIVERY_RETRY_DELAYS`, then a dead letter.",
     "transient": "Tried again; many consecutive failures hold the stream until the destination answers.",
-    "configuration": "Tried again; many consecutive failures hold the stream until an administrator corrects address, credentials or permissions.",
+    "configuration": "Tried again; many consecutive failures hold the stream until an administrator corrects address, credentials or rights.",
     "data": "Tried again, then a dead letter; redeliver the dead letter after the user or the mapping has changed.",
     "shape": "Tried again, then a dead letter: the service cannot interpret the response.",
     "misconfigured": "The stream is held until the action is fully configured; no event is lost.",

@@ -20,8 +20,8 @@ RESOURCES: dict[str, str] = {
     "user": "Logins, rehashed passwords and the end of a block after failed logins record no event.",
     "connection": "No event contains secrets of a connection.",
     "organization": "The service removes the roles, members and connections of an organization before it deletes the organization.",
-    "group": "`connection_id` or `organization_id` is the owner of a group; a group with neither belongs to the tenant. The service removes "
-    "the members and roles of a group before it deletes the group.",
+    "group": "`connection_id` or `organization_id` is the owner of a group; a group with neither belongs to the tenant. The service "
+    "removes the members and roles of a group before it deletes the group.",
 }
 
 # Descriptions of the verb at the end of a type.
