@@ -64,7 +64,7 @@ SKIPS: dict[str, str] = {
 FAILURES: dict[str, str] = {
     "action": "Tried again after the delays of `DELIVERY_RETRY_DELAYS`, then a dead letter.",
     "transient": "Tried again; many consecutive failures hold the stream until the destination answers.",
-    "configuration": "Tried again; many consecutive failures hold the stream until an administrator corrects address, credentials or rights.",
+    "configuration": "Tried again; many consecutive failures hold the stream until an administrator corrects URL, credentials or rights.",
     "data": "Tried again, then a dead letter; redeliver the dead letter after the user or the mapping has changed.",
     "shape": "Tried again, then a dead letter: the service cannot interpret the response.",
     "misconfigured": "The stream is held until the action is fully configured; no event is lost.",
