@@ -15,12 +15,12 @@ from provisioning.runs.masking import Mask
 
 _AT_ONCE = 100
 _BODIES = ("body", "rebuilt_body")
-# Replaces a truncated body: secrets cannot be found in incomplete JSON.
+# Replaces a truncated body, because secrets cannot be found in incomplete JSON.
 REMOVED = "(removed: it held options of a connection)"
 
 
 def letter_redactions(tenant_id: str) -> Iterator[tuple[int, str, Redaction]]:
-    """Yield key, column and redaction of each stored envelope of a dead letter that holds secrets of a connection."""
+    """Yield key, column and redaction of each envelope of a dead letter that contains secrets of a connection."""
     last = 0
     rows = DeadLetter.objects.filter(tenant_id=tenant_id, event_type__in=CONNECTION_EVENTS).order_by("pk")
     while chunk := list(rows.filter(pk__gt=last)[:_AT_ONCE]):
@@ -75,7 +75,7 @@ def _redact_delivery(delivery: Delivery, mask: Mask, *, is_applied: bool) -> boo
     if (message, detail) == (delivery.error_message, delivery.detail):
         return False
     if is_applied:
-        # The old text is part of the condition: a worker may have written a newer one meanwhile.
+        # The old text is part of the condition, because a worker may have written a newer text meanwhile.
         Delivery.objects.filter(pk=delivery.pk, error_message=delivery.error_message).update(error_message=message, detail=detail)
     return True
 
@@ -96,5 +96,5 @@ def _request_body(text: Any, mask: Mask) -> Any:
         # A truncated body is not valid JSON, so its members cannot be masked one by one.
         return REMOVED if '"options"' in text else mask.text(text)
     found = redaction_of(envelope)
-    # Other members of the envelope may contain the same text and stay unmasked.
+    # All other members of the envelope stay unmasked, even if they contain the same text.
     return encode_stored(found.envelope).decode() if found.removed else text

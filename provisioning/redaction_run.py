@@ -1,7 +1,7 @@
 """Removes secret options of connections from all stored rows and reports which secrets must be rotated.
 
-Attempts are masked with values found in events and dead letters. Events and dead letters are therefore rewritten last: if a run is
-interrupted, the repeated run finds all values again.
+Attempts are masked with values that are found in events and dead letters. Therefore events and dead letters are rewritten last, so that
+after an interrupted run the next run finds all values again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _look(tenant_id: str, report: RedactionReport) -> None:
 
 
 def _note(tenant_id: str, findings: Findings) -> None:
-    """Write to the audit log which secrets must be rotated: a repeated run no longer finds secrets that are already removed."""
+    """Write to the audit log which secrets must be rotated, because a repeated run does not find secrets that are already removed."""
     named = [f"{connection_id} {path}" for connection_id, path, _ in findings.of(tenant_id)]
     with transaction.atomic():
         for first in range(0, len(named), _NAMED_AT_ONCE):
@@ -86,6 +86,6 @@ def _rewrite(tenant_id: str, report: RedactionReport, *, is_applied: bool) -> No
     if not is_applied:
         return
     redact_letters(tenant_id, mask)
-    # Unconditional: an earlier run may have stopped after rewriting events and before this call.
+    # This call has no condition, because an earlier run may have stopped after it had rewritten events and before this call.
     if stored_events.redact_events(tenant_id) or report.findings.of(tenant_id):
         report.silent_processes[tenant_id] = forget_frames(tenant_id)[1]

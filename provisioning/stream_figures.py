@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from events.figures import DatabaseFigures, read_in_time
 from provisioning.engine.stream_tallies import BOUNDS, BUCKET_NAMES, SUM_NAME
 
-# One probe of the index of tallies per shown stream.
+# Reads one range of the index of tallies per shown stream.
 _SHOWN = """
 SELECT shown.id, shown.behind, shown.is_held,
     (SELECT coalesce(json_object_agg(t.name, t.count), '{}')::text FROM provisioning_streamtally t WHERE t.stream_id = shown.id)

@@ -29,7 +29,7 @@ def deliver(stream_id: str, key: str) -> None:
 
 @shared_task(name=nudges.PROBE)
 def probe(stream_id: str, tenant_id: str) -> None:
-    """Try one delivery of a held stream."""
+    """Run one delivery of a held stream as a probe."""
     delivering.probe_stream(stream_id, tenant_id)
 
 

@@ -53,7 +53,7 @@ def _impossible(path: ScimPath) -> list[str]:
 
 
 def _unfit(path: ScimPath, source: str) -> list[str]:
-    """Return why a constant cannot be sent. Other expressions can only be checked with a user."""
+    """Return the reason why a constant cannot be sent. All other expressions can only be checked with a user."""
     if not is_constant(source):
         return []
     fitting = Fitting()

@@ -100,7 +100,7 @@ class Person:
     """The correlation key of a user and, for servers that refuse to filter on it, the user name.
 
     `has_own_key`: the key is the user id, or another value that users cannot choose. `proves_name`: an account with this user name
-    and without a key counts as this user's (`provisioning.scim.name_proof`).
+    and without a key counts as the account of this user (`provisioning.scim.name_proof`).
     """
 
     external_id: str
@@ -142,7 +142,7 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
             told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
             raise MappingFailed(f"{row.path}{told}, and its row says that this is an error.")
         elif row.if_empty == "remove" and not is_unusable:
-            # A value of the wrong type is an error in the table; do not remove the server's value because of it.
+            # A value of the wrong type is an error in the table; such an error must not remove the value on the server.
             emptied.append(path)
     drop_empty_elements(resource)
     resource["schemas"] += [name for name in resource if name.startswith("urn:")]
@@ -156,7 +156,8 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
 
 
 def replaces_list(path: ScimPath, resource: Mapping[str, Any]) -> bool:
-    """Tell whether the path belongs to a list in `resource`: the list is replaced as a whole, so no separate removal is needed."""
+    """Tell whether the path belongs to a list in `resource`. An update replaces the whole list, so it needs no separate removal of the
+    path."""
     return path.is_in_list and path.attribute in (resource.get(path.urn, {}) if path.urn else resource)
 
 
@@ -176,7 +177,7 @@ def is_keyed_by_user_id(table: Iterable[MappingRow]) -> bool:
 
 
 def _is_chosen_here(table: Iterable[MappingRow]) -> bool:
-    """Tell whether users cannot choose the correlation key: it is the user id, or a member that only administrators write."""
+    """Tell whether the correlation key is a value that users cannot choose: the user id, or a member that only administrators write."""
     sources = [row.source.strip() for row in table if row.path == "externalId" and row.enabled]
     return any(source == "user_id" or re.fullmatch(r"app_metadata(\.\w+)+", source) for source in sources)
 

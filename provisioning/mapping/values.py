@@ -56,7 +56,7 @@ class Fitting:
         return str(value) if is_number and described.kind == "string" else self._refuse(place, value, described)
 
     def _elements(self, place: str, value: Any, described: Attribute) -> list[dict[str, Any]] | None:
-        """Return the elements of a whole list; an item that is no object becomes the `value` of its element."""
+        """Return the elements of a whole list. For an item that is not an object, the element has the item as its `value`."""
         items = value if isinstance(value, list) else [value]
         found = [element for item in items if (element := self._element(place, item, described))]
         for element in found[1:]:

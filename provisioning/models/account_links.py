@@ -1,7 +1,7 @@
 """Account links map a user to an account on a server. Account locks serialize writes of several streams to one server.
 
-Both tables have no database foreign key to the tenant or the action: a purge would deadlock with deliveries, and a link must remain
-after its action is deleted, because the account still belongs to the user.
+Neither table has a database foreign key to the tenant or the action: with a foreign key, a purge would deadlock with deliveries. A link
+must remain after its action is deleted, because the account still belongs to the user.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AccountLink(models.Model):
             models.UniqueConstraint(fields=["action_id", "server", "user_id"], name="provisioning_accountlink_user_unique"),
         ]
         indexes = [
-            # Each run reads links by user, and by account for the accounts that a lookup returned.
+            # Each run reads the links of its user, and the links of the accounts that a lookup returned.
             models.Index(fields=["server", "user_id"], name="provisioning_accountlink_users"),
             models.Index(fields=["server", "remote_id"], name="provisioning_accountlink_ids"),
             # Keyset pagination of the admin's list.
@@ -56,19 +56,19 @@ class AccountLink(models.Model):
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether an administrator may confirm the link; the rule of `UNCONFIRMED`."""
+        """Whether an administrator may confirm the link, by the same rule as `UNCONFIRMED`."""
         is_created = self.origin == self.Origin.CREATED and self.ended is None and bool(self.remote_id)
         return self.is_suspect or (is_created and not (self.user_names or self.user_name or self.created_there))
 
 
-# Suspects, and links learned from a recorded create without a user name: the server may have reassigned such an id.
+# Selects suspects, and links that come from a recorded create without a user name, because the server may have reassigned the linked id.
 UNCONFIRMED = models.Q(is_suspect=True) | models.Q(
     ~models.Q(remote_id=""), origin=AccountLink.Origin.CREATED, ended=None, user_names=[], user_name="", created_there=""
 )
 
 
 class AccountLock(models.Model):
-    """Lock of one user's account on a server that several streams write to. The run with its `token` may write until `until`."""
+    """Lock of one user's account on a server to which several streams write. The run that has the `token` may write until `until`."""
 
     tenant_id = models.CharField(max_length=63)
     server = models.CharField(max_length=32)
@@ -86,7 +86,7 @@ class AccountLock(models.Model):
 
 
 class NamedDeletions(models.Model):
-    """Accounts that a stream deleted within the current hour and that were identified by their user name alone."""
+    """Accounts that were identified by their user name alone, and that a stream has deleted within the current hour."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)

@@ -79,9 +79,9 @@ class ActionSecret(models.Model):
 
 
 class ActionVersion(models.Model):
-    """An immutable copy of an action's configuration and sealed secrets, made when it was deployed.
+    """An immutable copy of an action's configuration and sealed secrets, made when the action was deployed.
 
-    It has no tenant column: it is reached through its action only. Deliveries run the newest deployed version.
+    The row has no tenant column, because it is only read through its action. Deliveries run the newest deployed version.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -111,14 +111,14 @@ class ActionVersion(models.Model):
 
 
 class Trial(models.Model):
-    """One run of an action started by a person: connection test, write check, dry run, run for one user or for a test event.
+    """One run of an action that a person has started: connection test, write check, dry run, run for one user or for a test event.
 
     The row is written at the start, which prevents two concurrent trials of one action. A trial is never a delivery.
     """
 
     class Kind(models.TextChoices):
         CONNECTION = "connection", "Connection test"
-        # The stored value is part of the management interface; glossary: write check.
+        # The management interface shows the stored value; the glossary calls this trial a write check.
         WRITE_CHECK = "canary", "Connection test with a write check"
         DRY_RUN = "dry_run", "Dry run for one user"
         USER_RUN = "user_run", "Run for one user"
@@ -160,7 +160,7 @@ class Trial(models.Model):
 
 
 class Pace(models.Model):
-    """The token bucket of an action, stored as two times: when it is full again, and the end of the reserved turns."""
+    """The token bucket of an action, stored as two times: the time at which the bucket is full again, and the end of the reserved turns."""
 
     action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
     full_at = models.DateTimeField(help_text="When the bucket is full again if no token is taken.")

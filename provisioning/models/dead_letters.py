@@ -11,7 +11,8 @@ from provisioning.models.deliveries import Delivery, FailureClass
 
 
 class DeadLetter(models.Model):
-    """An event that its stream's destination did not accept. It outlives the log: `body` is the stored envelope."""
+    """An event that the destination of its stream did not accept. `body` has the envelope, so the row remains usable after the log was
+    pruned."""
 
     class State(models.TextChoices):
         OPEN = "open", "Open"
@@ -71,16 +72,16 @@ class DeadLetter(models.Model):
             models.Index(fields=["tenant_id", "id"], name="provisioning_dead_by_age"),
             models.Index(fields=["tenant_id", "state", "id"], name="provisioning_dead_listed"),
             models.Index(fields=["tenant_id", "fingerprint", "stream_id", "id"], name="provisioning_dead_by_kind"),
-            # Redelivery jobs read by key, which keeps each user's events in order. The search by user reads it as well.
+            # Redelivery jobs read by key, which keeps the events of each user in order. The search by user also uses this index.
             models.Index(fields=["tenant_id", "key", "stream_id"], name="provisioning_dead_by_key"),
-            # An index-only scan counts kinds of failures, newest first.
+            # An index-only scan of this index counts kinds of failures, newest first.
             models.Index(
                 fields=["tenant_id", "id"],
                 include=["stream_id", "fingerprint", "state", "key", "created_at"],
                 condition=Q(state__in=("open", "acknowledged", "ignored")),
                 name="provisioning_dead_unsettled",
             ),
-            # Alerts read this once a minute: the number of open letters, the oldest one, and new kinds.
+            # Once a minute, alerts read from this index the number of open dead letters, the oldest of them, and new kinds.
             models.Index(fields=["stream_id", "created_at"], condition=Q(state="open"), name="provisioning_dead_open"),
             models.Index(fields=["redelivery_job", "state"], condition=~Q(redelivery_job=""), name="provisioning_dead_by_redrive"),
         ]
@@ -90,7 +91,7 @@ class DeadLetter(models.Model):
 
 
 class IgnoredKind(models.Model):
-    """A kind of failure on one stream that is ignored until a date: new dead letters of it start as ignored."""
+    """A kind of failure on one stream that is ignored until a date. Until then, new dead letters of this kind start as ignored."""
 
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63, db_index=True)

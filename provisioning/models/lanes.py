@@ -1,7 +1,7 @@
 """Lanes, one per stream and order key; breakers, one per stream; and the lease of the sweeper.
 
 Only `lanes`, `dispatch`, `breaker` and `sweeper` write these rows, with SQL and the database's clock.
-They have no database foreign keys to the tenant or the stream: a purge would deadlock with deliveries.
+The rows have no database foreign keys to the tenant or the stream, because with foreign keys a purge would deadlock with deliveries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 class Lane(models.Model):
     """The queue of one stream and one order key. It exists while deliveries wait in it; its row is the lock of these deliveries.
 
-    `token` identifies the current claim. A worker whose lease expired has an old token, and its outcome is discarded.
+    `token` identifies the current claim. A worker whose lease has expired has an old token, so its outcome is discarded.
     """
 
     stream_id = models.CharField(max_length=26)
@@ -39,7 +39,7 @@ class Lane(models.Model):
 
 
 class Breaker(models.Model):
-    """Consecutive failures of a stream that are caused by its destination, and the time of the next probe."""
+    """Consecutive failures of a stream that its destination has caused, and the time of the next probe."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
@@ -60,7 +60,7 @@ class Breaker(models.Model):
 
 
 class StreamTally(models.Model):
-    """One count of a stream for the metrics, which workers add to: attempts by result, and their durations by bucket."""
+    """One count of a stream for the metrics: attempts with one result, or with a duration in one bucket. Workers add to the count."""
 
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63)

@@ -10,9 +10,9 @@ from identity.models import Job
 
 
 class SynchronizationRow(models.Model):
-    """The result for one user in a synchronization or comparison. Its tenant is that of its job.
+    """The result for one user in a synchronization or comparison. Its tenant is the tenant of the job.
 
-    The first thousand rows of each outcome are kept; accounts without a user are all kept, because they may be deleted later.
+    The first thousand rows of each outcome are stored. All accounts without a user are stored, because the job may delete them later.
     """
 
     class Outcome(models.TextChoices):
@@ -47,7 +47,7 @@ class SynchronizationRow(models.Model):
             models.Index(fields=["job", "id"], name="provisioning_syncrow_listed"),
         ]
         constraints = [
-            # Reading a page of accounts again after a crash adds no rows.
+            # With this constraint, a page of accounts that is read again after a crash adds no rows.
             models.UniqueConstraint(
                 fields=["job", "scim_id"], condition=Q(outcome__in=("extra", "deleted")), name="provisioning_syncrow_extra_once"
             ),

@@ -17,7 +17,7 @@ _TYPES = frozenset({"user.created", "user.updated"})
 
 
 class UserExistsAgain(Conflict):
-    """The user of this deletion exists again, so sending the event would delete an active account. Redeliver it by force."""
+    """The user of this deletion exists again, so the event would delete an active account. To send it anyway, redeliver it by force."""
 
 
 def user_of(tenant_id: str, key: str) -> User | None:
@@ -38,9 +38,9 @@ def can_be_rebuilt(event_type: str) -> bool:
 
 
 def with_current_profile(*, tenant_id: str, key: str, event_type: str, body: bytes | None) -> bytes:
-    """Return the envelope with the current user instead of the recorded one; everything else, including the id, is unchanged.
+    """Return the envelope with the current user instead of the recorded user; all other members, including the id, are unchanged.
 
-    The caller must hold the lane: later events are then delivered later, and this profile is never older than a delivered one.
+    The caller must hold the lane, so that later events are delivered later, and this profile is never older than a delivered profile.
     Raises `Conflict` for an event without a profile or a profile that is too large, `NotFound` if the user does not exist.
     """
     if not can_be_rebuilt(event_type) or body is None:

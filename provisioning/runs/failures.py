@@ -1,8 +1,7 @@
 """Exceptions of a run: one class per next step of the delivery. Pure.
 
-A normal return means delivered or skipped. In every other case the run raises one of these exceptions. Deliveries store `kind`, and
-failures are grouped by it.
-Message, detail and exchanges never contain secrets.
+A normal return means delivered or skipped. In every other case, the run raises one of these exceptions. Deliveries store `kind`, by which
+failures are grouped. Message, detail and exchanges never contain secrets.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 
 
 class NotSent(Exception):
-    """The request was not sent, and no earlier write was sent."""
+    """The request was not sent, and the run has sent no write before."""
 
 
 class ActionError(Exception):
@@ -50,7 +49,7 @@ class ActionCrashed(ActionError):
 
 
 class TransientFailure(ActionError):
-    """The destination was unreachable or busy: the same request may succeed later.
+    """The destination was unreachable or busy, so the same request may succeed later.
 
     `retry_after` is the destination's `Retry-After` in seconds, if any; the delivery waits at least as long.
     """
@@ -65,7 +64,7 @@ class ConfigurationFailure(ActionError):
 
 
 class DataFailure(ActionError):
-    """The destination refuses this user: the data must change before a retry can succeed."""
+    """The destination refuses this user. A retry can succeed only after a change of the data."""
 
     kind = "data"
 

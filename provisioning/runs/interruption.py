@@ -1,8 +1,8 @@
 """Interrupts installed actions at their deadline: the signal of an interval timer raises an exception in the running code.
 
-This interrupts endless loops, sleeps and blocking reads. It does not interrupt code that never returns to the interpreter (such as
-a regular expression with catastrophic backtracking), other threads, and code that keeps catching `BaseException`. For those, Celery
-interrupts the task at 20 s and kills its process at 30 s. Signals are delivered to the main thread, in which a worker runs its
+The signal interrupts endless loops, sleeps and blocking reads. It does not interrupt other threads, code that never returns to the
+interpreter (such as a regular expression with catastrophic backtracking), and code that always catches `BaseException`. In these cases,
+Celery interrupts the task at 20 s and kills its process at 30 s. Signals are delivered to the main thread, in which a worker runs its
 tasks; in other threads the deadline is not enforced.
 """
 
@@ -13,14 +13,14 @@ import threading
 import time
 from typing import Any
 
-# Seconds between repeated signals: code that catches the exception once must not continue.
+# Seconds between repeated signals, which stop code that has caught the first exception.
 _AGAIN_SECONDS = 0.25
 # A timer of 0 seconds would be disabled.
 _SOONEST_SECONDS = 0.001
 
 
 class TimeSpent(BaseException):
-    """The run has reached its deadline. Not an `Exception`, so that `except Exception` in the action does not catch it."""
+    """The run has reached its deadline. This class is not an `Exception`, so that `except Exception` in the action does not catch it."""
 
 
 class TimeLimit:
@@ -38,7 +38,7 @@ class TimeLimit:
         if self._seconds is None or threading.current_thread() is not threading.main_thread():
             return
         self._started = time.monotonic()
-        # Set before the timer is started: its signal may arrive before the next line.
+        # Set before the timer is started, because the signal may arrive before the next line.
         self._left, self._interval = signal.getitimer(signal.ITIMER_REAL)
         self._handler = signal.signal(signal.SIGALRM, _raise)
         self._is_running = True
@@ -48,7 +48,7 @@ class TimeLimit:
         self.stop()
 
     def stop(self) -> None:
-        """Stop the timer, even if its signal arrives meanwhile; only then propagate `TimeSpent`."""
+        """Stop the timer, even if its signal arrives meanwhile. Raise `TimeSpent` only after the timer is stopped."""
         spent: TimeSpent | None = None
         while self._is_running:
             try:

@@ -1,7 +1,7 @@
 """Removes secrets from texts about a request before they are stored or shown. Pure.
 
-A server may echo the token in a header or an error, so secret values are replaced everywhere, in all encodings in which they are
-sent.
+A server may echo the token in a header or an error, so the mask replaces secret values everywhere, in all encodings in which the service
+sends them.
 """
 
 from __future__ import annotations

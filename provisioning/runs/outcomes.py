@@ -41,22 +41,22 @@ class Claim:
     is_redelivery: bool
     is_probe: bool
     started_at: datetime
-    # `body` has the profile of the user at the time of the redelivery instead of the recorded one.
+    # `body` has the profile that the user had at the time of the redelivery, instead of the recorded profile.
     is_rebuilt: bool = False
-    # The event's position in the tenant's log, or for a rebuilt body the head of the log when it was rebuilt.
+    # The event's position in the tenant's log. If the body was rebuilt, the head of the log at that time.
     position: int = 0
     # The trace in which the event was recorded (`foundation.tracing`).
     trace: bytes | None = None
 
     @property
     def is_deletion(self) -> bool:
-        """Whether this event deleted the document of the lane; the end of a relation does not count."""
+        """Whether this event deletes the document of the lane. The deletion of a relation does not count."""
         return self.event_type == f"{self.key.partition(':')[0]}.deleted"
 
 
 @dataclass(frozen=True)
 class NotDue:
-    """The lane pauses after a failure, or another worker holds it."""
+    """The lane pauses, usually after a failure."""
 
     seconds: float
 
@@ -91,7 +91,7 @@ class Failure:
 
     @property
     def fingerprint(self) -> str:
-        """Return a digest that is equal for failures of one kind: it ignores ids, numbers, addresses and quoted text."""
+        """Return a digest that is equal for failures of one kind, because it ignores ids, numbers, addresses and quoted texts."""
         normalised = _CHANGING_PART.sub("*", self.message.lower())
         parts = (self.error_class, str(self.status or ""), self.scim_type, normalised)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

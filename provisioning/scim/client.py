@@ -28,7 +28,7 @@ class _AlreadyThere(Exception):
 
 @dataclass(frozen=True)
 class Created:
-    """The id of the resource. `existing` is the account found instead, if an earlier request created it or a link names it."""
+    """The id of the resource. `existing` is set if no account was created, because a lookup found the account of the user."""
 
     id: str
     existing: Match | None = None
@@ -92,15 +92,16 @@ class ScimClient(AccountLookup):
         return Created(str(made["id"]))
 
     def replace(self, match: Match, resource: dict[str, Any], person: Person) -> Resource:
-        """PUT the user and return the resource from the answer, empty if the answer has none; raise `ResourceGone` if it does not exist."""
+        """PUT the user. Return the resource in the answer, empty if the answer contains none. Raise `ResourceGone` if the user does not
+        exist."""
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:
-        """PATCH the user with a message of `scim.patch`. Return value and exceptions are those of `replace`."""
+        """PATCH the user with a message of `scim.patch`; return and raise the same as `replace`."""
         return self._write("PATCH", match, message, person)
 
     def delete(self, match: Match, person: Person) -> bool:
-        """DELETE the user; return False if it did not exist any more.
+        """DELETE the user; return False if the user did not exist any more.
 
         After a 404 without a SCIM error body, or a server failure, a lookup decides whether the user still exists.
         """
@@ -151,7 +152,7 @@ class ScimClient(AccountLookup):
             raise
         written = responses.written_user(verb, answer.status, answer.body, match.id)
         if match.proof == "userName" and written.get("externalId") == person.external_id:
-            # The write has set our key on the account.
+            # The account has our key now, because this write has set it.
             self.links.seen(written, key=person.external_id, origin=match.origin, is_echo=True)
             self.links.found_again(match.resource)
         elif match.proof == "userName":
@@ -162,7 +163,8 @@ class ScimClient(AccountLookup):
         return written
 
     def _proven(self, person: Person) -> Match | None:
-        """Return the resource proven to be this user by its key or a link; a user name alone may belong to another person."""
+        """Return the resource that the key or a link proves to be this user. A user name alone proves nothing, because it may be of another
+        person."""
         try:
             found = self.find(person)
         except ForeignAccount:
@@ -170,12 +172,13 @@ class ScimClient(AccountLookup):
         return found if found is not None and found.proof != "userName" else None
 
     def _take_back(self, *, was_in_doubt: bool) -> None:
-        """Remove the doubt stored for a create request that was not sent."""
+        """Remove the doubt that was stored for a create request, because the request was not sent."""
         if not was_in_doubt:
             self.links.not_sent()
 
     def _before_post(self, person: Person, *, is_repetition: bool, is_doubtful: bool) -> Match | None:
-        """Look for the account of an earlier create. If no doubt is stored, no create was sent, so accounts of others are ignored."""
+        """Look for the account of an earlier create request. If no doubt is stored, no request was sent, so ignore accounts of other
+        users."""
         may_be_there = is_repetition or is_doubtful or self.links.open_link is not None
         if not may_be_there or self.links.is_just_gone:
             return None
@@ -191,7 +194,7 @@ class ScimClient(AccountLookup):
             raise _AlreadyThere(existing)
 
     def _owner_of_conflict(self, person: Person, conflict: Conflict, *, is_doubtful: bool) -> Match:
-        """Return the account that caused the conflict if it is the user's; raise the conflict otherwise."""
+        """Return the account that caused the conflict if it belongs to the user; otherwise raise the conflict."""
         if not (is_doubtful or conflict.is_uncertain):
             self.links.not_created()
         try:
@@ -203,7 +206,8 @@ class ScimClient(AccountLookup):
         return existing
 
     def _proven_by_holder(self, person: Person) -> Match | None:
-        """Return the account with the user name, which the filter on keys missed, if our key or a link of another action proves it."""
+        """Return the account with the user name if our key, or a link of another action, proves that it is the user. A filter on keys
+        missed it."""
         try:
             return self.find_by_user_name(replace(person, proves_name=False))
         except (ForeignAccount, UnverifiableMatch, FilterRefused):
@@ -211,7 +215,7 @@ class ScimClient(AccountLookup):
 
 
 def if_match_of(server: str) -> str:
-    """Return the name of the capability "the server refuses a write with an outdated `If-Match`"."""
+    """Return the name under which the capability "the server refuses a write with an outdated `If-Match`" is stored."""
     return f"If-Match is honored by {server}"
 
 

@@ -11,7 +11,7 @@ REDACTED = "***"
 def equals(attribute: str, value: str) -> str:
     """Return `attribute eq "value"`.
 
-    RFC 7644, 3.4.2.2: the value is a JSON string, so quotes, backslashes and control characters are escaped. Otherwise a
+    The value is a JSON string (RFC 7644, 3.4.2.2), so quotes, backslashes and control characters are escaped. Without escapes, a
     user id could end the string and match other users. Raises `ValueError` for a lone surrogate.
     """
     value.encode()

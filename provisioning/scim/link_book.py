@@ -20,19 +20,19 @@ class LinkRows(Protocol):
         """Return the links of every tenant on this server that name the user or one of these accounts."""
 
     def begin(self, link: Link) -> list[Link]:
-        """Commit the doubt of `link` unless an account of the user is known; return the same links as `read`."""
+        """Commit `link`, which contains a doubt, unless an account of the user is known; return the same links as `read`."""
 
     def write(self, link: Link) -> bool:
-        """Store a link at once; False if a newer event has written it."""
+        """Store a link immediately; return False if a newer event has written the link."""
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has returned a creation time different from this one."""
+        """Tell whether the server has ever returned a creation time that differs from `other_than`."""
 
 
 class LinkBook:
     """The account links that concern one user in one run, and facts that the run has learned.
 
-    Facts that must be stored before a request are written at once; all others are collected in `changes` for the outcome.
+    Facts that must be stored before a request are written immediately; all other facts are collected in `changes` for the outcome.
     """
 
     def __init__(self, rows: LinkRows | None, owner: Link, *, position: int) -> None:
@@ -43,7 +43,7 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
-        # Links of other actions that this run has ended, and accounts that the server reported as missing in this run.
+        # Links of other actions that this run has ended. Ids of accounts that the server reported as missing in this run.
         self._ended_kin: list[Link] = []
         self._gone: set[str] = set()
         # Whether the server has reported in this run that the linked account does not exist.
@@ -62,12 +62,12 @@ class LinkBook:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a create of this user was sent and its answer is unknown."""
+        """Whether a create request for this user was sent, and its answer is unknown."""
         return self.own is not None and self.own.doubt is not None
 
     @property
     def is_linked_before(self) -> bool:
-        """Whether an earlier event has linked the account: a create that finds it must update it."""
+        """Whether an earlier event has linked the account, so that a create event for this user must update the account."""
         return self._read is not None and self._read.is_open and 0 < self._read.birth < self._position
 
     @property
@@ -84,7 +84,7 @@ class LinkBook:
             self._take(self._rows.read([remote_id for remote_id in remote_ids if _is_usable(remote_id)]))
 
     def begin_create(self, *, user_name: str, key: str) -> bool:
-        """Commit a doubt before a create is sent; return whether there was a doubt already."""
+        """Commit a doubt before a create request is sent; tell whether there was already a doubt."""
         if self._rows is None:
             return False
         names = (user_name,) if user_name else ()
@@ -117,7 +117,7 @@ class LinkBook:
         return self.kin_link(remote_id) is not None
 
     def link_to(self, remote_id: str) -> Link | None:
-        """Return the link between this user and the account, of this action or of another one of the tenant."""
+        """Return the link between this user and the account, made by this action or by another action of the tenant."""
         link = self.open_link
         return link if link is not None and link.remote_id == remote_id else self.kin_link(remote_id)
 
@@ -129,7 +129,7 @@ class LinkBook:
     def inherited(self) -> Link | None:
         """Return the newest link of another action of the tenant, if this action has no link of the user.
 
-        The other action may be deleted: its links remain, because the accounts still belong to the users.
+        The other action may be deleted. Its links remain, because the accounts still belong to the users.
         """
         if not self._knows_no_account:
             return None
@@ -154,11 +154,11 @@ class LinkBook:
         return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has returned another creation time, which proves that its times distinguish accounts."""
+        """Tell whether the server has ever returned another creation time, which proves that its creation times distinguish accounts."""
         return self._rows is not None and self._rows.shows_creation(other_than)
 
     def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
-        """Link the account that a create request made. If its id is unusable, the doubt remains."""
+        """Link the account that a create request made. If the id of the account is unusable, the doubt remains."""
         if not _is_usable(resource["id"]):
             return
         names = (user_name,) if user_name else ()
@@ -180,7 +180,7 @@ class LinkBook:
     def seen(self, resource: Mapping[str, Any], *, key: str, origin: str = "seen", is_echo: bool = False) -> None:
         """Link an account that the server returned with our key.
 
-        `is_echo` marks the answer to a write: the server may store neither the key nor the creation time that it contains.
+        `is_echo` marks the answer to a write: the answer may contain a key and a creation time that the server does not store.
         """
         if not _is_usable(resource["id"]):
             return
@@ -190,16 +190,17 @@ class LinkBook:
             is_keyed = known.is_keyed or not is_echo
             self.own = replace(known, created_there=steady, is_keyed=is_keyed, is_missing=False, doubt=None, keys=_with(known.keys, key))
             return
-        # Do not use the position of this event: the account existed before, and an older event may still be delivered.
+        # Do not use the position of this event, because the account existed before, and an older event may still be delivered.
         birth = known.birth if known.ended is None else known.ended + 1
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
         told: dict[str, Any] = {"keys": (key,), "is_keyed": not is_echo, "doubt": None, "origin": origin, "is_suspect": False}
         self.own = replace(named, **facts, **told, birth=birth, ended=None)
 
     def suspected(self, resource: Mapping[str, Any], *, user_name: str = "", key: str = "") -> None:
-        """Link an account as a suspect: it matches by user name, or by a key that proves nothing. It must be confirmed first.
+        """Link an account as a suspect, because it matches only by user name, or by a key that proves nothing.
 
-        `user_name` and `key` were sent to the account; its state in `resource` becomes the witness once the link is confirmed.
+        `user_name` and `key` were sent to the account. The state of the account in `resource` becomes the witness once the link is
+        confirmed.
         """
         if self.open_link is not None or not _is_usable(resource["id"]):
             return
@@ -228,7 +229,7 @@ class LinkBook:
             self.is_just_gone = True
 
     def announce(self, user_name: str, key: str) -> bool:
-        """Store the user name and key before they are sent to the account; False if a newer run has written the link."""
+        """Store the user name and key before they are sent to the account; return False if a newer run has written the link."""
         link = self.open_link
         if link is None or (link.has_sent(user_name) and key in link.keys):
             return True
@@ -247,12 +248,12 @@ class LinkBook:
             self.own = replace(link, user_names=tuple(name for name in link.user_names if name != user_name))
 
     def not_created(self) -> None:
-        """Remove the doubt of a create that the server refused."""
+        """Remove the doubt, because no account was created."""
         if self.own is not None:
             self.own = replace(self.own, doubt=None)
 
     def not_sent(self) -> None:
-        """Remove, at once, the doubt of a create that was not sent."""
+        """Remove the doubt immediately, because the create request was not sent."""
         if self.own is not None and self.own.doubt is not None:
             self.own = replace(self.own, doubt=None)
             self._store()
@@ -260,7 +261,7 @@ class LinkBook:
     def deleted(self) -> None:
         """End the link after the deletion of the user. User names and keys of the deleted user are removed.
 
-        Also ends links of other actions to the account: a deleted action receives no event that would end them.
+        Also ends links of other actions to the account, because a deleted action receives no event that would end its links.
         """
         gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
         accounts = {*self._gone, *([self.own.remote_id] if self.own is not None else [])}
@@ -271,7 +272,8 @@ class LinkBook:
 
     @property
     def is_suspected(self) -> bool:
-        """Whether an account was written that was identified by its name alone and is not confirmed by an administrator."""
+        """Whether the user's link is a suspect, which an administrator has not confirmed, and the server has not reported its account as
+        missing."""
         return self.own is not None and self.own.is_suspect and self.own.ended is None and not self.own.is_missing
 
     def _take(self, rows: list[Link]) -> None:
@@ -283,7 +285,7 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same]
         self._others = [row for row in others if row.is_open]
-        # A row without an account and without a doubt proves nothing: any tenant could write it.
+        # A row without an account and without a doubt proves nothing, because any tenant could write such a row.
         same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
         self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
 
@@ -306,7 +308,7 @@ class LinkBook:
 
 
 def untracked() -> LinkBook:
-    """Return a book without links, for probes of a server."""
+    """Return a book without links, for tests of a server."""
     return LinkBook(None, Link("", "", "", ""), position=0)
 
 
@@ -325,7 +327,8 @@ def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steady(known: Link, created: str) -> str:
-    """Return the creation time to store for a verified account: the last one that was read, unless it is unreliable."""
+    """Return the creation time to store for a verified account: the last time that was read, or `UNSTABLE` if the server returns varying
+    times."""
     if not created or not known.created_there:
         return created or known.created_there
     return created if same_instant(created, known.created_there) else UNSTABLE
@@ -336,7 +339,7 @@ def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
 
 
 def _kept(names: tuple[str, ...], *, confirmed: str) -> tuple[str, ...]:
-    """Drop the oldest name beyond the limit, but never the last confirmed one."""
+    """Drop the oldest name beyond the limit, but never the last confirmed name."""
     while len(names) > _MOST_NAMES:
         oldest = next(name for name in names if name != confirmed)
         names = tuple(name for name in names if name != oldest)

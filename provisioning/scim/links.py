@@ -1,7 +1,7 @@
 """Account links: one per action, server and user, for accounts that this service created or found (docs/adr/0072). Pure.
 
 A link stores the id of the user's account, the names and keys sent to it, and the positions between which it is valid. A link
-authorizes a write only if the server's current answer confirms it: see `ScimClient`.
+authorizes a write only if the server's current answer confirms the link (see `ScimClient`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Stored if a server returns a different creation time for the same, verified account: its times do not distinguish accounts.
+# Stored if a server returns several creation times for the same, verified account, so that its times do not distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
 # Origins of a confirmed link. The second origin arises if a run overwrites the origin during the confirmation.
@@ -26,7 +26,7 @@ LONGEST_ID = 512
 class Link:
     """One row: the account `remote_id` on `server` belongs to the user, from the event at `birth` until the event at `ended`.
 
-    Positions are those of the tenant's log. `remote_id` is empty until an account is known. `doubt` is the position of the
+    Positions are positions in the tenant's log. `remote_id` is empty until an account is known. `doubt` is the position of the
     event whose create request got no answer. A suspect authorizes nothing until an administrator confirms it.
     """
 
@@ -55,12 +55,13 @@ class Link:
 
     @property
     def has_witness(self) -> bool:
-        """Whether a name or creation time is known. It distinguishes the account from another account to which the id was reassigned."""
+        """Whether a name or a creation time is known, which tells the account from another account that later got the same id."""
         return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
 
     @property
     def takes_first_read(self) -> bool:
-        """Whether an administrator confirmed the link without a witness: the next account read under its id becomes the witness."""
+        """Whether an administrator confirmed the link without a witness. Then the account that is next read with the linked id becomes the
+        witness."""
         return self.is_open and self.origin in _CONFIRMED and not self.has_witness
 
     def has_sent(self, user_name: str) -> bool:
@@ -81,7 +82,7 @@ def server_of(base_url: str) -> str:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Compare two user names; only A to Z are case-folded. Full Unicode folding would merge names that a server distinguishes."""
+    """Compare two user names, without regard to the case of A to Z. Full Unicode folding would merge names that a server distinguishes."""
     return _folded(one) == _folded(other)
 
 

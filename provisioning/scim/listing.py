@@ -25,7 +25,7 @@ class Page:
 def page_of_users(transport: ScimTransport, start: int) -> Page:
     """Return users from the 1-based index `start`, as many as the server returns.
 
-    `totalResults` ends the reading: a server that ignores `startIndex` returns all users in every answer.
+    `totalResults` ends the reading, because a server that ignores `startIndex` returns all users in every answer.
     """
     query = f"startIndex={start}&count={PAGE_USERS}"
     answer = transport.send(Request("GET", f"/Users?{query}", "/Users?startIndex", f"/Users?{query}"))
@@ -38,7 +38,7 @@ def page_of_users(transport: ScimTransport, start: int) -> Page:
 
 
 def _is_empty(body: bytes) -> bool:
-    """Tell whether the answer has no results: `Resources` may be missing then (RFC 7644, 3.4.2)."""
+    """Tell whether the answer has no results; such an answer may have no `Resources` (RFC 7644, 3.4.2)."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -29,7 +29,7 @@ class Log(Protocol):
 
 
 class Capabilities(Protocol):
-    """Capabilities of the server found by probes; stored with the action."""
+    """Capabilities of the server that checks have found; stored with the action."""
 
     def is_proven(self, name: str) -> bool: ...
 
@@ -63,7 +63,7 @@ class AccountLookup:
         self._capabilities = capabilities
         self._log = log
         self.links = links or untracked()
-        # Whether a lookup returned accounts that do not match the filter. A missing account then proves nothing.
+        # Whether a lookup returned accounts that do not match the filter. If so, the absence of an account proves nothing.
         self.has_met_strangers = False
 
     def for_user(self, links: LinkBook) -> Self:
@@ -75,14 +75,13 @@ class AccountLookup:
     def find(self, person: Person) -> Match | None:
         """Return the one resource that is verified to be this user, or None.
 
-        1. Filter by `externalId`: an account with our key is the user's.
+        1. Filter by `externalId`. An account with our key belongs to the user.
         2. If the server refuses the filter, or finds no account although a link is open, read the linked account. Without a link of
            this action, use a link of another action of the tenant.
-        3. Without any link, filter by `userName` if the server refused the first filter, or if it is known to miss accounts with our
-           key.
+        3. Without any link, filter by `userName` if the server refused the first filter, or if this filter is known to miss accounts with
+           our key.
 
-        Raises a `DataFailure` if a returned account cannot be distinguished from another user's, and `RouteMissing` for a 404
-        without a SCIM error body.
+        Raises a `DataFailure` if a returned account may belong to another user, and `RouteMissing` for a 404 without a SCIM error body.
         """
         try:
             resources = self.filtered("externalId", person.external_id)
@@ -118,7 +117,7 @@ class AccountLookup:
         return self._settled(matches.by_user_name(self._named(person), person, self.links), person, attribute="userName")
 
     def filtered(self, attribute: str, value: str) -> list[dict[str, Any]]:
-        """Return the server's matches for one value of an attribute, not yet verified; raise `FilterRefused` on 400."""
+        """Return the resources that the server finds for one value of an attribute, not yet verified; raise `FilterRefused` on 400."""
         try:
             query = filters.query(filters.equals(attribute, value))
         except ValueError as error:
@@ -129,7 +128,7 @@ class AccountLookup:
         return responses.found_resources(answer.status, answer.body)
 
     def misses(self, resource_id: str, external_id: str) -> bool:
-        """Tell whether the filter misses an account that the listing shows with this key; store the finding."""
+        """Tell whether the filter fails to find an account that the listing shows with this key. If so, store this fact."""
         try:
             found = self.filtered("externalId", external_id)
         except FilterRefused:
@@ -233,7 +232,7 @@ class AccountLookup:
             return Match(verdict.id, "filter", verdict.resource)
         if isinstance(verdict, Match):
             if verdict.proof == "link" or self.links.has_rival_user:
-                # Only a link proves this account, and its id may have been reassigned since.
+                # Only a link proves this account, and the server may have given the linked id to another account since.
                 link = self.links.link_to(verdict.id)
                 self._check_witness(link, verdict.resource, is_named_by_key=False)
                 self.links.inherit(link)
@@ -251,11 +250,12 @@ class AccountLookup:
             self.links.suspected(verdict.keyed)
         is_listed = self.links.is_suspected and self.links.own is not None and self.links.own.remote_id in verdict.ids
         how = _HOW_TO_CONFIRM if is_listed else _HOW_TO_ADOPT
-        # The message is part of the fingerprint: with ids in it, each user would be a separate kind of failure. The attempt stores the ids.
+        # The message is part of the fingerprint. If it contained ids, each user would be a separate kind of failure. The attempt stores the
+        # ids.
         raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
 
     def _filter_is_exact(self, value: str) -> bool:
-        """Probe the filter with values that must not match: a random value, and our key with wildcards."""
+        """Test the filter with values that must not match: a random value, and variants of our key, for example with wildcards."""
         name = f"exact externalId filter of {self._transport.server}"
         if self._capabilities.is_proven(name):
             return True

@@ -19,7 +19,7 @@ Resource = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Match:
-    """The one resource that is our user, its proof, and the resource as the server returned it.
+    """The id of the one resource that is our user, the proof, and the resource as the server returned it.
 
     `origin` becomes the origin of a link that is created from this match.
     """
@@ -39,7 +39,7 @@ class NoMatch:
 
 @dataclass(frozen=True)
 class Unproven:
-    """A single resource without the requested key: accepted only if the filter is proven to be exact."""
+    """A single resource without the requested key. The caller accepts the resource only if the filter is proven to be exact."""
 
     id: str
     resource: Resource
@@ -47,7 +47,7 @@ class Unproven:
 
 @dataclass(frozen=True)
 class Unverifiable:
-    """Resources that may belong to another user, and the reason; `keyed` is the one with our key."""
+    """Resources that may belong to another user, and the reason; `keyed` is the resource with our key."""
 
     ids: tuple[str, ...]
     why: str = "the server does not return externalId"
@@ -97,12 +97,12 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
     if not unnamed:
         return NoMatch(foreign=len(found))
     if len(unnamed) < len(found):
-        # A resource of another user in the answer proves that the filter is not exact; no probe can refute that.
+        # A resource of another user in the answer proves that the filter is not exact, and no test can disprove this.
         return Unverifiable(_ids(unnamed))
     if len(unnamed) > 1:
         return Unverifiable(_ids(unnamed))
     if not person.has_own_key or claims.is_key_shared:
-        # Do not probe: an exact filter would only prove the key, and this key does not identify the user.
+        # Do not test the filter: an exact filter would only prove that the account has the key, and this key does not identify the user.
         return Unverifiable(_ids(unnamed), _WORTHLESS)
     name = unnamed[0].get("userName")
     if isinstance(name, str) and same_name(name, person.external_id) and not same_name(name, person.user_name):
@@ -131,7 +131,7 @@ def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) 
 
 
 def by_key_alone(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
-    """Evaluate an answer by our key alone."""
+    """Evaluate an answer to a filter on `userName`, in which only our key is a proof."""
     found = list(resources)
     return _by_key(found, person, claims) or NoMatch(foreign=len(found))
 

@@ -29,8 +29,8 @@ class ScimOptions:
     - `user_name_proof`: `never` accepts no proof, `verified` an e-mail address that this service has verified, `always` an equal name.
     - `trust_connection_addresses` also accepts addresses that other connections report as verified.
     - `enterprise` enables the rows of the Enterprise User extension.
-    - `requests_per_second` limits all processes together; None is no limit.
-    - `scope` is an expression that is true for users of the action; an empty one includes every user.
+    - `requests_per_second` limits the requests of all processes together; None is no limit.
+    - `scope` is an expression that is true for users of the action; an empty expression includes every user.
 
     Options that are not set get the values of the `server_profile`.
     """
@@ -67,7 +67,7 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
 
 
 def rate_of(options: Mapping[str, Any]) -> float | None:
-    """Return the limit of requests per second. None if it is not set or invalid: the run itself refuses invalid options."""
+    """Return the limit of requests per second. None if the limit is not set or invalid; the run refuses invalid options."""
     name = options.get("server_profile", GENERIC)
     known = PROFILES.get(name) if isinstance(name, str) else None
     rate = options.get("requests_per_second", known.requests_per_second if known else None)

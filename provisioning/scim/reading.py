@@ -22,7 +22,7 @@ class Difference:
 
 
 def filter_attribute(path: ScimPath) -> str:
-    """Return the attribute for a filter. The type of an element is checked in the answer, not by the server."""
+    """Return the attribute for a filter. The server does not check the type of an element; the caller checks the type in the answer."""
     name = f"{path.urn}:{path.attribute}" if path.urn else path.attribute
     return f"{name}.{path.leaf}" if path.leaf else name
 
@@ -42,7 +42,7 @@ def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow]
     """Compare the values of an update with the server's resource, for each row of the mapping table.
 
     `clears`: the update removes unmapped values, as PUT does. A list always replaces the whole list. Attributes outside the
-    table are not compared, because servers add their own.
+    table are not compared, because servers add attributes of their own.
     """
     rows = [row for row in table if row.enabled and row.when in ("both", "update")]
     paths = [parse_path(row.path) for row in rows]
@@ -51,7 +51,7 @@ def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow]
     known = {(path.urn, path.attribute, path.element_type.casefold()) for path in paths}
     for urn, attribute in sorted(lists):
         elements = _member(_member(found, urn) if urn else found, attribute)
-        # An update writes the whole list and removes elements that are not ours.
+        # An update writes the whole list, so it removes elements that the mapping does not produce.
         beside = [item for item in elements if (urn, attribute, _type_of(item)) not in known] if isinstance(elements, list) else []
         result += [Difference(f"{attribute} of another type", None, item) for item in beside]
     return result

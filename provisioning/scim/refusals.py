@@ -30,10 +30,10 @@ class ResourceGone(DataFailure):
 
 
 class RouteMissing(ConfigurationFailure):
-    """The answer is a 404 without a SCIM error body: it says nothing about the resource."""
+    """The answer is a 404 without a SCIM error body, which says nothing about the resource."""
 
 
-# Statuses with a failure class of their own. Other 4xx statuses are `DataFailure`, other 5xx statuses are `TransientFailure`.
+# Statuses with a separate failure class. All other 4xx statuses are `DataFailure`, and all other 5xx statuses are `TransientFailure`.
 _CLASSES: dict[int, type[ActionError]] = {
     401: ConfigurationFailure,
     403: ConfigurationFailure,
@@ -72,12 +72,12 @@ def refusal(label: str, status: int, headers: Mapping[str, str], body: bytes, *,
 def _class_of(label: str, status: int, *, is_scim: bool) -> type[ActionError]:
     if status == 400 and label.startswith("GET") and "{id}" not in label:
         return FilterRefused
-    # Only for a path with an id: a SCIM 404 for the collection means that the base URL is wrong.
+    # Only for a path with an id, because a SCIM 404 for the collection means that the base URL is wrong.
     if status == 404 and is_scim and "{id}" in label:
         return ResourceGone
     if status in _CLASSES:
         return _CLASSES[status]
     if status < 400:
-        # Redirects are not followed: a redirected write could lose its method or body, and the token would go to another host.
+        # Redirects are not followed, because a redirected write could lose its method or body, and the token could go to another host.
         return ConfigurationFailure
     return DataFailure if status < 500 else TransientFailure

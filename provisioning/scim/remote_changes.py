@@ -31,7 +31,7 @@ def _flat(resource: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             continue
         path = f"{prefix}{name}"
         if isinstance(value, Mapping):
-            # RFC 7644, 3.10: a colon joins a schema and its attribute; a point joins an attribute and its part.
+            # A colon separates a schema and its attribute; a point separates an attribute and its part (RFC 7644, 3.10).
             found |= _flat(value, f"{path}:" if path.startswith("urn:") and not prefix else f"{path}.")
         elif value not in (None, "", []):
             found[path] = value

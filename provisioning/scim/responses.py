@@ -35,14 +35,14 @@ def read_user(status: int, body: bytes, resource_id: str) -> dict[str, Any]:
         raise invalid_shape("GET", status, "200 with the user is expected")
     document = _document("GET", status, body)
     if _user_id(document, "GET", status) != resource_id:
-        raise invalid_shape("GET", status, "the user has an id other than the requested one")
+        raise invalid_shape("GET", status, "the user has another id than requested")
     return dict(document)
 
 
 def written_user(verb: str, status: int, body: bytes, resource_id: str) -> Mapping[str, Any]:
-    """Return the user in a 2xx answer to PUT or PATCH: empty with 204, or the written user with 200 or 201.
+    """Return the user in a 2xx answer to PUT or PATCH: an empty object for 204, or the written user for 200 or 201.
 
-    RFC 7644, 3.5.1 and 3.5.2. Other answers raise `InvalidResponseShape`, like a create without an id.
+    See RFC 7644, 3.5.1 and 3.5.2. All other answers raise `InvalidResponseShape`, like the answer to a create request without an id.
     """
     if status == 204 and not body:
         return {}
@@ -50,7 +50,7 @@ def written_user(verb: str, status: int, body: bytes, resource_id: str) -> Mappi
         raise invalid_shape(verb, status, "204 without a body, or 200 with the user, is expected")
     document = _document(verb, status, body)
     if _user_id(document, verb, status) != resource_id:
-        raise invalid_shape(verb, status, "the user has an id other than the one written")
+        raise invalid_shape(verb, status, "the user has another id than the written user")
     return document
 
 
@@ -76,7 +76,7 @@ def found_resources(status: int, body: bytes) -> list[dict[str, Any]]:
 
 
 def scim_error(body: bytes) -> ScimError:
-    """Parse the body of an error answer of any content; SCIM 1.1 errors are accepted as well."""
+    """Parse the body of an error answer, whose content may be anything. Accepts SCIM 1.1 errors as well."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -94,7 +94,7 @@ def scim_error(body: bytes) -> ScimError:
 
 
 def invalid_shape(verb: str, status: int, expected: str) -> InvalidResponseShape:
-    """Return the failure with the text that the spec requires ("Provisioning action", rule 1)."""
+    """Return a failure with the text that the spec requires ("Provisioning action", rule 1)."""
     return InvalidResponseShape(
         f"invalid response shape: {verb} answered {status}, but {expected} (RFC 7644)", status=status, scim_type="invalidResponseShape"
     )

@@ -15,7 +15,7 @@ TIMEOUT_MS = "SCIM_TIMEOUT_MS"
 MAX_RETRIES = "SCIM_MAX_RETRIES"
 CONNECTION_ALLOWLIST = "SCIM_CONNECTION_ALLOWLIST"
 REQUIRED = (BASE_URL, BEARER_TOKEN)
-# Stored with the secrets, but not masked: these numbers and names occur in unrelated text of the stored exchanges.
+# Stored with the secrets, but not masked, because these numbers and names also occur in other texts of the stored exchanges.
 NOT_CONFIDENTIAL = frozenset({TIMEOUT_MS, MAX_RETRIES, CONNECTION_ALLOWLIST})
 
 DEFAULT_TIMEOUT_MS = 1500
@@ -23,7 +23,7 @@ DEFAULT_MAX_RETRIES = 1
 # The budget of a run is 20 s, so a longer timeout of a single request makes no sense.
 _LONGEST_TIMEOUT_MS = 20_000
 _MOST_RETRIES = 10
-# Requests of the worst case: a lookup, a lookup by the other attribute, and the write.
+# The requests of the worst case: a lookup by `externalId`, a lookup by `userName`, and the write.
 _REQUESTS_AT_WORST = 3
 BUDGET_MS = 10_000
 
@@ -115,17 +115,18 @@ def parse_max_retries(value: str) -> int:
 
 
 def parse_allowlist(value: str) -> frozenset[str]:
-    """Return the names of a comma-separated list, trimmed and without empty ones. An empty result allows every connection."""
+    """Return the names of a comma-separated list, trimmed, without empty names. An empty result allows every connection."""
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 
 
 def longest_pause_ms(retry: int) -> int:
-    """Return the longest pause, in ms, before the n-th repeat of a request: 250 ms, doubled each time, at most 1 s."""
+    """Return the longest pause, in ms, before the n-th repeat of a request: 250 ms before the first repeat, doubled for each, at most 1
+    s."""
     return min(250 << (retry - 1), 1000)
 
 
 def budget_warning(timeout_ms: int, max_retries: int, *, budget_ms: int = BUDGET_MS) -> str:
-    """Return a sentence with the calculation if the worst case exceeds the budget of a run, else an empty string."""
+    """Return a sentence with the calculation if the worst case exceeds the budget of a run; otherwise an empty string."""
     pauses = sum(longest_pause_ms(retry) for retry in range(1, max_retries + 1))
     total = _REQUESTS_AT_WORST * ((1 + max_retries) * timeout_ms + pauses)
     if total <= budget_ms:

@@ -23,7 +23,7 @@ from provisioning.scim.refusals import is_repeated_within_run, refusal
 from provisioning.scim.settings import ScimSettings, longest_pause_ms
 
 USER_AGENT = "identity-provisioning/1.0"
-# With less time than this, a repeat would time out, and hide the more informative failure of the first try.
+# In less time, a repeat would time out, and would hide the more informative failure of the first try.
 _SHORTEST_TRY_SECONDS = 0.05
 
 
@@ -45,13 +45,13 @@ class Request:
     label: str
     shown_path: str
     body: dict[str, Any] | None = None
-    # ETag for `If-Match` (RFC 7644, 3.14); empty for no condition.
+    # The ETag for `If-Match` (RFC 7644, 3.14); empty if the request has no condition.
     if_match: str = ""
 
 
 @dataclass
 class _Try:
-    """A failed try: whether it may be repeated, and whether the server may have processed it."""
+    """A failed try: whether the request may be repeated, and whether the server may have processed the request."""
 
     failure: ActionError
     is_repeatable: bool = False
@@ -90,7 +90,7 @@ class ScimTransport:
 
     @property
     def server(self) -> str:
-        """Return a short digest of the base URL, the key for stored capabilities of this server."""
+        """Return a short digest of the base URL, which is part of the names of the stored capabilities of this server."""
         return hashlib.sha256(self._settings.base_url.encode()).hexdigest()[:12]
 
     def send(self, request: Request, *, before_uncertain_repeat: Callable[[], None] | None = None) -> Answer:
@@ -114,7 +114,7 @@ class ScimTransport:
                 if outcome.may_have_arrived and before_uncertain_repeat is not None:
                     before_uncertain_repeat()
         except ActionError as failure:
-            # The failure comes from the lookup or the rate limit between two tries, but the earlier try may have arrived.
+            # The failure may come from the lookup or the rate limit between two tries, but an earlier try may have arrived.
             failure.is_uncertain = is_uncertain
             raise
 
@@ -163,7 +163,7 @@ class ScimTransport:
     def _pause(self, repeat: int, failure: ActionError) -> bool:
         """Wait before a repeat and return True. Return False if the budget is too small for the pause and another try."""
         longest = longest_pause_ms(repeat) / 1000
-        # Jitter: workers affected by the same outage must not retry simultaneously.
+        # The jitter prevents that workers affected by the same outage retry simultaneously.
         seconds = failure.retry_after or random.uniform(longest / 2, longest)  # noqa: S311  (no secret)
         if self._remaining() - seconds < _SHORTEST_TRY_SECONDS:
             return False
@@ -176,7 +176,7 @@ class ScimTransport:
     def _headers(self, *, has_body: bool) -> dict[str, str]:
         headers = {
             "Accept": MEDIA_TYPE,
-            # Request uncompressed answers, against decompression bombs. Compressed answers have a limit of size.
+            # Request uncompressed answers, as a protection against decompression bombs. The size of a compressed answer is limited, too.
             "Accept-Encoding": "identity",
             "Authorization": f"Bearer {self._settings.bearer_token}",
             "User-Agent": USER_AGENT,

@@ -33,10 +33,10 @@ class UnconfirmedAccount(DataFailure):
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The context of a run: its event, whether an earlier attempt may have reached the server, and which proofs are trusted.
+    """The context of a run: whether an earlier attempt may have reached the server, and which proofs of ownership are trusted.
 
-    `strategy` is that of the user's connection. `allow_named_deletion` raises above the hourly limit of deletions of accounts that
-    are identified by their name alone.
+    `strategy` is the strategy of the user's connection. `allow_named_deletion` raises an exception above the hourly limit of deletions of
+    accounts that are identified by their name alone.
     """
 
     event_id: str
@@ -75,9 +75,9 @@ class UserSync:
         return self._create(document, person, reason="created", is_repetition=self._run.is_repetition)
 
     def updated(self, document: Document) -> Result:
-        """Look the user up, then write the whole mapped user; a missing user is skipped or, with upsert, created.
+        """Look the user up, then write the whole mapped user. If the user is missing, skip the event or, with upsert, create the user.
 
-        If the server reports the resource that it has just returned as missing, look the user up once more.
+        If the server has just returned the resource and then reports it as missing, look the user up once more.
         """
         person = self._person(document)
         if (skip := self._unidentified(person, document, "update")) is not None:
@@ -100,7 +100,7 @@ class UserSync:
     def deleted(self, document: Document) -> Result:
         """Look the user up, then DELETE. A missing user is a success. Users without an e-mail address are deleted as well.
 
-        Raises `DeletionInDoubt` if the user is not found but an earlier create got no answer: an account may exist.
+        Raises `DeletionInDoubt` if the user is not found but an earlier create got no answer, because an account may exist.
         """
         person = self._person(document)
         if not person.external_id:
@@ -154,11 +154,11 @@ class UserSync:
             return self._adopt(document, person, conflict)
         if created.existing is None:
             return delivered(reason, user_id=person.external_id, scim_id=created.id)
-        # An account linked by an earlier event does not have the values of this event yet.
+        # If an earlier event has linked the account, the account does not have the values of this event yet.
         if reason != "created" or self._client.links.is_linked_before:
             return self._update(created.existing, document)
         if is_repetition:
-            # This is not a skip, because redeliveries of older events must see that this event was written.
+            # This result is not a skip, because redeliveries of older events must see that this event was written.
             return delivered("created by an earlier attempt", user_id=person.external_id, scim_id=created.id)
         return skipped("duplicate delivery", user_id=person.external_id, scim_id=created.id)
 
@@ -174,7 +174,7 @@ class UserSync:
         if not self._options.adopt_on_conflict:
             raise conflict
         if not person.proves_name:
-            # An unverified email address proves nothing: never take over an existing account because of it.
+            # An unverified email address proves nothing, so it must never cause a takeover of an existing account.
             self._log("warning", "not adopted: the userName is not proven to be the user's", user_id=person.external_id)
             raise conflict
         found = self._holder_of_name(person, conflict)

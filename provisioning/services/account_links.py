@@ -14,11 +14,11 @@ from provisioning.models.account_links import UNCONFIRMED, AccountLink
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
     """Confirm unconfirmed links of the tenant, all or none, so that the links authorize writes; return the number of confirmed links.
 
-    Raises `Conflict` if another user or tenant is linked to one of the accounts, including by a link of the same call.
+    Raises `Conflict` if another user or tenant is linked to one of the accounts, or if two links of the call name one account.
     """
     with transaction.atomic():
         waiting = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids)).order_by("pk")
-        # Suspects of one account are several rows, possibly of several tenants: row locks do not prevent concurrent confirmations.
+        # Several rows, possibly of several tenants, can be suspects of one account, so row locks do not prevent concurrent confirmations.
         lock_names(f"account:{link.server}:{link.remote_id}" for link in waiting)
         return sum(_confirm(link) for link in waiting)
 
@@ -32,6 +32,6 @@ def _confirm(link: AccountLink) -> int:
 
 
 def forget_link(*, tenant_id: str, link_id: int) -> bool:
-    """Delete a link of the tenant. Later events can find the account only by its key. False if the link does not exist."""
+    """Delete a link of the tenant. Later events can find the account only by its key. Return False if the link does not exist."""
     deleted, _ = AccountLink.objects.filter(tenant_id=tenant_id, pk=link_id).delete()
     return bool(deleted)

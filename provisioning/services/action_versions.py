@@ -14,7 +14,7 @@ MAX_VERSIONS = 50
 
 
 def add_version(action: Action, contents: dict[str, Any]) -> ActionVersion:
-    """Create a version of these contents and deploy it instead of the previous one; delete the oldest beyond 50."""
+    """Create a version of these contents and deploy it instead of the previous version; keep the newest 50 versions."""
     action.versions.filter(is_deployed=True).update(is_deployed=False)
     newest = action.versions.order_by("-number").first()
     version = ActionVersion.objects.create(action=action, number=1 if newest is None else newest.number + 1, is_deployed=True, **contents)
@@ -24,7 +24,7 @@ def add_version(action: Action, contents: dict[str, Any]) -> ActionVersion:
 
 
 def contents_of_draft(action: Action) -> dict[str, Any]:
-    """Return the contents of a version made from the draft; secrets stay sealed, for the same action and name."""
+    """Return the contents for a version of the draft. Secrets stay sealed, because their action and names do not change."""
     rows = action.secrets.order_by("name")
     secrets = [{"name": secret.name, "sealed": secret.sealed, "updated_at": wire_time(secret.updated_at)} for secret in rows]
     own = {name: getattr(action, name) for name in ("template", "entry_point", "options", "mapping")}

@@ -88,7 +88,7 @@ def update_action(
 ) -> Action:
     """Replace the given fields of the draft and set the given secrets. Deliveries continue with the deployed version.
 
-    Secrets that are not given are kept. With `only_secrets`, secrets that this list does not name are removed. Raises `Invalid` if
+    All other secrets are kept. With `only_secrets`, secrets that this list does not name are removed. Raises `Invalid` if
     the list names a secret without a value, and for a base URL of another server without a new token.
 
     A new `name` takes effect at once. `entry_point` can be changed if the action has one; a template cannot be changed.
@@ -121,7 +121,7 @@ def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) 
 
 @unit_of_work
 def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
-    """Deploy the draft as a new version, which deliveries run from their next turn. Does nothing if the draft is deployed already.
+    """Deploy the draft as a new version, which workers use from their next turn on. Does nothing if the draft is already deployed.
 
     Raises `Invalid` with the names of required secrets without a value.
     """
@@ -211,7 +211,7 @@ def _check_entry_point(template: str, path: str) -> None:
 
 
 def _check_set_up(action: Action, *, is_mapping_new: bool) -> None:
-    """Raise `Invalid` for invalid options or an invalid table; only a new table is also checked against the schema."""
+    """Raise `Invalid` for invalid options or an invalid table. Only a changed table is also checked against the schema."""
     if action.template != SCIM_USER_PROVISIONING:
         return
     try:
@@ -238,7 +238,7 @@ def _set_secrets(action: Action, secrets: Mapping[str, str | None]) -> None:
 
 
 def _check_address(action: Action, base_url: str) -> None:
-    """Refuse another host for the stored token: the token was not issued for that server."""
+    """Refuse a base URL with another host without a new token, because the stored token was not issued for that server."""
     if takes_token_elsewhere(action, base_url):
         raise Invalid({"secrets": [TOKEN_NEEDED]})
 

@@ -1,4 +1,4 @@
-"""Finds accounts on the server that have our key but no user in this service. Deletes them on request only."""
+"""Finds accounts on the server that have our key but no user in this service. Deletes these accounts on request only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROWS_AT_ONCE = 50
 
 
 def note_accounts(run: Run) -> None:
-    """Read accounts of the server for one turn and store those whose key is the id of a missing user."""
+    """Read accounts of the server for one turn, and store each account whose key is the id of a user that does not exist."""
     if not run.remote.is_keyed_by_user_id:
         _leave_out(run, "externalId is not mapped from user_id, so accounts without a user cannot be determined.")
         return
@@ -40,7 +40,7 @@ def note_accounts(run: Run) -> None:
 
 
 def delete_accounts(run: Run) -> None:
-    """Delete the stored accounts for one turn; look up and verify each one again. Above the limit, wait for approval."""
+    """Delete the stored accounts for one turn; look up and verify each account again. Above the limit, wait for approval."""
     found, limit = account_counts(run.job).get(Outcome.EXTRA, 0), run.plan.most_deletions(run.job.parameters.get("managed", 0))
     if "after_account" not in run.job.parameters and not run.job.parameters.get("is_confirmed") and found > limit:
         text = f"{found:,} accounts without a user here would be deleted, more than the limit of {limit:,}. Confirm or decline."
@@ -74,7 +74,7 @@ def _note(run: Run, users: list[dict[str, Any]], start: int | None) -> None:
 
 
 def _note_filter(run: Run, users: list[dict[str, Any]]) -> None:
-    """Search once for a listed account by its key. If the filter misses it, later lookups also use the user name."""
+    """Search once for a listed account by its key. If the filter does not find the account, later lookups also use the user name."""
     if run.job.parameters.get("filter_is_tried"):
         return
     providers = run.people.providers()
@@ -94,8 +94,8 @@ def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:
 
 
 def _delete(run: Run, account: SynchronizationRow) -> bool:
-    """Delete one account; False if the job pauses now."""
-    # Read the position first: later events are newer than this deletion.
+    """Delete one account; return False if the job must pause now."""
+    # Read the position first, so that later events are newer than this deletion.
     position = head_position(run.job.tenant_id)
     if run.people.existing([account.user_id]):
         save_deletion(run.job, account, is_deleted=False, reason="a user with this id exists again")

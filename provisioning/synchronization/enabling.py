@@ -19,8 +19,8 @@ class CursorGone(ServiceError):
 def enable_at_cursor(job: Job) -> str | Pause:
     """Enable the stream at the cursor of the job, inside the caller's transaction; return a sentence for the job's details.
 
-    Waiting deliveries of the disabled stream are superseded first: they are older than the written profiles and would overwrite
-    them. Returns a `Pause` while one of them runs. Raises `CursorGone`.
+    First supersedes waiting deliveries of the disabled stream, because they are older than the written profiles and would overwrite these
+    profiles. Returns a `Pause` while an attempt of the stream runs. Raises `CursorGone`.
     """
     position, epoch, stream_id = job.parameters["position"], job.parameters["epoch"], job.parameters["stream_id"]
     head = Head.objects.filter(pk=job.tenant_id).first()

@@ -1,7 +1,7 @@
 """Examines one user of a synchronization: finds, compares and writes the account. Its rules are stricter than those of a delivery.
 
-An answer with an account that does not match the filter is not trusted at all: the server does not filter, so an account that is
-missing in its answer may exist.
+An answer with an account that does not match the filter is not trusted at all, because the server does not filter: an account that is
+missing in the answer may exist.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Examiner:
         self._rule = match_rule(plan.match)
 
     def examine(self, document: dict[str, Any], position: int) -> Finding:
-        """Synchronize one user; raise a subclass of `ActionError` if the server failed.
+        """Synchronize one user; raise a subclass of `ActionError` if a request failed.
 
         `position` is a position of the log that is not newer than the document.
 
-        1. Skip a user outside the scope, or without a correlation key or user name; deliveries also skip the events of such a user.
+        1. Skip a user outside the scope, or without a correlation key or user name, because deliveries skip such a user, too.
         2. Update the account that has our `externalId` or is linked to the user, unless it is equal.
-        3. Otherwise link the one account that the match rule trusts, with an update that also sets `externalId`.
+        3. Otherwise link the one account that the match rule finds for the user, with an update that also sets `externalId`.
         4. Otherwise create the user, if no account has its user name.
         """
         user_id = str(document["user_id"])
@@ -65,12 +65,12 @@ class Examiner:
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any], position: int) -> Finding:
-        """Delete the account of a user that was deleted during the write, because the deletion may have been delivered before the write."""
+        """Delete the account of a user who was deleted during the write, because the deletion may have been delivered before the write."""
         self.delete(self._remote.person(document), str(document["user_id"]), position)
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted meanwhile")
 
     def delete(self, person: Person, user_id: str, position: int, scim_id: str = "") -> bool:
-        """Delete the account of a deleted user; False if it does not exist, or has an unexpected id."""
+        """Delete the account of a deleted user; return False if the account does not exist, or has another id than expected."""
         with self._remote.client(user_id, position) as client:
             held = self._ours(client, person)
             if held is None or (scim_id and held.id != scim_id):
@@ -100,7 +100,7 @@ class Examiner:
         mapped = self._remote.mapped(document, "update")
         found = differences(mapped, held.resource, self._remote.table, clears=self._remote.options.update_mode == "put")
         if not held.resource.get("externalId"):
-            # The server does not return the key, or does not store it.
+            # The server does not store the key, or does not return the key.
             found = [difference for difference in found if difference.path != "externalId"]
         told = [self._told(difference) for difference in found]
         if not found:
@@ -135,7 +135,7 @@ class Examiner:
         return self._plan.writes
 
     def _ours(self, client: ScimClient, person: Person) -> Match | None:
-        """Return the account that is proven by its key or its link. User names are left to the match rule.
+        """Return the account that the key or a link proves. Only the match rule uses user names.
 
         Raises `UnverifiableMatch` if the answer contains an account that does not match the filter.
         """
@@ -163,7 +163,7 @@ class Examiner:
         return _single(equal)
 
     def _refuse_taken_name(self, client: ScimClient, person: Person) -> None:
-        """Raise if an account has the user name: the server would refuse a POST, or create a duplicate account."""
+        """Raise a failure if an account has the user name, because the server would refuse a POST, or create a duplicate account."""
         try:
             found = client.filtered("userName", person.user_name)
         except FilterRefused:
@@ -183,7 +183,7 @@ class Examiner:
 
 
 def _only(found: list[dict[str, Any]], attribute: str, is_asked_for: Any) -> list[dict[str, Any]]:
-    """Return the result if all its accounts match the filter; raise `UnverifiableMatch` if the server does not filter."""
+    """Return the accounts in an answer if all of them match the filter; raise `UnverifiableMatch` if the server does not filter."""
     strangers = [item for item in found if not is_asked_for(item)]
     if strangers:
         raise UnverifiableMatch(detail=f"the {attribute} filter returned {len(strangers)} accounts that do not match")

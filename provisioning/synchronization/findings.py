@@ -12,7 +12,7 @@ Outcome = SynchronizationRow.Outcome
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome for one user, and whether the server was written. Secrets are already masked."""
+    """The outcome for one user, and whether the synchronization has written to the server. Secrets are already masked."""
 
     outcome: Outcome
     user_id: str

@@ -1,4 +1,4 @@
-"""The lease of a synchronization: one process works on it at a time and renews the lease with each save."""
+"""The lease of a synchronization: only one process at a time works on the job, and renews the lease with each save."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mark() -> dict[str, Any]:
 
 
 def take(job: Job) -> None:
-    """Take the lease of a job. The caller has locked its row and checked that no process holds it."""
+    """Take the lease of a job. The caller has locked the row of the job and checked that no process has the lease."""
     job.parameters = {**job.parameters, **mark()}
 
 
@@ -33,7 +33,7 @@ def is_ours(job: Job) -> bool:
 
 
 def seconds_taken(job: Job) -> float:
-    """Return the seconds for which another process may still hold the job; 0 if none does."""
+    """Return the seconds for which another process may still have the lease; 0 if no process has it."""
     until = job.parameters.get("held_until")
     if not until or is_ours(job):
         return 0.0
@@ -41,5 +41,5 @@ def seconds_taken(job: Job) -> float:
 
 
 def _me() -> str:
-    # Include the process id: forked workers share random values drawn at import.
+    # Include the process id, because forked workers share random values that were drawn at import.
     return f"{_HOST}:{os.getpid()}:{threading.get_ident()}"

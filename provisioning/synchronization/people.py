@@ -30,7 +30,7 @@ class LocalUser:
 
 @dataclass(frozen=True)
 class People:
-    """The users of a tenant; of the named connections only if names are given."""
+    """The users of a tenant. If connections are named, only the users of these connections."""
 
     tenant_id: str
     connection_names: Collection[str] = ()
@@ -44,17 +44,18 @@ class People:
         return [_local(row, position) for row in self._detailed().filter(pk__gt=after).order_by("pk")[:limit]]
 
     def now(self, key: int) -> LocalUser | None:
-        """Return the current state of the user, None if it was deleted."""
+        """Return the current state of the user; None if the user was deleted."""
         position = head_position(self.tenant_id)
         row = self._detailed().filter(pk=key).first()
         return None if row is None else _local(row, position)
 
     def existing(self, user_ids: Collection[str]) -> set[str]:
-        """Return the ids of those users that exist, in any connection."""
+        """Return those of the ids whose users exist, in any connection."""
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:
-        """Return the ids that also belong to users of other tenants with provisioning: accounts with such a key may be those users'."""
+        """Return the ids that also belong to users of other tenants with provisioning, because accounts with these ids may belong to those
+        users."""
         others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
         users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
         return set(users.values_list("user_id", flat=True))

@@ -30,8 +30,8 @@ class PlanRefused(ValueError):
 class MatchRule:
     """The attribute by which an account without `externalId` is matched with a user.
 
-    `source` is an expression over the user document. Without it, the value is the email address, which must be verified: an attacker
-    can sign up with any unverified address.
+    `source` is an expression over the user document. Without `source`, the value is the email address, which must be verified,
+    because an attacker can sign up with any unverified address.
     """
 
     path: ScimPath
@@ -55,7 +55,7 @@ class MatchRule:
 
 @dataclass(frozen=True)
 class Plan:
-    """The parameters of a synchronization. `deletion_limit` is a number of accounts, or a percentage of the managed ones (`5%`)."""
+    """The parameters of a synchronization. `deletion_limit` is a number of accounts, or a percentage of the managed accounts (`5%`)."""
 
     is_dry_run: bool = False
     match: str = USER_NAME

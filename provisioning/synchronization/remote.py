@@ -1,4 +1,4 @@
-"""The SCIM server of a synchronization: secrets are decrypted once; each user has its own deadline."""
+"""The SCIM server of a synchronization. Its secrets are decrypted once; the requests for each user have a separate deadline."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Remote:
 
     @contextmanager
     def client(self, user_id: str, position: int) -> Iterator[ScimClient]:
-        """Yield a client for one user with its own deadline; store new facts about the account at the end."""
+        """Yield a client for one user with a separate deadline; store new facts about the account at the end."""
         recorder, links = ExchangeRecorder(self.mask), RunLinks(self._setup, position)
         links.keep_out([self.settings.bearer_token, self.settings.base_url])
         book = links.book(server_of(self.settings.base_url), user_id)

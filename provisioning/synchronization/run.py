@@ -19,11 +19,11 @@ from provisioning.synchronization.plan import Plan
 from provisioning.synchronization.remote import Remote
 from provisioning.synchronization.state import save
 
-# Seconds per turn. Afterwards the worker can take other work.
+# Seconds per turn. After a turn, the worker can take other work.
 _TURN_SECONDS = 4.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _FIRST_PAUSE_SECONDS = 2.0
-# Attempts per user while the server is busy. Then the user counts as failed; three consecutive failed users stop the job.
+# Tries per user while the server is busy. After the last try, the user counts as failed. Three consecutive failed users stop the job.
 MOST_TRIES = 5
 
 
@@ -61,7 +61,7 @@ class Run:
         return Finding(Outcome.FAILED, user_id, reason=self.remote.mask.text(reason), error_class=type(failure).__name__)
 
     def rest(self, failure: TransientFailure, findings: list[Finding], **progress: Any) -> None:
-        """Pause the job for the `Retry-After` of the server, or for an increasing delay; then the same user is tried again."""
+        """Pause the job for the `Retry-After` of the server, or for an increasing delay. After the pause, the same work is tried again."""
         tries = self.job.parameters.get("tries", 0) + 1
         seconds = min(max(failure.retry_after or 0.0, _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)), _LONGEST_PAUSE_SECONDS)
         until = timezone.now() + timedelta(seconds=seconds)

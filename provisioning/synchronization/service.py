@@ -37,7 +37,7 @@ def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
         plan = checked(plan)
     except PlanRefused as refused:
         raise Invalid({refused.name: [str(refused)]}) from refused
-    # Number earlier events first, so that they lie before the cursor: their users are read in the new state.
+    # Number earlier events first, so that they are before the cursor; the job reads the users of these events in the new state.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
@@ -82,13 +82,13 @@ def resume(*, tenant_id: str, job_id: str, actor: str) -> Job:
 
 @unit_of_work
 def confirm_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Approve the deletions of a waiting synchronization. Raises as `resume` does."""
+    """Approve the deletions of a waiting synchronization. Raises the exceptions of `resume`."""
     return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, is_confirmed=True, confirmed_by=actor[:254])
 
 
 @unit_of_work
 def decline_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """End a waiting synchronization without its deletions. Raises as `resume` does."""
+    """End a waiting synchronization without its deletions. Raises the exceptions of `resume`."""
     return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, phase=phases.LAST, declined_by=actor[:254])
 
 

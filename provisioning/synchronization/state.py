@@ -24,7 +24,7 @@ _ACCOUNTS = (Outcome.EXTRA, Outcome.DELETED)
 
 
 class Overtaken(Exception):
-    """Another process has advanced or ended this job: the progress of this process is discarded, its writes to the server remain."""
+    """Another process has advanced or ended this job, so the progress of this process is discarded. Its writes to the server remain."""
 
 
 @unit_of_work
@@ -41,9 +41,9 @@ def save(
 ) -> None:
     """Write findings and progress in one transaction, and update `job`.
 
-    `accounts` are accounts without a user here; those stored before are not stored twice. `there` maps users to the ids of listed
-    accounts: such users are not missing, even if the filter missed them. Raises `Overtaken` unless the stored progress equals that
-    of `job`.
+    `accounts` are accounts without a user in this service; no account is stored twice. `there` maps the ids of users to the ids of listed
+    accounts: these users are not missing on the server, even if the filter did not find their accounts. Raises `Overtaken` unless the
+    stored progress equals that of `job`.
     """
     row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
     if row.is_finished or row.parameters.get("saves", 0) != job.parameters.get("saves", 0):
@@ -64,7 +64,7 @@ def save(
 
 @unit_of_work
 def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, reason: str = "") -> None:
-    """Store the result for an account without a user; raises as `save` does."""
+    """Store the result for an account without a user; raise the exceptions of `save`."""
     account.outcome = Outcome.DELETED if is_deleted else Outcome.EXTRA
     account.reason = reason
     account.save(update_fields=["outcome", "reason"])
@@ -72,7 +72,7 @@ def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, re
 
 
 def account_counts(job: Job) -> dict[str, int]:
-    """Count the accounts without a user here: existing ones and deleted ones."""
+    """Count the accounts without a user in this service, those that exist and those that were deleted."""
     counted = SynchronizationRow.objects.filter(job=job, outcome__in=_ACCOUNTS).order_by().values("outcome").annotate(number=Count("pk"))
     return {str(outcome): 0 for outcome in _ACCOUNTS} | {row["outcome"]: row["number"] for row in counted}
 
@@ -86,7 +86,7 @@ def outcomes_of(job: Job) -> dict[str, int]:
 def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
     """Store findings up to the limit per outcome, and return the number of users by outcome.
 
-    Users outside the scope have a separate limit: they may be the majority and would displace other skipped users.
+    Users outside the scope have a separate limit, because they may be the majority and would displace other skipped users.
     """
     outcomes = Counter[str](row.summary.get("outcomes", {}))
     outside = row.parameters.get("outside", 0)
@@ -94,7 +94,7 @@ def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
     for finding in findings:
         is_outside = finding.outcome == Outcome.SKIPPED and finding.reason == OUTSIDE
         inside = outcomes[finding.outcome] - (outside if finding.outcome == Outcome.SKIPPED else 0)
-        # Missing users are stored without a limit: the listing may show later that they exist.
+        # Missing users are stored without a limit, because the listing may show later that their accounts exist.
         if (outside if is_outside else inside) < ROWS_KEPT or finding.outcome == Outcome.MISSING:
             kept.append(_row(row, finding))
         outside += is_outside

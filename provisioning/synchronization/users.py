@@ -13,7 +13,7 @@ from provisioning.synchronization.run import MOST_TRIES, Run, Stopped
 from provisioning.synchronization.state import save
 
 _PAGE_USERS = 100
-# Users per save: at most this number is processed again after a crash.
+# Users per save. After a crash, at most this number of users is processed again.
 _SAVED_TOGETHER = 20
 # Failures that would affect all users.
 _AGAINST_SERVER = (ConfigurationFailure, Misconfigured, TransientFailure)
@@ -23,7 +23,7 @@ _MOST_ROUNDS = 3
 
 
 def examine_users(run: Run) -> None:
-    """Work for one turn: examine users after the last key, as many as time and rate allow."""
+    """Examine users after the last key for one turn, as many as time and rate allow."""
     if "total" not in run.job.summary:
         save(run.job, total=run.people.count())
     turn = _UserTurn(run)
@@ -55,7 +55,8 @@ class _UserTurn:
         return len(self._row)
 
     def bring(self, user: LocalUser) -> bool:
-        """Examine one user; False if the job pauses now. Raises `Stopped` after three consecutive failures caused by the server."""
+        """Examine one user; return False if the job must pause now. Raises `Stopped` after three consecutive failures that the server has
+        caused."""
         try:
             # No request is sent for a user outside the scope, so the rate does not matter.
             finding = self._run.examiner.outside(user.document) or self._settled(user)
@@ -82,12 +83,13 @@ class _UserTurn:
 
     def _write(self) -> None:
         if self._findings:
-            # The server answers, so reset the count of attempts.
+            # The server answers, so reset the count of tries.
             save(self._run.job, self._findings, after=self.after, tries=0)
         self._findings = []
 
     def _settled(self, user: LocalUser) -> Finding:
-        """Repeat the write until the user has not changed meanwhile: its event may have been delivered before our write."""
+        """Repeat the write until the user did not change during it, because the event of a change may have been delivered before our
+        write."""
         self._run.keep_pace()
         found = finding = self._run.examiner.examine(user.document, user.position)
         for _ in range(_MOST_ROUNDS):
@@ -95,7 +97,7 @@ class _UserTurn:
                 return finding
             now = self._run.people.now(user.key)
             if now is None and self._run.people.existing([user.user_id]):
-                # The user was deleted and created again: its event provisions the new user.
+                # The user was deleted and created again; the event of the creation provisions the new user.
                 return replace(finding, outcome=Outcome.SKIPPED, reason="changed meanwhile")
             if now is None:
                 return self._run.examiner.withdraw(user.document, user.position)

@@ -1,9 +1,9 @@
-"""Runs a synchronization: the job's step decides the next phase; its effect sends requests with no transaction open.
+"""Runs a synchronization. The job's step decides the next phase, and its effect sends requests while no transaction is open.
 
-    users      every user of this service, by key: examined, and written if it differs
-    accounts   every account on the server, page by page: those with our key but without a user are stored
-    deletions  on request, those accounts are deleted; above the limit, after approval
-    finally, the stream is enabled if the plan says so
+    users      examines every user of this service, by key, and writes the users that differ
+    accounts   reads every account on the server, page by page, and stores accounts with our key but without a user
+    deletions  on request, deletes the stored accounts; above the limit, after approval
+    at the end, enables the stream if the plan says so
 
 Progress is saved after every few users. After a crash, only these users are repeated, which is harmless.
 """
@@ -28,13 +28,13 @@ from provisioning.synchronization.run import Run, Stopped
 from provisioning.synchronization.state import Overtaken, account_counts, save
 from provisioning.synchronization.users import examine_users
 
-# Seconds between checks while the job waits for an administrator. An answer continues the job at once.
+# Seconds between checks while the job waits for an administrator. An answer continues the job immediately.
 _WAIT_SECONDS = 600.0
 _PHASES = {"users": examine_users, "accounts": note_accounts, "deletions": delete_accounts}
 
 
 class WaitedTooLong(ServiceError):
-    """The synchronization ended because it waited too long. Its changes on the server remain."""
+    """The synchronization ended because it waited too long. Changes already made on the server remain."""
 
 
 def begin(job: Job) -> bool | Pause:

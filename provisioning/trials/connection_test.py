@@ -1,4 +1,4 @@
-"""The connection test of a SCIM action: a read-only probe, and optionally a write check. It does not use deliveries."""
+"""The connection test of a SCIM action: a read-only check, and optionally a write check. It does not use deliveries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINDING = "connection test"
 
 
 def run_connection_test(setup: Setup, *, actor: str, with_write_check: bool = False) -> TrialReport:
-    """Probe the server and return a report; a write check also writes a marked user and recommends an update mode.
+    """Check the server and return a report; a write check also writes a marked user and recommends an update mode.
 
     Failures of the server are steps of the report, with advice. Raises `NotSupported` for actions without the SCIM template,
     `Conflict` while another trial of the action runs, and `Misconfigured` for secrets that cannot be decrypted.

@@ -1,4 +1,4 @@
-"""Runs an action for a test event. A worker runs it, because installed entry points are code that can hang.
+"""Runs an action for a test event, in a worker, because installed entry points are code that can hang.
 
 The web process stores the trial with its event, sends its id to a worker, and waits for the result for a limited time.
 """
@@ -30,10 +30,10 @@ from provisioning.trials.steps import Finding, Step, Steps
 from provisioning.trials.trial_events import check_event_type, marked_event
 from provisioning.trials.trials import TrialReport, begin_trial, end_trial
 
-# Seconds to wait for a worker: an idle worker begins at once, a busy one after its turn.
+# Seconds to wait for a worker. An idle worker begins immediately, a busy worker after its turn.
 BEGIN_SECONDS = 8.0
 _LOOK_AGAIN_SECONDS = 0.1
-# Seconds beyond the budget of the run: the worker is interrupted at the end of the budget and then writes the result.
+# Seconds to wait after the budget of the run has ended, because the worker is interrupted at that time and then writes the result.
 _WRITING_SECONDS = 3.0
 _LONGEST_DETAIL = 100
 
@@ -52,7 +52,7 @@ def run_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None,
 
 
 def ask_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
-    """Store the trial with its event; raises as `run_for_event` does."""
+    """Store the trial with its event; raise the exceptions of `run_for_event`."""
     check_event_type(event_type)
     head = Head.objects.filter(pk=setup.tenant_id).first()
     if head is None:
@@ -62,7 +62,8 @@ def ask_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None,
 
 
 def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial:
-    """Wait for the end of the trial and return it; raise `Conflict` if no worker begins it, or if it does not end in time."""
+    """Wait for the end of the trial and return the trial; raise `Conflict` if no worker begins the trial, or if the trial does not end in
+    time."""
     begin_by = time.monotonic() + begin_seconds
     end_by = begin_by + settings.DELIVERY_BUDGET_SECONDS + _WRITING_SECONDS
     while time.monotonic() < end_by:
@@ -88,7 +89,7 @@ def work_on_event(trial_id: UUID | str) -> None:
 
 
 def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
-    """Remove the event from its row, so that no other worker runs it and it is not stored any longer."""
+    """Remove the event from the row of the trial, so that no other worker runs the trial and the event is not stored any longer."""
     with transaction.atomic():
         rows = of_running_tenants(Trial.objects.all(), path="action__tenant_id").select_for_update(of=("self",)).select_related("action")
         trial = rows.filter(pk=trial_id, outcome=Trial.Outcome.RUNNING, event__isnull=False).first()
@@ -100,7 +101,7 @@ def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
 
 
 def _give_up(trial: Trial) -> bool:
-    """End a trial that no worker has taken; False if a worker has taken it."""
+    """End a trial that no worker has taken; return False if a worker has taken it."""
     waiting = Trial.objects.filter(pk=trial.pk, outcome=Trial.Outcome.RUNNING, event__isnull=False)
     return bool(waiting.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None, summary="No worker has started the run."))
 
@@ -124,7 +125,7 @@ def _run(trial: Trial, event: dict[str, Any]) -> Finding:
 
 
 def _setup_of(trial: Trial) -> Setup:
-    """Return the configuration to run: the draft as it is now, or the version of the trial."""
+    """Return the configuration to run: the present draft, or the version of the trial."""
     if trial.version is None:
         return draft_setup(trial.action)
     version = ActionVersion.objects.select_related("action").filter(action=trial.action, number=trial.version).first()

@@ -56,9 +56,9 @@ class Preview:
 def mapping_preview(
     setup: Setup, *, user_id: str, operation: Operation, mapping: Any = _AS_SET_UP, enterprise: bool | None = None
 ) -> Preview:
-    """Return the exact request for a user, with the table of the action or an unsaved one.
+    """Return the exact request for a user, with the table of the action or with an unsaved table.
 
-    If the server is reachable, `notes` tell whether another account holds the `userName` and how the server will answer.
+    If the server is reachable, `notes` tell whether another account has the `userName` and how the server will answer.
 
     Raises `NotFound`, `NotSupported`, `Misconfigured`, and `Invalid` for an invalid table, or if the table or the scope fails for
     this user.
@@ -102,7 +102,7 @@ def _document_of(*, tenant_id: str, user_id: str) -> dict[str, Any]:
 
 
 def user_named(*, tenant_id: str, user_id: str) -> User:
-    """Return the user with this id, or the only one with this e-mail address; raise `NotFound`."""
+    """Return the user with this id, or the only user with this e-mail address; raise `NotFound`."""
     users = User.objects.of(tenant_id).select_related("connection")
     found = users.filter(user_id=user_id).first()
     if found is None and "@" in user_id:
@@ -118,7 +118,7 @@ def user_named(*, tenant_id: str, user_id: str) -> User:
 def _foreseen(
     setup: Setup, document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation
 ) -> tuple[str, ...]:
-    """Return notes on how the server will answer because of the `userName`, or why that is unknown; none without secrets."""
+    """Return notes on how the server will answer because of the `userName`, or why this is unknown. Without secrets, there are no notes."""
     try:
         session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
     except Misconfigured:

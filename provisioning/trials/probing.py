@@ -1,4 +1,4 @@
-"""The read-only probe of a SCIM server: checks the requirements for provisioning. Nothing is written."""
+"""Checks, only with reads, whether a SCIM server meets the requirements for provisioning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EARLIER_FAILED = "Not tested: an earlier step failed."
 
 
 class ConnectionProbe:
-    """Probes one server step by step; if address, connection or authentication fails, the other steps are skipped."""
+    """Checks one server step by step. If address, connection or authentication fails, all later steps are skipped."""
 
     def __init__(self, session: ScimSession) -> None:
         self._session = session

@@ -1,6 +1,7 @@
-"""Probes whether a server that answered 403 also refuses to read. If it does, the token lacks a permission, and the user is not the cause.
+"""Tests whether a server that answered 403 also refuses reads. If so, the token lacks a permission, and the user is not the cause of the
+403.
 
-The probe is a separate message, outside deliveries; if it is lost, the next 403 sends another one.
+A separate message starts the test, outside deliveries. If this message is lost, the next 403 sends another message.
 """
 
 from __future__ import annotations

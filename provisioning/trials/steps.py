@@ -67,11 +67,11 @@ class Step:
     name: str
     title: str
     take: Callable[[], Finding]
-    # If it fails, later steps are not run.
+    # If this step fails, later steps are not run.
     is_needed: bool = False
-    # Text in the report if the step is not run; without a text the report omits the step.
+    # The text in the report if the step is not run. Without a text, the report omits the step.
     not_taken: str = ""
-    # Name of an earlier step: once the earlier step has begun, this step always runs, even if a step in between raises.
+    # The name of an earlier step. If the earlier step has begun, this step always runs, even if a step in between raises an exception.
     cleans_up_after: str = ""
 
 
@@ -147,7 +147,7 @@ class Steps:
 
 
 def failed(error: ActionError | OutboundError) -> Finding:
-    """Convert an exception into the finding of a failed step, with advice."""
+    """Convert an exception to the finding of a failed step, with advice."""
     if isinstance(error, ActionError):
         text = f"{error}: {error.detail}" if error.detail else str(error)
         return Finding(text, "failed", advice_about(error.status, error.kind))

@@ -1,4 +1,4 @@
-"""Test events for one stream, marked as such and not in the log. Actions receive them; the SCIM template skips them."""
+"""Test events for one stream, which are marked as test events and are in no log. Actions receive them; the SCIM template skips them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from provisioning.engine import lanes, nudges
 from provisioning.engine.streams import locked_stream
 from provisioning.models import Delivery
 
-# Each test event has its own order key, so that it does not wait for other events, and other events do not wait for it.
+# Each test event has its own order key, so that neither does it wait for other events, nor do other events wait for it.
 KEY_PREFIX = "test:"
 
 

@@ -17,9 +17,9 @@ from provisioning.models import Trial
 from provisioning.runs.outcomes import shortened, storable
 from provisioning.trials.steps import Steps
 
-# Seconds for all requests of one trial: an acceptable time for a page, and shorter than the lease of its lanes.
+# Seconds for all requests of one trial: an acceptable time for a page, and less than the lease of the lanes that the trial holds.
 BUDGET_SECONDS = 25.0
-# A trial that runs longer than this counts as lost: its process has ended.
+# A trial that runs longer counts as lost, because its process must have ended.
 _LOST_AFTER = timedelta(seconds=90)
 
 

@@ -38,7 +38,7 @@ _HOLD_SECONDS = BUDGET_SECONDS + 5.0
 
 
 def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> TrialReport:
-    """Provision the current state of one user like a delivery, or show the changes in a dry run.
+    """Provision the current state of one user in the same way as a delivery, or show the changes in a dry run.
 
     `user_id` is a user id, or an e-mail address that exactly one user has. A real run keeps the order of events: it raises `LaneBusy`
     while deliveries of the user wait, and new deliveries of the user wait until the run has ended. Raises `NotFound`, `NotSupported`,
@@ -57,7 +57,7 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
     if not dry_run:
         hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
     with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
-        # Read while the lanes are held: later events are delivered after this run. Read the position before the user, so that a
+        # Read while the lanes are held, so that later events are delivered after this run. Read the position before the user, so that a
         # change between the two reads counts as newer than this write.
         position = head_position(setup.tenant_id)
         user.refresh_from_db()

@@ -1,6 +1,6 @@
 """The write check: creates a marked user, updates it in every mode, reads it after each update, and deletes it.
 
-An answer to a write does not prove its effect, so every step reads the user back and compares it.
+The answer to a write does not prove that the server stored the values, so every step reads the user and compares the values.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 MARK = "identity-canary"
 _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "patch_per_attribute": "Update by PATCH per attribute"}
 _OUTDATED = 'W/"never-a-version"'
-# Order of preference: PUT clears empty attributes, PATCH per attribute can remove them, PATCH without a path never does.
+# The modes in order of preference: PUT clears empty attributes, PATCH per attribute can remove them, PATCH without a path never does.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
 _LEFT_BEHIND = f"Delete it on the server: its userName starts with {MARK}."
 _NOT_TRIED = "Not run: the server is not reachable or not usable."
 
 
 class WriteCheck:
-    """One marked user on one server. It is deleted even if a step in between fails."""
+    """A marked user on one server, which is deleted even if an earlier step fails."""
 
     def __init__(self, session: ScimSession) -> None:
         self._session = session
@@ -98,7 +98,8 @@ class WriteCheck:
         return Finding("Every attribute is stored as sent, without duplicates.")
 
     def _write_outdated(self) -> Finding:
-        """Test whether the server honors `If-Match` (RFC 7644, 3.14), which closes the race between a check and its write."""
+        """Test whether the server honors `If-Match` (RFC 7644, 3.14), which prevents a race between the check of an account and the
+        write."""
         name = if_match_of(self._session.transport.server)
         meta = self._stored().get("meta")
         if not isinstance(meta, dict) or not meta.get("version"):
@@ -148,7 +149,7 @@ class WriteCheck:
         return Finding(f"Use {mode}.", "warning", f"Set update_mode to {mode}: the action uses {used}.")
 
     def _id_after_all(self) -> str:
-        """Return the id of a user that exists although its create failed."""
+        """Return the id of a user that exists although the create request failed."""
         try:
             found = self._session.client.filtered("externalId", self._key)
         except ActionError:
@@ -178,7 +179,8 @@ class WriteCheck:
         return Person(self._key, person.user_name)
 
     def _mapped(self, number: int, operation: Any) -> MappedUser:
-        """Map with the tenant's table, so that the check covers its attributes; externalId is always the key of the check."""
+        """Map with the tenant's table, so that the check covers the attributes of the table. externalId is always the key of the marked
+        user."""
         try:
             mapped = map_user(self._document(number), self._session.table, operation)
         except MappingFailed as error:
@@ -186,7 +188,7 @@ class WriteCheck:
         return replace(mapped, resource={**mapped.resource, "externalId": self._key})
 
     def _document(self, number: int) -> dict[str, Any]:
-        """Return a user document with all attributes of a profile; each `number` gives different values."""
+        """Return a user document with all attributes of a profile. The values differ for each `number`."""
         name = self._key.replace("|", "-")
         return {
             "user_id": self._key,
@@ -199,7 +201,7 @@ class WriteCheck:
             "nickname": f"{MARK}-{number}",
             "phone_number": f"+1555010{number:04}",
             "picture": f"https://canary.invalid/{number}.png",
-            # Active at the end, so that a server that deactivates instead of deleting can be detected.
+            # The user is active before the deletion, so that the check detects a server that deactivates a user instead of deleting it.
             "blocked": number == 1,
             "identities": [],
             "user_metadata": {"phone": f"+1555010{number:04}"},

@@ -70,7 +70,7 @@ def _headers(webhook: WebhookConfiguration, event_id: str, body: bytes) -> dict[
         "Accept-Encoding": "identity",
         "Content-Type": "application/json; charset=utf-8",
         "User-Agent": USER_AGENT,
-        # The event id, which is the same in every attempt, so that receivers can detect duplicates.
+        # The event id is the same in every attempt, so that receivers can detect duplicates.
         "webhook-id": event_id,
         name: value,
     }

@@ -13,7 +13,7 @@ LONGEST_KEY_BYTES = 64
 
 
 class SecretRefused(ValueError):
-    """The signing secret is `whsec_` and base64 of 24 to 64 random bytes."""
+    """The signing secret must be `whsec_` and the base64 of 24 to 64 random bytes."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
