@@ -37,7 +37,7 @@ def public_pem(name: str = "first") -> str:
 
 @dataclass(frozen=True)
 class Signer:
-    """Create a client that has the grant for events and authenticates with the key `first`."""
+    """A client with the grant for events. It authenticates with assertions signed by its registered keys."""
 
     tenant: Tenant
     registered: Registered

@@ -116,7 +116,7 @@ def test_authlib_uses_pushed_and_signed_requests_device_logins_exchange_and_regi
     assert seen == {
         "pushed": [EMAIL, "invalid_grant"],
         "signed and pushed": [EMAIL, "invalid_grant"],
-        "device waits": "authorization_pending",
+        "device before the answer": "authorization_pending",
         "device": True,
         "exchange": True,
         "introspection": [True, True],

@@ -75,10 +75,10 @@ def test_auth0_python_logs_users_in_without_a_password(tenant: Tenant, settings:
     assert asked["texted code"] == {"phone_number": NUMBER, "phone_verified": False}
     assert outbox.mailed_link(LINKED)
     for name, code in (
-        ("odd address", "bad.request"),
-        ("odd number", "bad.phone_number"),
-        ("odd way", "bad.request"),
-        ("odd parameters", "bad.authParams"),
+        ("invalid address", "bad.request"),
+        ("invalid number", "bad.phone_number"),
+        ("unknown way of sending", "bad.request"),
+        ("invalid parameters", "bad.authParams"),
         ("unknown client", "bad.client_id"),
     ):
         status, error, text = asked[name]
@@ -104,6 +104,6 @@ def test_the_older_client_for_node_logs_users_in_without_a_password(tenant: Tena
     asked, seen = both_steps(tenant, outbox, [node, str(driver)], "NODE_EXTRA_CA_CERTS", tmp_path)
 
     assert asked["mailed"] == asked["texted"] == "done"
-    assert asked["odd number"][:3] == ["AuthApiError", 400, "bad.phone_number"]
+    assert asked["invalid number"][:3] == ["AuthApiError", 400, "bad.phone_number"]
     assert seen["wrong"] == ["AuthApiError", 403, "invalid_grant", "Wrong email or verification code."]
     assert seen["by mail"] == seen["by text"] == TOKENS

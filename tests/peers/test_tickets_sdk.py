@@ -23,11 +23,11 @@ BODY = ["BadRequestError", 400, "invalid_body"]
 NO_USER = ["NotFoundError", 404, "inexistent_user"]
 INVITATIONS = {
     "made": ["Ada", "grace@example.test", True, {"plan": "gold"}, True],
-    "lives": 60,
-    "leads to": ROUTE,
-    "is alike": True,
+    "lifetime in seconds": 60,
+    "target of the link": ROUTE,
+    "read equals created": True,
     "listed": ["bob@example.test", "grace@example.test"],
-    "odd address": BODY,
+    "invalid address": BODY,
     "unknown client": ["NotFoundError", 404, "inexistent_client"],
     "left": ["bob@example.test"],
 }
@@ -51,7 +51,7 @@ def test_the_python_client_creates_tickets_and_invitations(tenant: Tenant, datab
     links = [seen["tickets"].pop(name) for name in ("reset by id", "reset by address", "verify")]
     assert len(set(links)) == 3
     assert all("?ticket=" in link for link in links)
-    assert seen["tickets"] == {"unknown": NO_USER, "unknown to reset": NO_USER, "both names": BODY, "odd address": BODY}
+    assert seen["tickets"] == {"unknown": NO_USER, "reset for an unknown user": NO_USER, "user id and address together": BODY, "invalid address": BODY}
     missing = {seen["invitations"].pop(name)[1] for name in ("unknown", "gone")}
     assert missing == {404}
     assert seen["invitations"] == INVITATIONS

@@ -190,7 +190,7 @@ ENDS: dict[str, Callable[[User], object]] = {
     "the factor is switched off": lambda user: set_factors(user.tenant, "sms", "email"),
     "another factor is enrolled": lambda user: give_address(user, "phone", NUMBER),
     "another factor is removed": reset_factors,
-    "its time is over": lambda user: AccountTicket.objects.of(user.tenant_id).update(expires_at=timezone.now()),
+    "the link expires": lambda user: AccountTicket.objects.of(user.tenant_id).update(expires_at=timezone.now()),
 }
 
 

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="A worker process that has used its full time for a stream next serves the stream that has waited longest.",
+        rule="A worker process that has used its full time for a stream next serves the stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(

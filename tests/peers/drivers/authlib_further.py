@@ -78,7 +78,7 @@ device = session("device")
 asked_for = {"client_id": given["clients"]["device"], "scope": "openid email"}
 started: dict[str, Any] = requests.post(metadata["device_authorization_endpoint"], data=asked_for, timeout=20).json()
 poll = {"grant_type": DEVICE, "device_code": started["device_code"]}
-seen["device waits"] = refusal(lambda: device.fetch_token(metadata["token_endpoint"], **poll))
+seen["device before the answer"] = refusal(lambda: device.fetch_token(metadata["token_endpoint"], **poll))
 log_in(started["verification_uri_complete"], {**given, "callback": given["activated"]})
 time.sleep(started["interval"])
 seen["device"] = "id_token" in device.fetch_token(metadata["token_endpoint"], **poll)

@@ -24,16 +24,16 @@ def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
 
 def provider(client: Any) -> dict[str, Any]:
     mails = client.emails.provider
-    seen: dict[str, Any] = {"none": refusal(mails.get), "none to change": refusal(mails.update, enabled=False)}
+    seen: dict[str, Any] = {"none": refusal(mails.get), "change without a row": refusal(mails.update, enabled=False)}
     made = mails.create(name="smtp", credentials=SERVER, default_from_address="shop@example.test", enabled=True)
     read = mails.get(fields="name,enabled,default_from_address,credentials", include_fields=True)
     seen["made"] = [read.name, read.enabled, read.default_from_address, read.credentials.smtp_host, read.credentials.smtp_port]
-    seen["is alike"] = made.credentials.dict() == read.credentials.dict()
-    seen["shows the password"] = PASSWORD in f"{made.json()}{read.json()}"
-    seen["second"] = refusal(mails.create, name="smtp", credentials=SERVER)
+    seen["read equals created"] = made.credentials.dict() == read.credentials.dict()
+    seen["contains the password"] = PASSWORD in f"{made.json()}{read.json()}"
+    seen["created twice"] = refusal(mails.create, name="smtp", credentials=SERVER)
     seen["changed"] = mails.update(enabled=False).enabled
-    seen["host after"] = mails.get(fields="credentials").credentials.smtp_host
-    seen["another maker"] = refusal(mails.update, name="mailgun", credentials={"api_key": "k", "domain": "d"})
+    seen["host after the change"] = mails.get(fields="credentials").credentials.smtp_host
+    seen["other provider"] = refusal(mails.update, name="mailgun", credentials={"api_key": "k", "domain": "d"})
     seen["header injected"] = refusal(mails.update, default_from_address="a@example.test\r\nBcc: b@example.test")
     mails.delete()
     seen["gone"] = refusal(mails.get)
@@ -46,16 +46,16 @@ def templates(client: Any) -> dict[str, Any]:
     written = {"body": body, "from_": "shop@example.test", "subject": "Hello", "syntax": "liquid", "enabled": True}
     seen: dict[str, Any] = {
         "none": refusal(texts.get, "verify_email"),
-        "none to change": refusal(texts.update, "verify_email", subject="x"),
+        "change without a row": refusal(texts.update, "verify_email", subject="x"),
     }
     made = texts.create(template="verify_email", url_lifetime_in_seconds=3600, result_url="https://example.com/done", **written)
     read = texts.get("verify_email")
-    seen["is alike"] = made.dict() == read.dict()
+    seen["read equals created"] = made.dict() == read.dict()
     seen["made"] = [read.template, read.body == body, read.from_, read.subject, read.syntax, read.url_lifetime_in_seconds, read.result_url]
-    seen["second"] = refusal(texts.create, template="verify_email", **written)
+    seen["created twice"] = refusal(texts.create, template="verify_email", **written)
     seen["changed"] = [texts.update("verify_email", subject="Welcome").subject, texts.get("verify_email").body == body]
     seen["replaced"] = texts.set("verify_email", template="verify_email", **{**written, "subject": "New"}).result_url
-    seen["set anew"] = texts.set("reset_email", template="reset_email", **written).template
+    seen["created by put"] = texts.set("reset_email", template="reset_email", **written).template
     seen["unsafe"] = refusal(texts.update, "verify_email", body="{{ user.__class__ }}{% include '/etc/passwd' %}")
     seen["unreadable"] = refusal(texts.update, "verify_email", body="{% if %}")
     seen["unknown"] = refusal(texts.get, "no_such_mail")
@@ -67,15 +67,15 @@ def languages(client: Any) -> dict[str, Any]:
     seen: dict[str, Any] = {"enabled": settings.update(enabled_locales=["en", "de", "ar"]).enabled_locales}
     seen["read"] = settings.get(fields="enabled_locales", include_fields=True).enabled_locales
     seen["without texts"] = refusal(settings.update, enabled_locales=["en", "sw"])
-    seen["none written"] = prompts.custom_text.get("login", "de")
+    seen["before a text is written"] = prompts.custom_text.get("login", "de")
     prompts.custom_text.set("login", "de", request={"login": {"title": "Willkommen"}})
     seen["written"] = prompts.custom_text.get("login", "de")
-    seen["elsewhere"] = prompts.custom_text.get("login", "en")
+    seen["in another language"] = prompts.custom_text.get("login", "en")
     seen["unknown text"] = refusal(prompts.custom_text.set, "login", "de", request={"login": {"noSuchText": "x"}})
     seen["unknown language"] = refusal(prompts.custom_text.get, "login", "sw")
     seen["unknown prompt"] = refusal(prompts.custom_text.get, "no-such-prompt", "de")
     prompts.custom_text.set("login", "de", request={})
-    seen["taken back"] = prompts.custom_text.get("login", "de")
+    seen["after the reset"] = prompts.custom_text.get("login", "de")
     seen["prompts"] = [prompts.get_settings().universal_login_experience, prompts.get_settings().identifier_first]
     return seen
 

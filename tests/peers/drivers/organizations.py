@@ -37,7 +37,7 @@ def roles(client: Any, seen: dict[str, Any], ada: str) -> str:
 
 def organizations(client: Any, seen: dict[str, Any], ada: str, people: str, role: str, group: str) -> None:
     acme = client.organizations.create(name="acme", display_name="Acme", enabled_connections=[{"connection_id": people}])
-    seen["created with"] = [row.connection.name for row in acme.enabled_connections]
+    seen["connections at creation"] = [row.connection.name for row in acme.enabled_connections]
     client.organizations.update(acme.id, metadata={"tier": "gold"})
     seen["organization"] = [client.organizations.get_by_name("acme").id == acme.id, client.organizations.get(acme.id).metadata]
     seen["organizations"] = [found.name for found in client.organizations.list(take=1)]
@@ -54,7 +54,7 @@ def organizations(client: Any, seen: dict[str, Any], ada: str, people: str, role
     client.organizations.groups.roles.create(acme.id, group, roles=[role])
     seen["group roles"] = [found.name for found in client.organizations.groups.roles.list(acme.id, group)]
     seen["groups"] = [found.name for found in client.organizations.groups.list(acme.id)]
-    seen["member effective"] = [sorted(found.sources) for found in client.organizations.members.effective_roles.list(acme.id, ada)]
+    seen["sources of a member role"] = [sorted(found.sources) for found in client.organizations.members.effective_roles.list(acme.id, ada)]
     sources = client.organizations.members.effective_roles.sources.groups.list(acme.id, ada, role_id=role)
     seen["member source groups"] = [found.name for found in sources]
     seen["role members"] = [found.user_id == ada for found in client.organizations.roles.members.list(acme.id, role)]

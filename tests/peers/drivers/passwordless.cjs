@@ -22,7 +22,7 @@ async function ask() {
   return {
     mailed: await told(() => passwordless.sendEmail({ email: given.email, send: "code" })),
     texted: await told(() => passwordless.sendSMS({ phone_number: given.number })),
-    "odd number": await told(() => passwordless.sendSMS({ phone_number: "5550100" })),
+    "invalid number": await told(() => passwordless.sendSMS({ phone_number: "5550100" })),
   };
 }
 

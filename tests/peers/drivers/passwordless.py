@@ -32,10 +32,10 @@ def asked() -> dict[str, Any]:
         "mailed code": told(lambda: door.email(given["email"], send="code")),
         "mailed link": told(lambda: door.email(given["linked"], auth_params={"redirect_uri": given["callback"], "scope": "openid"})),
         "texted code": told(lambda: door.sms(given["number"])),
-        "odd address": told(lambda: door.email("no address", send="code")),
-        "odd number": told(lambda: door.sms("5550100")),
-        "odd way": told(lambda: door.email(given["email"], send="pigeon")),
-        "odd parameters": told(lambda: door.email(given["email"], auth_params={"redirect_uri": "https://evil.example/"})),
+        "invalid address": told(lambda: door.email("no address", send="code")),
+        "invalid number": told(lambda: door.sms("5550100")),
+        "unknown way of sending": told(lambda: door.email(given["email"], send="pigeon")),
+        "invalid parameters": told(lambda: door.email(given["email"], auth_params={"redirect_uri": "https://evil.example/"})),
         "unknown client": told(lambda: stranger.email(given["email"], send="code")),
     }
     seen["flood"] = [told(lambda: door.email(given["flooded"], send="code")) for _ in range(6)][-1]

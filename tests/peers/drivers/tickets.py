@@ -27,9 +27,9 @@ def tickets(client: Any, user_id: str, connection_id: str) -> dict[str, Any]:
         "reset by address": links.change_password(email="ada@example.test", connection_id=connection_id).ticket,
         "verify": links.verify_email(user_id=user_id, ttl_sec=60, include_email_in_redirect=True).ticket,
         "unknown": refusal(links.verify_email, user_id="auth0|unknown"),
-        "unknown to reset": refusal(links.change_password, user_id="auth0|unknown"),
-        "both names": refusal(links.change_password, user_id=user_id, email="ada@example.test", connection_id=connection_id),
-        "odd address": refusal(links.change_password, user_id=user_id, result_url="javascript:alert(1)"),
+        "reset for an unknown user": refusal(links.change_password, user_id="auth0|unknown"),
+        "user id and address together": refusal(links.change_password, user_id=user_id, email="ada@example.test", connection_id=connection_id),
+        "invalid address": refusal(links.change_password, user_id=user_id, result_url="javascript:alert(1)"),
     }
 
 
@@ -47,11 +47,11 @@ def invitations(client: Any, organization: str, client_id: str) -> dict[str, Any
             made.user_metadata,
             made.organization_id == organization,
         ],
-        "lives": round((made.expires_at - made.created_at).total_seconds()),
-        "leads to": made.invitation_url.partition("?")[0],
-        "is alike": made.dict() == read.dict(),
+        "lifetime in seconds": round((made.expires_at - made.created_at).total_seconds()),
+        "target of the link": made.invitation_url.partition("?")[0],
+        "read equals created": made.dict() == read.dict(),
         "listed": sorted(one.invitee.email for one in offers.list(organization, per_page=1)),
-        "odd address": refusal(offers.create, organization, invitee={"email": "no address"}, **wanted),
+        "invalid address": refusal(offers.create, organization, invitee={"email": "no address"}, **wanted),
         "unknown client": refusal(offers.create, organization, invitee={"email": "eve@example.test"}, **{**wanted, "client_id": "unknown"}),
         "unknown": refusal(offers.get, organization, "uinv_0000000000000000"),
     }

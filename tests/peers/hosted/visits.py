@@ -37,7 +37,7 @@ def _block(world: World, email: str) -> None:
 
 
 def log_in_in_every_way(walk: Walk) -> None:
-    walk.ask("every way")
+    walk.ask("every method")
     walk.look("Log in", "Log in with a code by email")
 
 

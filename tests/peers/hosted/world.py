@@ -122,7 +122,7 @@ def _make_clients(world: World) -> None:
         "foreign": {},
         "by code": {},
         "by text": {},
-        "every way": {},
+        "every method": {},
         "one organization": {"organization_usage": "require", "organization_require_behavior": "pre_login_prompt"},
         "some organization": {"organization_usage": "allow", "organization_require_behavior": "post_login_prompt"},
         "old": {
@@ -140,7 +140,7 @@ def _make_clients(world: World) -> None:
         _make_client(world, name, chosen)
     by_password = set(settings) - {"by code", "by text"}
     _enable(world, world.people, by_password)
-    for strategy, names in (("email", {"by code", "every way"}), ("sms", {"by text", "every way"})):
+    for strategy, names in (("email", {"by code", "every method"}), ("sms", {"by text", "every method"})):
         _enable(world, create_connection(tenant_id=world.tenant.pk, name=strategy, strategy=strategy), names)
 
 
