@@ -51,7 +51,12 @@ def test_the_python_client_creates_tickets_and_invitations(tenant: Tenant, datab
     links = [seen["tickets"].pop(name) for name in ("reset by id", "reset by address", "verify")]
     assert len(set(links)) == 3
     assert all("?ticket=" in link for link in links)
-    assert seen["tickets"] == {"unknown": NO_USER, "reset for an unknown user": NO_USER, "user id and address together": BODY, "invalid address": BODY}
+    assert seen["tickets"] == {
+        "unknown": NO_USER,
+        "reset for an unknown user": NO_USER,
+        "user id and address together": BODY,
+        "invalid address": BODY,
+    }
     missing = {seen["invitations"].pop(name)[1] for name in ("unknown", "gone")}
     assert missing == {404}
     assert seen["invitations"] == INVITATIONS

@@ -28,7 +28,9 @@ def tickets(client: Any, user_id: str, connection_id: str) -> dict[str, Any]:
         "verify": links.verify_email(user_id=user_id, ttl_sec=60, include_email_in_redirect=True).ticket,
         "unknown": refusal(links.verify_email, user_id="auth0|unknown"),
         "reset for an unknown user": refusal(links.change_password, user_id="auth0|unknown"),
-        "user id and address together": refusal(links.change_password, user_id=user_id, email="ada@example.test", connection_id=connection_id),
+        "user id and address together": refusal(
+            links.change_password, user_id=user_id, email="ada@example.test", connection_id=connection_id
+        ),
         "invalid address": refusal(links.change_password, user_id=user_id, result_url="javascript:alert(1)"),
     }
 
