@@ -41,14 +41,14 @@ def new_staff(tenant: Tenant | None, role: str = ADMINISTRATOR) -> Staff:
 
 @dataclass(frozen=True)
 class AllBut(RoleRule):
-    """Create a role with every permission except the named permissions, for tests of one permission."""
+    """A role with every permission except the named permissions, for tests of one permission."""
 
     def allows(self, permission: str) -> bool:
         return permission not in self.permissions
 
 
 def take_from_administrators(monkeypatch: pytest.MonkeyPatch, *permissions: str) -> None:
-    """Give administrators only these permissions while a test runs."""
+    """Take these permissions from administrators while a test runs."""
     monkeypatch.setitem(ROLES, ADMINISTRATOR, AllBut("Administrator", "", permissions))
 
 

@@ -93,7 +93,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 
 
 class _Pages:
-    """Return a context that serves the application's pages. The options of the library are available once the service runs."""
+    """A web server for the application's pages. `options` may be filled in later, when the service runs."""
 
     def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):

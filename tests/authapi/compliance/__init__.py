@@ -1,1 +1,1 @@
-"""Compliance levels: every rule with a request that it refuses."""
+"""Compliance levels: every rule, with a request that the rule refuses."""

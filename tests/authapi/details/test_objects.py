@@ -1,4 +1,4 @@
-"""Authorization details in requests, and the check that they stay within the granted ones."""
+"""Authorization details in requests, and the check that they do not exceed the granted details."""
 
 from __future__ import annotations
 

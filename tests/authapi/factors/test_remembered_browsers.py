@@ -1,4 +1,4 @@
-"""Browsers in which a user can skip the second factor: for which user, until when, and after which changes not."""
+"""Browsers in which a user can skip the second factor: for which user, until when, and which changes end this."""
 
 from __future__ import annotations
 

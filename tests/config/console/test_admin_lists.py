@@ -114,7 +114,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Watch:
-    """Yield the number of rows that the queries of a page read, per table."""
+    """Runs EXPLAIN for each query of a page, and records the queries that read too many rows."""
 
     faults: list[str] = field(default_factory=list)
 
@@ -174,7 +174,7 @@ def watched() -> Iterator[Watch]:
 
 
 def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterator[dict[str, str]]:
-    """Return the queries of the list: each filter with its first values, each searched field, and a next page."""
+    """Yield the queries of the list: each filter with its first values, each searched field, and a next page."""
     listed = answer.context_data["cl"]
     for spec in listed.filter_specs:
         for choice in list(spec.choices(listed))[1:3]:
@@ -193,7 +193,7 @@ def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterato
 
 
 def _asked_of_log(search: forms.Form, row: Any) -> Iterator[dict[str, str]]:
-    """Return one query per field of the search form of a log: some match rows and some do not."""
+    """Yield one query per field of the search form of a log. Some queries match rows, and others match none."""
     for name, asked in search.fields.items():
         choices: Any = getattr(asked, "choices", ())
         if choices:

@@ -53,7 +53,7 @@ def api(provider: Provider) -> ApiResource:
 
 
 class Machine:
-    """Create a client that authenticates with one of the methods and requests tokens without a user."""
+    """A client that authenticates with one of the methods and requests tokens without a user."""
 
     def __init__(self, provider: Provider, method: str, *, algorithm: str = "RS256") -> None:
         self.provider, self.method, self.algorithm, self.secret = provider, method, algorithm, ""

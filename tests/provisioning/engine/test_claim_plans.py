@@ -104,7 +104,7 @@ def settled_deliveries() -> None:
 
 @dataclass(frozen=True)
 class ByHand:
-    """Set sizes in `pg_class` for every table and index. The planner scales rows per page by the real number of pages."""
+    """Sets sizes in `pg_class` for every table and index. The planner scales rows per page by the real number of pages."""
 
     rows: int
     pages: int
