@@ -125,5 +125,5 @@ def head(tenant: Tenant) -> Head:
 
 @pytest.fixture
 def database_connection(tenant: Tenant) -> Connection:
-    """The alias `people` of a database connection."""
+    """A database connection with the name `people`."""
     return ConnectionFactory.create(tenant_id=tenant.pk, name="people")

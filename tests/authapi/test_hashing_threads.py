@@ -19,7 +19,7 @@ REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 
 @pytest.fixture
 def fields(tenant: Tenant) -> dict[str, str]:
-    """A user logs in with the grant `password-realm`."""
+    """The form fields of a login with the grant `password-realm`."""
     client, secret = web_client(tenant, grant_types=["password", REALM_GRANT])
     person(people(tenant, client))
     return {"client_id": client.client_id, "client_secret": secret, "realm": "people", "username": "ada@example.test"}

@@ -156,7 +156,7 @@ class Cluster:
         node.process = self._start(program)
 
     def kill(self, node: Node) -> None:
-        """Kill Patroni and the server at once, like a machine that loses power."""
+        """Kill Patroni and the server at the same time, as if the machine lost power."""
         node.signal(signal.SIGKILL)
         if node.process is not None:
             node.process.kill()

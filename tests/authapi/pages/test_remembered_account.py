@@ -1,4 +1,4 @@
-"""The account that a browser remembers: a login asks only for the password, and the user can remove it. The page reveals no other account."""
+"""The account that a browser remembers: a login asks only for the password, and the user can remove it. Pages reveal no other account."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class World:
 
     @property
     def is_logged_in(self) -> tuple[bool, bool]:
-        """Return whether the user has a session and a refresh token."""
+        """Return whether the user has a session, and whether the user has a refresh token."""
         tokens = RefreshToken.objects.of(self.tenant.pk).filter(user=self.user, revoked=None)
         return Session.objects.of(self.tenant.pk).filter(user=self.user).exists(), tokens.exists()
 

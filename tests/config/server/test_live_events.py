@@ -31,7 +31,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 
 def watch(web: WebProcess, tenant: Tenant, browser: Client | None, **headers: str) -> Subscriber:
-    """Request the stream like the page in this browser."""
+    """Request the stream as the page does in this browser."""
     session = browser.cookies[settings.SESSION_COOKIE_NAME].value if browser else ""
     sent = {"Host": PLATFORM, "Sec-Fetch-Site": "same-origin", "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"} | headers
     query = sent.pop("query", "")

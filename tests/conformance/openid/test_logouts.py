@@ -199,7 +199,7 @@ def watching(provider: Provider) -> Iterator[RelyingParty]:
 
 
 def is_unchanged(rp: RelyingParty, state: str) -> bool:
-    """Compute the value that the provider's frame computes from its cookie (Session Management 1.0, 4.2)."""
+    """Report whether the state equals the value that the provider's frame computes from its cookie (Session Management 1.0, 4.2)."""
     digest, _, salt = state.partition(".")
     seen = rp.browser.cookies.get("session_state", "")
     text = f"{rp.client.client_id} https://rp.example.test {seen} {salt}"

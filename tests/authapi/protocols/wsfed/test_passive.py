@@ -65,7 +65,7 @@ def result_of(answer: Any) -> Element:
 
 
 def accepted(tenant: Tenant, result: str, realm: str) -> Any:
-    """Verify a token like a relying party, with the certificates of the tenant."""
+    """Verify a token as a relying party does, with the certificates of the tenant. Return its assertion."""
     known = [certificate_of(certificate.public_bytes(Encoding.DER)) for certificate in published_certificates(tenant.pk)]
     issuer = f"urn:{tenant.pk}.example.test"
     return accepted_token(result.encode(), known, Expected(issuer=issuer, realm=realm, now=datetime.now(UTC))).assertion

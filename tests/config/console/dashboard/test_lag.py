@@ -33,7 +33,7 @@ def browser(tenant: Tenant) -> Client:
 
 
 def wait_in_lanes(stream: EventStream, count: int, *, due_at: datetime) -> None:
-    """Dispatch events, without a worker that delivers them."""
+    """Create waiting deliveries and their lanes, as a dispatch does."""
     Delivery.objects.bulk_create(
         Delivery(stream_id=stream.pk, tenant_id=stream.tenant_id, key=f"user:{number}", position=number, event=number + 10**9,
                  event_id=f"evt_{number}", event_type="user.created")
