@@ -41,7 +41,7 @@ class Deliveries:
         return self.world.run_program("tests.cluster.binding", "export", self.tenant.id)
 
     def let_lease_run_out(self, job: str) -> None:
-        """Let another worker take over the job now, instead of after a minute."""
+        """End the lease of the job now, instead of after a minute, so that another worker takes over the job."""
         self.world.query("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", job)
 
     def is_exported(self, job: str) -> bool:

@@ -238,7 +238,7 @@ class World:
 
 
 def is_unbuilt(method: str, path: str) -> bool:
-    """Report whether client libraries call the operation and the service lacks it. The answer is then 404 with a reason, and not 405 (`test_upstream_table.py`)."""
+    """Report whether clients call an operation that the service lacks. The answer is then 404 with a reason (`test_upstream_table.py`)."""
     return unbuilt_at(method.upper(), f"/api/v2{path}".replace("{", "").replace("}", "")) is not None
 
 

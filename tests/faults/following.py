@@ -86,7 +86,7 @@ class Follower:
         return await self._stream(incoming, chunked=b"transfer-encoding: chunked" in head.lower())
 
     def request(self) -> bytes:
-        """Return the headers of the next request."""
+        """Return the request line and the headers of the next request."""
         query = "&".join(f"event_type={kind}" for kind in sorted(self.types or ()))
         lines = [
             f"GET {PATH}{'?' + query if query else ''} HTTP/1.1",

@@ -149,7 +149,7 @@ def assert_redelivered_once(stream: EventStream, directory: Path, *, crashes: in
 
 
 def let_lease_run_out(job: Job) -> None:
-    """Shorten the minute after which a job counts as abandoned."""
+    """End the lease of the job now, instead of after a minute."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", [job.pk])
 

@@ -70,7 +70,7 @@ def is_behind(copy: Path, service: Service) -> bool:
 
 
 def listed(service: Service) -> dict[str, Any]:
-    """Return the users of the tables that the management interface lists."""
+    """Return the users that the management interface lists, by id."""
     found, query = [], {"take": "100"}
     while True:
         page = service.call("GET", "/users", params=query).json()
