@@ -14,7 +14,7 @@ from provisioning.models.account_links import UNCONFIRMED, AccountLink
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
     """Confirm unconfirmed links of the tenant, all or none, so that the links authorize writes; return the number of confirmed links.
 
-    Raises `Conflict` if another user or tenant is linked to one of the accounts, or if two links of the call name one account.
+    Raises `Conflict` if another user or tenant is linked to one of the accounts, also by a link that the same call has just confirmed.
     """
     with transaction.atomic():
         waiting = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids)).order_by("pk")
