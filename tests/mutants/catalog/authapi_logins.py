@@ -104,7 +104,7 @@ MUTANTS = (
         at="authapi.accounts.brute_force:counted_address",
         old="return customer_of(keys_of(ip)) if",
         new="return ip if",
-        rule="Attempts from one /64 of IPv6 addresses share a count.",
+        rule="Attempts from addresses of one IPv6 network (/64) share a count.",
         tests=("tests/authapi/accounts/test_brute_force.py",),
     ),
     Mutant(

@@ -191,7 +191,7 @@ MUTANTS = (
         at="config.middleware.content_policy:CONTENT_POLICY",
         old="\"frame-ancestors 'none'\",",
         new="",
-        rule="No other site shows a page in a frame.",
+        rule="No other site can show a page of the service in a frame.",
         tests=(
             "tests/config/server/test_edge.py",
             "tests/config/console/test_admin_pages.py",
@@ -275,7 +275,7 @@ MUTANTS = (
         at="config.server.traced_requests:_span_of",
         old='else kind_of(scope["path"])',
         new='else scope["path"]',
-        rule="The name of a span contains no path, which may contain an address.",
+        rule="The name of a span contains no path, because a path may contain an email address.",
         tests=("tests/config/server/test_traced_requests.py",),
     ),
 )

@@ -112,7 +112,7 @@ MUTANTS = (
         at="events.stream.stream:Stream._end",
         old="frames.offset_only(self._offset()) + ",
         new="",
-        rule="A planned end sends the last offset.",
+        rule="A stream that ends as planned sends its last offset.",
         tests=("tests/conformance/test_ending.py",),
     ),
     Mutant(
@@ -179,7 +179,7 @@ MUTANTS = (
         at="events.stream.admission:admit",
         old="if shared.is_draining:",
         new="if False:",
-        rule="A process that ends opens no stream.",
+        rule="A process that is shutting down opens no stream.",
         tests=("tests/conformance/test_ending.py",),
     ),
     Mutant(
@@ -211,7 +211,7 @@ MUTANTS = (
         at="events.log.browsing:_found",
         old="rows.values(walk.key)[:WALK]",
         new="rows.values(walk.key)",
-        rule="A page of the log examines a bounded number of entries.",
+        rule="Reading a page of the log examines a bounded number of entries.",
         tests=("tests/events/test_admin.py",),
     ),
 )

@@ -144,7 +144,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:claim_named",
         old="return None if lane.is_leased else NotDue(lane.due_in)",
         new="pass",
-        rule="A named lane that another worker holds, or that pauses, is not claimed.",
+        rule="A worker cannot claim a certain lane while another worker holds the lane or the lane is paused.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(

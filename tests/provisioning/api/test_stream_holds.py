@@ -19,7 +19,7 @@ from tests.provisioning.engine.logs import append_events
 
 
 def stage(tenant: Tenant, stream: EventStream) -> None:
-    """Delete more users than the threshold of the stream."""
+    """Delete more users than the threshold of the stream allows."""
     deletion_guard.set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=1)
     append_events(tenant, ["user:a", "user:b", "user:c"], event_type="user.deleted")
     dispatch.dispatch_tenant(tenant.pk)
