@@ -91,9 +91,9 @@ _DESCRIBED: tuple[Any, ...] = (
 
 
 class UnknownAddress(ManagementMixin, APIView):
-    """Answers 404 with the usual body, if the token is valid, at every path below `/api/v2` without an operation.
+    """Answers a request for a path below `/api/v2` that has no operation: 404 with the usual body if the token is valid.
 
-    If client libraries know the operation, the body says that it is not supported, and why (`config.upstream`).
+    If client libraries have such an operation, the body says that it is not supported, and why (`config.upstream`).
     """
 
     permission_classes = ()
@@ -108,7 +108,7 @@ class UnknownAddress(ManagementMixin, APIView):
 
 
 class _Managed(ManagementMixin):
-    """Mixin of every endpoint. A request for an unbuilt operation gets 404, even if the path pattern of this endpoint matches it."""
+    """Mixin of every endpoint. A request for an unbuilt operation gets 404, even if its path matches the pattern of this endpoint."""
 
     hidden: ClassVar[tuple[Entry, ...]] = ()
 
@@ -134,7 +134,7 @@ class ApiBrowser(SpectacularSwaggerSplitView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Add the command that gets a token. It contains the address of the tenant on the host of this page, if there is a tenant."""
+        """Add the command that gets a token. If a tenant has the host of this page, the command contains the address of the tenant."""
         response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         found = resolve_host(request.META.get("HTTP_HOST", ""))
         response.data["token_command"] = _CURL.replace("ISSUER", found.issuer if found else "https://TENANT_DOMAIN/")

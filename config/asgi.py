@@ -75,7 +75,7 @@ def routes(role: str) -> URLRouter:
 
 
 def straight(router: URLRouter, role: str) -> Application:
-    """Find a hot endpoint by its exact path before the router, which tries its patterns in turn."""
+    """Find a hot endpoint by its exact path, and call the router only for other paths: the router tries one pattern after another."""
     endpoints: dict[str, Any] = dict(HOT_ENDPOINTS) if role != "stream" else {}
 
     def found(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -39,7 +39,10 @@ def use_one_connection_per_thread(**_: Any) -> None:
 
 @signals.worker_init.connect
 def refuse_unsuitable_database(**_: Any) -> None:
-    """End before the fork if the database strategy has changed or a pooler is in transaction mode; leave no connection to the children."""
+    """End the worker before its first fork if the database strategy has changed or a pooler is in transaction mode.
+
+    Closes the connection, so that the children do not inherit it.
+    """
     from foundation.database.pooler import TransactionPooling, refuse_transaction_pooling  # noqa: PLC0415
     from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy  # noqa: PLC0415  (models are not ready before)
 
@@ -69,13 +72,13 @@ def start_tracing(**_: Any) -> None:
 
 @signals.worker_process_shutdown.connect
 def stop_tracing(**_: Any) -> None:
-    """Export the spans that wait."""
+    """Export the remaining spans."""
     tracing.stop()
 
 
 @signals.worker_ready.connect
 def compare_database(**_: Any) -> None:
-    """Raise an alarm if the database is not the recorded one. Runs once per worker, on a connection that is closed afterwards."""
+    """Raise an alarm if the database is not the database whose identity is stored. Runs once per worker, on its own connection."""
     from events.log.database_identity import compare_at_start  # noqa: PLC0415  (models are not ready when this module is read)
 
     compare_at_start()

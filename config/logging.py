@@ -12,7 +12,8 @@ import structlog
 
 MASKED = "[masked]"
 # Patterns of bearer and basic credentials, JWTs, and members and parameters with secrets, anywhere in a line.
-# Each has lower-case texts, of which a matching line contains one. Most lines contain none, and this check is cheap.
+# The lower-case texts before a pattern are a cheap check: every line that matches the pattern contains one of them, and most lines contain
+# none.
 _SECRETS = (
     (("bearer", "basic"), re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), rf"\1 {MASKED}"),
     (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASKED),

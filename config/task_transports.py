@@ -29,7 +29,7 @@ def is_own(message: Any, queue: str | None) -> bool:
 
 
 class ReleasingQoS(QoS):
-    """Counts a message as settled even if Redis could not be told. Redis then delivers it again, which is safe for every task.
+    """Counts a message as settled even if the request to Redis fails. Redis then delivers it again, which is safe for every task.
 
     kombu itself would count the message as unsettled for ever. If the connection fails while the worker holds as many messages as it
     may, kombu does not watch the connection, and the worker never reads again.

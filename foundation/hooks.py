@@ -11,11 +11,11 @@ from typing import Any
 from django.db import models
 from django.dispatch import Signal
 
-# Sent by managers that write several rows in one statement, inside the transaction: `sender` is the model, `keys` are those of the rows.
+# Sent by managers that write several rows in one statement, inside the transaction: `sender` is the model, `keys` are the keys of the rows.
 rows_changed = Signal()
 # Sent after the commit that created a job: `job_id`. A receiver can notify a worker; otherwise the sweep finds the job.
 job_waits = Signal()
-# Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. Receivers may lose it.
+# Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. Receivers may lose the task.
 work_waits = Signal()
 # Sent inside the transaction that sets a password: `user`, and `is_first` if there was none before.
 password_changed = Signal()

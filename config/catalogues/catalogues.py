@@ -29,7 +29,7 @@ class Catalogue(Catalog):
     def __init__(self, language: str) -> None:
         self._language = language
         super().__init__(locale=language, fuzzy=False)
-        # Babel has its own plural rules for each language; Django counts by these.
+        # Replace the plural rules of Babel by the rules that Django uses.
         self._num_plurals, self._plural_expr = _PLURALS[language]  # type: ignore[assignment]  # declared by a None
         self.header_comment = _HEADER
 
@@ -84,7 +84,7 @@ def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
             auto_comments=text.comments,
             user_comments=old.user_comments if old is not None else (),
             context=text.context or None,
-            # Without line numbers, so that moved code changes no catalog.
+            # Omit line numbers, so that moved code changes no catalog.
             locations=[(text.place.rpartition(":")[0], 0)],
         )
     return fresh

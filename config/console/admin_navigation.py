@@ -212,8 +212,8 @@ NAMES: Mapping[str, str] = {
 def grouped(entries: list[dict[str, Any]], path: str = "") -> list[dict[str, Any]]:
     """Return the models and pages that an account may see, by group of `NAVIGATION`, in the shape that Django's templates expect.
 
-    `models` has all entries of a group. `daily` and `further` split them; a group without daily entries has them all in `daily`. `is_open`
-    is true if the page at `path` is below a further entry.
+    `models` has all entries of a group. `daily` and `further` split them; a group without daily entries has all entries in `daily`.
+    `is_open` is true if the page at `path` is below a further entry.
     """
     by_label = {_label(entry): entry for entry in entries}
     groups = []

@@ -72,7 +72,7 @@ class PlatformAdminSite(AccountSite):
         return may_enter(request.user)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Run a view with the staff account and the request as its change context, so that events of its changes contain them."""
+        """Run a view with the staff account and the request as its change context. Events of the view's changes contain both."""
 
         def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             context = _context_of(request)
@@ -187,7 +187,7 @@ def _context_of(request: HttpRequest) -> ChangeContext:
 
 
 def _after_switching(request: HttpRequest) -> str:
-    """Return the page to show after a switch of tenants: the current page, or the list if the page shows a row of the former tenant."""
+    """Return the page to show after a switch of tenants: the current page, or the list if the page shows a row of the previous tenant."""
     match = request.resolver_match
     model, _, page = (match.url_name or "").rpartition("_") if match is not None else ("", "", "")
     if page in _PAGES_OF_A_ROW:

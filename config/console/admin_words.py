@@ -96,6 +96,6 @@ ABOUT: Mapping[str, str] = {
     "authapi.edgekey": "Keys with which proxies authenticate when they forward certificates of applications.",
     # Platform
     "identity.tenant": "The customers of this platform. The data of each tenant is separate.",
-    "identity.customdomain": "Hosts on which tenants answer. A custom domain works after its owner has verified it.",
+    "identity.customdomain": "Hosts at which clients reach a tenant. A custom domain works after its owner has verified it.",
     "identity.formertenant": "Tenants that were deleted. Their ids are never used again.",
 }

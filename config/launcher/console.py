@@ -11,7 +11,7 @@ _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _COLOURS = {"web": 36, "worker": 35, "beat": 33, "scim": 34, "postgres": 32, "redis": 31}
 _WIDTH = 8
-# The limit is per process, so that a verbose process does not push out the lines of the others.
+# The limit is per process, so that a verbose process does not displace the lines of other processes.
 _MOST_HELD = 60
 
 

@@ -68,7 +68,7 @@ def read() -> Options:
 
 
 def _refuse_misspelled(makeflags: str) -> None:
-    """Refuse a variable of the command line whose name is nearly that of a known one. Other programs read the rest."""
+    """Refuse a variable of the command line whose name is nearly the name of a known variable. All other variables are allowed."""
     known = {*_FURTHER, *(name for file in _sources() for name in _READ_IN.findall(file.read_text()))}
     for name in _GIVEN.findall(makeflags.partition(" -- ")[2]):
         near = [] if name in known else get_close_matches(name.upper(), sorted(known), n=1, cutoff=_SIMILAR)

@@ -30,7 +30,7 @@ class KeptStorage(InMemoryStorage):
         self._directory = directory
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.resources = [_load(path, provider) for path in sorted(directory.glob("*/*.json"))]
-        # Versions continue from the last one, so an old version never names a new state.
+        # After a restart, version numbers continue from the last stored number, so no version names two states.
         self.versions = itertools.count(1 + max((_number_of(resource) for resource in self.resources), default=0))
 
     def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:

@@ -21,7 +21,7 @@ def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
     """Start the servers that the environment does not name, yield `DATABASE_URL` and `REDIS_URL`, then stop them and remove their
     files.
 
-    Each variable that is set selects its outside server. Without `durable` a crash of the machine may lose data. Call it from
+    If a variable is set, its server is used. Without `durable` a crash of the machine may lose data. Call this function from
     the main thread: the servers end with that thread.
     """
     addresses = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}

@@ -26,7 +26,7 @@ _REASONS = (preflight.CannotStart, MissingProgram, NotReady, NotPrivate, Imprope
 
 
 def supervise(console: Console, *, with_parent: bool) -> int:
-    """Run `make up` in this process and return its exit status. `with_parent` ends it when make is killed."""
+    """Run `make up` in this process and return its exit status. With `with_parent`, the process ends when make is killed."""
     if with_parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
     try:

@@ -16,7 +16,7 @@ _HEAD = """# Metrics
 
 The metrics of `/metrics`, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
 `METRICS_NETWORKS` control access ([settings](settings.md#metrics)). The label `stream` is the id of an event stream. The first
-`METRICS_STREAMS` enabled streams in the order of their creation have these metrics; others only count in the sums without this label.
+`METRICS_STREAMS` enabled streams in the order of their creation have these metrics; the sums without this label include the other streams.
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|

@@ -32,7 +32,7 @@ not set, or empty, has its default.
 | secret | as text; never shown, logged or repeated in an error |
 
 A setting of the type keys or secret can be in a file: `SESSION_KEYS_FILE=/etc/identity/secrets/SESSION_KEYS` instead of `SESSION_KEYS`. The
-file is read once, at the start. Setting both variables, a missing file or an empty file stops the start.
+file is read once, at the start. The service does not start if both variables are set, or if the file is missing or empty.
 """
 
 

@@ -25,7 +25,7 @@ _RETRY_AFTER_SECONDS = 2
 
 
 async def download(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer `GET /exports/{name}?signature=`: 404 for an invalid link or one of another tenant, 403 for an expired one."""
+    """Answer `GET /exports/{name}?signature=`: 404 for an invalid link or a link of another tenant, 403 for an expired link."""
     is_head = scope["method"] == "HEAD"
     try:
         file = await _opened(scope)

@@ -55,9 +55,9 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def guarded(application: Application) -> Application:
-    """Remove values that no client may set, then require TLS: our own, or that of a trusted proxy."""
+    """Remove values that no client may set, then require TLS, of this service or of a trusted proxy."""
 
-    # Not a coroutine: a coroutine would stay in memory as long as each open stream.
+    # This is no coroutine, because each open stream would keep a coroutine in memory.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
@@ -120,7 +120,7 @@ async def _refuse_insecure(scope: Scope, send: Send) -> None:
 
 
 async def answer(send: Send, refusal: Refused, *, head_only: bool = False, path: str = "") -> None:
-    """Send a refusal in the form of the interface at `path`: OAuth's at its addresses, else the management interface's."""
+    """Send a refusal: in the form of OAuth errors if `path` belongs to OAuth, else in the form of the management interface."""
     is_oauth = path.startswith(_OAUTH_PREFIXES)
     body = _oauth_body(refusal) if is_oauth else refusal.body()
     headers: list[Header] = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]

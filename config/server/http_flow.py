@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-# The kernel asks for more only after a large part of its own buffer, which may be megabytes, has drained: minutes on a slow line.
+# The kernel accepts more bytes only after it has sent a large part of its own buffer, which may be megabytes. On a slow line this takes
+# minutes.
 STALLED_SECONDS = 300.0
-# With asyncio's default of 256 KiB per read, a thousand senders could fill that much in one turn, before the first byte is
+# With asyncio's default of 256 KiB per read, a thousand clients could fill 256 MiB in one pass of the event loop, before any byte is
 # counted.
 _READ_BYTES = 16 * 1024
 

@@ -1,4 +1,4 @@
-"""The stream of the admin's live page: on the platform's host only, for signed-in staff, of the tenant they may see.
+"""The stream of the admin's live page: on the platform's host only, with events of one tenant, for signed-in staff who may see them.
 
 Like `/events` it runs outside Django, so an open page occupies no thread and no request slot.
 """

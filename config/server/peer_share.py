@@ -1,7 +1,7 @@
-"""Warns an operator when one peer makes nearly all requests: an unnamed proxy, or one that forwards no address.
+"""Warns an operator when one peer makes nearly all requests: a proxy that no setting names, or that forwards no address.
 
-Behind such a proxy all clients share one bucket and exhaust each other's allowance. Memory is two numbers, for any number of
-peers.
+Behind such a proxy all clients share one bucket and exhaust each other's allowance. The memory that the check needs does not depend on
+the number of peers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST_SHARE = 0.9
 _FEWEST = 1000
 _SHARE = Gauge(
     "request_peer_share",
-    "Share of the requests of a minute that one peer made without naming a client, 0 below a thousand requests.",
+    "Share of a minute's requests that came from one peer without a trusted client address; 0 below a thousand requests.",
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
@@ -82,7 +82,7 @@ def shared_out(application: Application) -> Application:
         return application
     peers = PeerShare(report)
 
-    # Not a coroutine: a coroutine would stay in memory as long as each open stream.
+    # This is no coroutine, because each open stream would keep a coroutine in memory.
     def noted(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         peers.note(_silent_peer(scope))
         return application(scope, receive, send)

@@ -1,6 +1,6 @@
 """Requests that reach a web process directly: probes of an orchestrator, and scrapes of single processes.
 
-Such a request names the process by its address and was not forwarded. It cannot know a registered host and has no TLS.
+Such a request has the address of the process as its host, no proxy has forwarded it, and it needs no TLS.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_direct(scope: Scope) -> bool:
 def direct_requests(answers: Mapping[str, Application], *, otherwise: Application) -> Application:
     """Answer direct GET and HEAD requests for these paths, and pass every other request on."""
 
-    # Not a coroutine: a coroutine would stay in memory as long as each open stream.
+    # This is no coroutine, because each open stream would keep a coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         own = answers.get(scope["path"])
         if own is not None and scope["method"] in {"GET", "HEAD"} and is_direct(scope):

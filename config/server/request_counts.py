@@ -57,7 +57,7 @@ def kind_of(path: str) -> str:
 def counted(application: Application) -> Application:
     """Count every request except those for streams."""
 
-    # No coroutine for streams: a coroutine would stay in memory as long as the stream.
+    # Streams get no coroutine, because each open stream would keep its coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         is_stream = scope["path"].startswith(STREAMS)
         return application(scope, receive, send) if is_stream else _counted(application, scope, receive, send)

@@ -24,7 +24,7 @@ def traced(application: Application) -> Application:
     if not settings.TRACING_ENDPOINT:
         return application
 
-    # No coroutine for streams: it would exist as long as the stream.
+    # Streams get no coroutine, because each open stream would keep its coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         is_stream = scope["path"].startswith(STREAMS)
         return application(scope, receive, send) if is_stream else _traced(application, scope, receive, send)

@@ -13,7 +13,7 @@ from identity.hosts import HostMatch
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer an address without a view. A page's own 404 stays a page.
+    """Answer a request for a URL without a view. If a view raises a 404 itself, the response is always a page.
 
     Django calls this in a thread whose database connection it never closes, so it uses the host that the edge has resolved.
     """

@@ -20,7 +20,7 @@ _IMPORTS = "/api/v2/jobs/users-imports"
 _SCOPE = "create:users"
 _IN_MEMORY = 1024 * 1024
 _PIECE = 256 * 1024
-# 64 MB in this time need a line of 2 Mbit/s; a slow sender occupies at most one of the places.
+# A client needs a line of 2 Mbit/s to send 64 MB in this time. One slow upload occupies only one of `_PLACES`.
 _BODY_SECONDS = 300.0
 _PLACES = 4
 _RETRY_AFTER_SECONDS = 10

@@ -3,7 +3,7 @@
 The only module that uses private parts of uvicorn.
 
 The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps no request, no parser
-and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has none. A frame to 1,000 streams costs 1.2
+and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame to 1,000 streams costs 1.2
 times as much as with nchan (`make bench-stream`, docs/performance.md). A complete response saves a write and two coroutines.
 """
 
@@ -70,7 +70,7 @@ class Wire:
             self._gone = gone
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Pass a piece of the response to the transport; it is given with and without chunk framing (RFC 9112, 7.1).
+        """Pass a piece of the response to the transport: `body`, or `chunk`, the same piece with chunk framing (RFC 9112, 7.1).
 
         Returns False, with nothing written, while the client is behind and after it has disconnected.
         """
@@ -154,11 +154,11 @@ class UvicornProtocol(HttpToolsProtocol):
         super().on_response_complete()
         self.flow.expect_reading()
         if not self.is_answering:
-            # Part of a refused body may be here, and the connection stays until its client closes it.
+            # Free the received part of a refused body: the connection stays open until its client closes it.
             self._drop_body()
 
     def answered(self, *, keeps_alive: bool) -> None:
-        """Return to requests after a response that was taken over, or close."""
+        """Let uvicorn read requests again after a response that the application has written itself, or close the connection."""
         if not keeps_alive:
             self.transport.close()
             self.flow.expect_reading()
@@ -283,7 +283,7 @@ def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, No
         if message["type"] == "http.response.start":
             is_bare = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
             if is_bare:
-                # uvicorn chooses chunks where nothing was chosen yet.
+                # Otherwise uvicorn chooses chunks.
                 cycle.chunked_encoding = cycle.keep_alive = False
         elif is_bare:
             cycle.expected_content_length = len(message.get("body", b""))

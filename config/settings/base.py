@@ -90,7 +90,10 @@ DATABASE_REPLICA_URL = env.secret(
     "DATABASE_REPLICA_URL", "", "A streaming replica for lists of the admin and exports of users; empty: the primary answers everything."
 )
 REPLICA_MAX_LAG_SECONDS = env.number(
-    "REPLICA_MAX_LAG_SECONDS", 30.0, "Maximum age of data that a list shows from the replica; older: the primary answers.", minimum=0.1
+    "REPLICA_MAX_LAG_SECONDS",
+    30.0,
+    "Maximum age of data that a list shows from the replica; if the data is older, the primary answers.",
+    minimum=0.1,
 )
 DATABASES = {"default": database_settings(DATABASE_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)}
 if DATABASE_REPLICA_URL:
@@ -102,7 +105,7 @@ EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effe
 EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker record leftover marks as events.")
 EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
 EVENTS_LIFETIME_SECONDS = env.number(
-    "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; each ends after 80 to 100 % of it.", minimum=0.1
+    "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; a stream ends after 80 to 100 % of this time.", minimum=0.1
 )
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
     "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1
@@ -123,7 +126,7 @@ EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long even
 METRICS_TOKEN = env.secret("METRICS_TOKEN", "", "Bearer token that /metrics requires from every address; empty: METRICS_NETWORKS decides.")
 METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Networks that may read /metrics without a token.")
 METRICS_STREAMS = env.integer(
-    "METRICS_STREAMS", 100, "Event streams with metrics of their own, the oldest enabled ones; 0: none.", maximum=1000
+    "METRICS_STREAMS", 100, "Number of event streams with metrics of their own: the oldest enabled streams; 0: none.", maximum=1000
 )
 PROMETHEUS_MULTIPROC_DIR = env.text(
     "PROMETHEUS_MULTIPROC_DIR", "", "Directory in which all processes of a machine share their counts; empty: each process shows its own."
@@ -191,7 +194,7 @@ USER_SEARCH_TIMEOUT_MS = env.integer(
 USER_SEARCH_COUNT_LIMIT = env.integer(
     "USER_SEARCH_COUNT_LIMIT",
     1_000,
-    "Maximum matches that a user search counts; more show as this number plus one in `total`. 0 counts all.",
+    "Maximum matches that a user search counts; if more users match, `total` is this number plus one. 0 counts all.",
     minimum=0,
 )
 
@@ -254,9 +257,13 @@ BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures tha
 BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of users among these failures.", minimum=1)
 BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 responses that hold a stream; 0: never.")
 BREAKER_FORBIDDEN_USERS = env.integer(
-    "BREAKER_FORBIDDEN_USERS", 2, "Consecutive users with 403 responses that hold a stream; 0: never, and no check whether reading works."
+    "BREAKER_FORBIDDEN_USERS",
+    2,
+    "Consecutive users with 403 responses that hold a stream; 0: 403 responses never hold it, and no read request checks the server.",
 )
-BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
+BREAKER_PROBE_SECONDS = env.number(
+    "BREAKER_PROBE_SECONDS", 60.0, "Pause between two deliveries that test the destination of a held stream.", minimum=0.1
+)
 DELETIONS_BY_NAME_PER_HOUR = env.integer(
     "DELETIONS_BY_NAME_PER_HOUR",
     5,

@@ -15,7 +15,7 @@ from foundation.api.refusals import Refusal
 
 _MOST_FORM_MEMBERS = 1000
 _DEEPEST_FORM_MEMBER = 8
-# `name[key][]` is a name, a key, and the mark of a list.
+# `name[key][]` is a name, a key, and empty brackets, which mean a list.
 _KEYS = re.compile(r"(?:^|\[)([^\[\]]*)")
 
 

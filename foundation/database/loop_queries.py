@@ -108,7 +108,7 @@ class LoopStatement:
             raise Cold from error
 
     async def changes(self, *values: Value) -> bool:
-        """Run a write, and return whether the write changed a row: a changed row is returned. Raises `Cold` and `Unanswered`."""
+        """Run a write, and return whether it changed a row: its `RETURNING` clause returns changed rows. Raises `Cold` and `Unanswered`."""
         return bool(await _opened().rows(self.statement, values))
 
 

@@ -20,7 +20,8 @@ _ROUNDS = 3
 class TransactionPooling(Exception):
     """DATABASE_URL leads to a pooler that gives each transaction another server connection.
 
-    The service needs its own for each session: set `pool_mode = session` for this database in PgBouncer, or connect to PostgreSQL.
+    Each session of the service needs its own server connection: set `pool_mode = session` for this database in PgBouncer, or connect to
+    PostgreSQL.
     """
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 _THREADS = (os.cpu_count() or 1) + 1
 
 
-# Threads for requests that wait for a password hash: a flood of logins must not delay tokens and streams.
+# Threads for requests that wait for a password hash: many logins at once must not delay tokens and streams.
 _WAITING_THREADS = 4
 
 
@@ -43,7 +43,7 @@ def _threads(*, is_slow: bool) -> ThreadPoolExecutor:
 
 
 async def run(work: Callable[[], Result], *, is_slow: bool = False) -> Result:
-    """Run `work` in one of the threads, or of those for slow work; its database connection returns to the pool."""
+    """Run `work` in a thread; slow work has separate threads. The database connection of `work` returns to the pool."""
     return await asyncio.get_running_loop().run_in_executor(_threads(is_slow=is_slow), and_give_back, tracing.carried(work))
 
 

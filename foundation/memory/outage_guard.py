@@ -62,6 +62,6 @@ class OutageGuard:
         with self._lock:
             if self._clock() < self._asked_again_at:
                 return False
-            # One thread probes; the others continue without the server until the probe succeeds.
+            # This thread tries the server. Meanwhile, all other threads continue without the server.
             self._asked_again_at = self._clock() + self._first
             return True

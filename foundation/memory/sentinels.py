@@ -62,7 +62,7 @@ class Sentinels(redis.sentinel.Sentinel):
     """redis-py's client of the sentinels, which compares their answers."""
 
     def discover_master(self, service_name: str) -> Place:
-        """Return the place of the master. Raises `MasterNotFoundError`."""
+        """Return the address of the master. Raises `MasterNotFoundError`."""
         views: list[View] = []
         for sentinel in self.sentinels:
             try:
@@ -80,7 +80,7 @@ class AsyncSentinels(redis.asyncio.sentinel.Sentinel):
     """`Sentinels` for an event loop."""
 
     async def discover_master(self, service_name: str) -> Place:
-        """Return the place of the master. Raises `MasterNotFoundError`."""
+        """Return the address of the master. Raises `MasterNotFoundError`."""
         views: list[View] = []
         for sentinel in self.sentinels:
             try:

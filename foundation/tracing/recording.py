@@ -75,7 +75,7 @@ class Tracing:
             schedule_delay_millis=_PAUSE_MS,
         )
         resource = Resource.create({SERVICE_NAME: settings.TRACING_SERVICE_NAME})
-        # No handler at exit: the caller stops, and a process that is killed must not wait for a collector.
+        # Register no handler at exit: callers use `stop`, and a process that is killed must not wait for a collector.
         self._provider = TracerProvider(OwnSampling(settings.TRACING_SHARE), resource, shutdown_on_exit=False)
         self._provider.add_span_processor(self._processor)
         self._tracer = self._provider.get_tracer("identity")

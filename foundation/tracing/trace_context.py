@@ -33,7 +33,7 @@ def read_stored(stored: bytes) -> TraceContext | None:
 def read_header(text: str) -> TraceContext | None:
     """Return the context of a `traceparent` header without its flags; None if the header is invalid.
 
-    The flags say whether the caller records its trace. This service decides about its own spans, so it ignores them.
+    The flags say whether the caller records its trace. This service decides about its own spans, so it ignores the flags.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST_HEADER else None
     # Version 00 has exactly four fields.

@@ -75,7 +75,7 @@ def _answer(
         model_admin.message_user(request, text, messages.WARNING)
         return None
     if is_job:
-        # An action that sends many events needs a proof, so that a passer-by at an unattended session cannot start it.
+        # An action that sends many events needs a proof, so that another person at an unattended browser cannot start it.
         if (asked := asked_for_proof(request)) is not None:
             return asked
         tenant = _tenant_of(request, rows, act)

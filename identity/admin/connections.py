@@ -58,7 +58,7 @@ class ConnectionForm(ServiceForm):
     options = ShapedJSONField(
         label="Options",
         help_text="A JSON object. Secrets and unknown members are encrypted and never shown again. "
-        "Enter one again to change it, or null to remove it.",
+        "Enter such a member again to change it, or with null to remove it.",
     )
     realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
     enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows them by name.")

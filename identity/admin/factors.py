@@ -46,7 +46,7 @@ def _effect(_request: HttpRequest, row: EnrolledFactor) -> str:
         return f"{user} can no longer use the recovery code in place of a lost factor. {_WHAT_ENDS}."
     sessions = ", and all sessions of the user end" if row.kind == Kind.PHONE else ""
     return (
-        f"{user} can no longer use this factor ({kind}). If it is the last one, an attacker who "
+        f"{user} can no longer use this factor ({kind}). If it is the last factor, an attacker who "
         f"knows the password may be able to log in with it alone. {_WHAT_ENDS}{sessions}."
     )
 

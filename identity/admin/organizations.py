@@ -151,7 +151,9 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
     search_fields = ("=organization__id", "=connection__id")
     search_help_text = "Id of an organization or of a connection."
     empty_text = "No connections of organizations yet. Add one so that members can log in to the organization."
-    deletion_effect = "Users can no longer log in to the organization with it. Subscribers receive organization.connection.removed."
+    deletion_effect = (
+        "Users can no longer log in to the organization with this connection. Subscribers receive organization.connection.removed."
+    )
 
     def get_fieldsets(self, request: HttpRequest, obj: OrganizationConnection | None = None) -> Any:
         return [(None, {"fields": self.joined}), ("Settings", {"fields": memberships.CONNECTION_FLAGS})]

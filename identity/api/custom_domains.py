@@ -55,7 +55,7 @@ class CustomDomainEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_custom_domain",
-            "Add a host; it answers once its TXT record is verified",
+            "Add a host; the tenant answers on this host once its TXT record is verified",
             ("create:custom_domains",),
             201,
             CUSTOM_DOMAIN,
@@ -74,7 +74,11 @@ class CustomDomainEndpoint(Endpoint):
             refuses=(404,),
         ),
         "destroy": Operation(
-            "delete_custom_domain", "Stop answering on a custom domain, if it is there", ("delete:custom_domains",), 204, refuses=(409,)
+            "delete_custom_domain",
+            "Delete a custom domain, if it exists; the tenant no longer answers on this host",
+            ("delete:custom_domains",),
+            204,
+            refuses=(409,),
         ),
     }
 

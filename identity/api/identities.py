@@ -24,7 +24,7 @@ class IdentityEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
-            "link_user_identity", "Link another user to this one", ("update:users",), 201, IDENTITIES, IdentityToLink, refuses=(404, 409)
+            "link_user_identity", "Link another user to a user", ("update:users",), 201, IDENTITIES, IdentityToLink, refuses=(404, 409)
         ),
         "destroy": Operation(
             "unlink_user_identity", "Make a linked identity a separate user", ("update:users",), 200, IDENTITIES, refuses=(404, 409)

@@ -29,7 +29,7 @@ class WholeNumber(serializers.IntegerField):
 class UsersToImport(Closed):
     users = Upload(help_text="A JSON array of users, or one JSON object per line.")
     connection_id = connection_id()
-    upsert = Switch(required=False, help_text="Overwrite users that exist; without it their rows count as failed.")
+    upsert = Switch(required=False, help_text="Overwrite users that exist. If false, the rows of these users count as failed.")
     external_id = Text(required=False, allow_blank=True, max_length=500)
     send_completion_email = Switch(required=False, help_text="Mail a summary to the administrators of the tenant.")
 

@@ -189,8 +189,8 @@ _ALL = (
         variables={**_LINK, **_UNTIL, **_APPROVAL},
         is_always_sent=True,
     ),
-    _unsent("change_password", "Change of a password", "it is the old form of reset_email: use that."),
-    _unsent("password_reset", "Reset of a password", "it is the old form of reset_email: use that."),
+    _unsent("change_password", "Change of a password", "it is the old form of reset_email: use reset_email."),
+    _unsent("password_reset", "Reset of a password", "it is the old form of reset_email: use reset_email."),
     Kind(
         "new_device",
         "Login with a new browser",
@@ -233,7 +233,7 @@ _ALL = (
     Kind(
         "address_notice",
         "Changed e-mail address",
-        "Tells the former address that the account has another one. Imports, and accounts of other providers, send none.",
+        "Tells the former address that the account has a new address. Imports, and accounts of other providers, send none.",
         built_in="address_notice",
         is_public=False,
     ),

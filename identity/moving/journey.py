@@ -29,7 +29,7 @@ def new_key() -> str:
 
 
 class Journey:
-    """Encrypts and decrypts the parts of one archive, each bound to its place in it."""
+    """Encrypts and decrypts the parts of one archive. A part can be decrypted only for its own place in the archive."""
 
     def __init__(self, key: str, archive_id: str) -> None:
         """Raises `ValueError` for a key that `new_key` did not make."""

@@ -64,7 +64,7 @@ def remove_tenant(*, tenant_id: str, progress: Callable[[int], None]) -> None:
 def _require_removable(tenant_id: str) -> str:
     tenant = locked_tenant(tenant_id)
     if tenant.status not in _REMOVABLE:
-        raise MoveRefused(f"The tenant {tenant_id} is {tenant.status}; only a tenant that arrives or has moved can be removed.")
+        raise MoveRefused(f"The tenant {tenant_id} is {tenant.status}; only a tenant that is arriving or moved can be removed.")
     if tenant.status == Tenant.Status.MOVED:
         record("Removed the rows of the tenant, which has moved", about=tenant)
     # An import that still runs stops at its next part.

@@ -50,7 +50,7 @@ class Stop:
 
 @unit_of_work
 def stop_tenant(*, tenant_id: str) -> None:
-    """Stop a tenant: its hosts answer 503, its streams end, workers leave it alone. A repeated call does no harm.
+    """Stop a tenant: its hosts answer 503, its streams end, and workers do no work for it. A repeated call does no harm.
 
     Raises `NotFound`, and `MoveRefused` for a tenant that is being deleted, is being imported or has moved.
     """

@@ -176,7 +176,7 @@ def _ordered() -> Iterator[CarriedTable]:
 
 
 def _order(carried: set[type[Model]]) -> tuple[list[type[Model]], set[models.Field[Any, Any]]]:
-    """Return the models in the order of an import, and the nullable foreign keys that would form a ring."""
+    """Return the models in the order of an import, and the nullable foreign keys that would form a cycle."""
     graph: dict[type[Model], set[type[Model]]] = {model: set() for model in carried}
     relations = [(model, relation) for model in sorted(carried, key=lambda model: model._meta.label) for relation in _relations(model)]
     for model, relation in relations:

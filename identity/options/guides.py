@@ -129,7 +129,7 @@ _SOCIAL: Mapping[str, Guide] = {
             "Create an app with the use case Facebook Login.",
             "Enter the callback address under Valid OAuth Redirect URIs.",
             "Request the permission email. Facebook does not say whether an address is verified, so none counts as verified.",
-            "You may enable Require App Secret under Advanced: every call has the proof.",
+            "You may enable Require App Secret under Advanced: the service adds the proof to every call.",
         ),
         "https://developers.facebook.com/apps",
     ),

@@ -96,7 +96,7 @@ class SearchReading:
         return self._collected(rows, order, start, size)
 
     def _walked(self, rows: Rows, order: ListOrder, *, walk: int, size: int) -> tuple[list[tuple[Any, int]], bool]:
-        """Return matching keys among the first `walk` rows, each with its place in the walk, and whether no further rows exist.
+        """Return matching keys among the first `walk` rows, each with its position in the walk, and whether no further rows exist.
 
         The condition is checked outside the limited inner statement, so the planner cannot replace the walk by a plan for the condition.
         """

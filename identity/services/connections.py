@@ -126,7 +126,7 @@ def _count(connection: Connection) -> dict[str, int]:
         "identities linked to users of other connections": _linked_elsewhere(connection).count(),
         "groups": Group.objects.of(here).filter(connection=connection).count(),
         "members of its groups": GroupMember.objects.of(here).filter(group__connection=connection).count(),
-        "organizations that use it": OrganizationConnection.objects.of(here).filter(connection=connection).count(),
+        "organizations that use the connection": OrganizationConnection.objects.of(here).filter(connection=connection).count(),
     }
 
 

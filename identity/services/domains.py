@@ -111,7 +111,7 @@ def set_default_domain(*, tenant_id: str, host: str) -> CustomDomain:
 
 @unit_of_work
 def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = False) -> None:
-    """Stop answering on a host.
+    """Remove a host, so that the tenant no longer answers on it.
 
     Raises `NotFound`, `NotSupported` for the canonical domain, which is the `source` of every event, and `Conflict` for the default
     domain. An operator may remove the default domain: links in mails then use the canonical one.

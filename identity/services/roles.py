@@ -65,10 +65,10 @@ def _empty(role: Role, limit: int) -> int:
 
 def _count(role: Role) -> dict[str, int]:
     return {
-        "groups that have it": GroupRole.objects.of(role.tenant_id).filter(role=role).count(),
-        "groups that have it in organizations": OrganizationGroupRole.objects.of(role.tenant_id).filter(role=role).count(),
-        "members that have it in organizations": OrganizationMemberRole.objects.of(role.tenant_id).filter(role=role).count(),
-        "users that have it": UserRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "groups with the role": GroupRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "groups with the role in organizations": OrganizationGroupRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "members with the role in organizations": OrganizationMemberRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "users with the role": UserRole.objects.of(role.tenant_id).filter(role=role).count(),
     }
 
 

@@ -43,7 +43,7 @@ _DRAIN_POLL_SECONDS = 2.0
 def start(*, tenant_id: str) -> Job:
     """Begin the deletion, or create a new job if the last one failed. Returns the job. Raises `NotFound` and `NotSupported`."""
     if tenant_id == settings.LOCALHOST_TENANT:
-        raise NotSupported("This tenant answers on localhost: point LOCALHOST_TENANT to another one first.")
+        raise NotSupported("This tenant answers on localhost: point LOCALHOST_TENANT to another tenant first.")
     tenant = locked_tenant(tenant_id)
     if tenant.status == Tenant.Status.DELETING:
         return unfinished(tenant_id, Job.Type.TENANT_DELETION).first() or _make_job(tenant_id)

@@ -26,7 +26,7 @@ from provisioning.models import Sweeper
 # Maximum number of problems of one kind that are listed one by one; the linked list has the rest.
 _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
-# This warning comes earlier than the one for our own credentials, because another company has to act.
+# This warning comes earlier than the warning for our own credentials, because another company has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
 # The scheduler rotates keys once a day.
@@ -71,13 +71,19 @@ def _held(stream: StreamState) -> Finding:
     if stream.staged_since:
         advice = "The number of deleted users exceeds its threshold. Review the deletions, then allow them or disable the stream."
         return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Review the deletions")
-    advice = "No event is lost. Fix the destination or its credentials. One delivery is retried at intervals, or resume the stream."
+    advice = (
+        "No event is lost. Fix the destination or its credentials. The service retries one delivery at intervals. "
+        "You can also resume the stream."
+    )
     return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Open the event stream")
 
 
 def _failing(stream: StreamState) -> Finding:
     text = f"{stream.name} has failed {stream.failures} times in a row."
-    advice = f"After {settings.BREAKER_FAILURES} failures with several users it is held. Check the responses of its destination."
+    advice = (
+        f"After {settings.BREAKER_FAILURES} failures with several users, the service holds the stream. "
+        "Check the responses of its destination."
+    )
     failed = list_of("provisioning_delivery", q=stream.stream_id)
     return Finding("warn", text, advice, failed, "Show its deliveries")
 
@@ -178,15 +184,15 @@ def _platform(state: State) -> Iterator[Finding]:
 
 
 def _processes() -> Iterator[Finding]:
-    """Report processes that are not running, as seen by work that waits."""
+    """Report that workers are missing if no sweeper has a lease, and other processes if their work waits too long."""
     now = timezone.now()
     if not Sweeper.objects.filter(lease_until__gt=now).exists():
-        advice = "Start one. Workers deliver events, and continue after lost messages and failed workers."
+        advice = "Start a worker. Workers deliver events, also after messages were lost or other workers failed."
         yield Finding("bad", "No worker process is running.", advice, list_of("provisioning_sweeper"), "Sweeper")
     waiting = Outbox.objects.order_by("event").values_list("event", flat=True).first()
     recorded = None if waiting is None else Event.objects.filter(pk=waiting).values_list("time", flat=True).first()
     if recorded is not None and age_of(recorded).total_seconds() > _UNNUMBERED_SECONDS:
-        text = f"An event has waited {in_words(age_of(recorded))} for its position. It is not delivered before it has one."
+        text = f"An event has waited {in_words(age_of(recorded))} for its position. The service delivers no event without a position."
         yield Finding(
             "bad", text, "No process numbers events. Check EVENTS_NUMBERER_ENABLED and the logs.", list_of("events_outbox"), "Outbox"
         )

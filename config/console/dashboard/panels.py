@@ -164,7 +164,7 @@ def _lag(viewer: Viewer, state: State) -> Iterator[Chart]:
         title="Lag by event stream",
         url=list_of("events_eventstream"),
         total=f"{max((stream.lag for stream in enabled), default=0):,}",
-        summary=f"Events that are not delivered yet: {behind} of {len(enabled)} event streams shown have some.",
+        summary=f"{behind} of the {len(enabled)} event streams shown have events that are not delivered yet.",
         empty="No event stream is behind. All events are delivered." if enabled else
         "No event streams yet. Add one to deliver events to a SCIM server or a webhook.",
         note=f"At most {MOST_WAITING:,} waiting events of a stream are counted." if any(stream.is_cut for stream in enabled) else "",

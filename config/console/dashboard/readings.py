@@ -1,6 +1,6 @@
 """The statements of the start page. Each uses an index or stops at a bound, so its cost does not depend on the size of a tenant.
 
-`tenant` None reads all tenants, for platform operators. A result says if it stopped at its bound.
+`tenant` None reads all tenants, for platform operators. A result says whether its statement stopped at the bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS_SHOWN = 5
 # Maximum number of waiting deliveries of one stream that are counted.
 MOST_WAITING = 1_000
 
-# Positions are dense, so the number of events between two moments is the difference of their positions. Each position is one index probe.
+# Positions are dense, so the number of events between two moments is the difference of their positions. Each position is one index lookup.
 _POSITIONS = """
 SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, (
     SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= hour.start
@@ -31,7 +31,7 @@ SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, 
 FROM unnest(%(starts)s::timestamptz[]) WITH ORDINALITY hour(start, number) ORDER BY number
 """
 # There is no position across tenants. Row ids of events are sequential except for rolled back transactions, so their difference is an
-# approximate number of events. A binary search finds the id of a moment, with one probe of the primary key per step.
+# approximate number of events. A binary search finds the id of a moment, with one lookup in the primary key per step.
 _NUMBERS = """
 WITH RECURSIVE ends AS (
     SELECT (SELECT id FROM events_event ORDER BY id LIMIT 1) AS low, (SELECT id FROM events_event ORDER BY id DESC LIMIT 1) + 1 AS high
@@ -79,8 +79,8 @@ LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_de
 _WORST_FIRST = "ORDER BY held_since IS NULL, status DESC, behind + waiting DESC, stream_id LIMIT %(streams)s"
 _STREAMS = f"SELECT * FROM ({_ALL_STREAMS}) found {_WORST_FIRST}"  # noqa: S608  (constants)
 _STREAMS_OF_TENANT = f"SELECT * FROM ({_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s) found {_WORST_FIRST}"  # noqa: S608
-# The sweeper's query, with held streams: one probe for each enabled stream. In a held stream, a delivery whose next attempt is planned
-# for later waits for the end of the hold, so it counts as due since the start of the hold.
+# The sweeper's query, but with held streams: one index lookup for each enabled stream. In a held stream, a delivery whose next attempt is
+# planned for later waits for the end of the hold, so it counts as due since the start of the hold.
 _DUE = """
 SELECT s.held_since IS NOT NULL AS is_held, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name,
     CASE WHEN due.not_before <= clock_timestamp() THEN due.not_before ELSE s.held_since END AS since
@@ -175,7 +175,7 @@ class DueDelivery:
 
 @dataclass(frozen=True)
 class _Place:
-    """The number of the last event, and of the first event that was recorded since the start of an hour."""
+    """The position or row id of the last event, and of the first event that was recorded since the start of an hour."""
 
     last: int | None
     first: int | None
@@ -208,7 +208,7 @@ def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
 
 
 def deliveries(tenant: str | None, since: datetime) -> Outcomes:
-    """Return the number of deliveries since a moment by state, among the newest ones."""
+    """Return the number of deliveries since a moment by state, among the newest deliveries."""
     rows = fetch_all(_DELIVERIES_OF_TENANT if tenant else _DELIVERIES, {"tenant": tenant, "since": since, "newest": NEWEST})
     by_state: dict[str, int] = {}
     by_stream: dict[str, Flow] = {}

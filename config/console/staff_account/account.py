@@ -1,4 +1,4 @@
-"""The page that lists the second factors of the staff account, and the pages that add, rename and remove one."""
+"""The page that lists the second factors of the staff account, and the pages that add, rename and remove a factor."""
 
 from __future__ import annotations
 

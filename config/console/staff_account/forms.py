@@ -61,7 +61,7 @@ class PasskeyForm(NameForm):
 
 
 class RemovalForm(forms.Form):
-    """Confirms the removal of a factor; has a checkbox if it is the last one."""
+    """Confirms the removal of a factor; has a checkbox if it is the last factor."""
 
     is_last_known = forms.BooleanField(label="I know that this is my last factor", label_suffix="")
 

@@ -1,4 +1,4 @@
-"""Browsers in which staff have logged in before. A flood of wrong passwords from other browsers does not lock them out.
+"""Browsers in which staff have logged in before. Many wrong passwords from other browsers do not lock staff out of these browsers.
 
 The cookie is signed and grants no access: it only selects the counter of failed logins.
 """

@@ -1,4 +1,4 @@
-"""The base of the pages in this package: their URLs, their frame, and the page that follows."""
+"""The base of the pages in this package: their URLs, their frame, and the page to show after them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class StaffLoginView(LoginView):
         staff = form.get_user()
         if not has_factors(staff):
             return entered(self.request, staff, Proof.PASSWORD, self.get_success_url())
-        # A new session key, so that a key that was known before the password was entered is worthless.
+        # Create a new session key: an attacker may know the key from before the password (session fixation).
         self.request.session.cycle_key()
         self.request.session[_WAITING] = {
             "staff": staff.pk,

@@ -58,7 +58,7 @@ class ConnectionTabs:
         ]
         empty = "No organizations. Add the connection to an organization, and its members log in with it."
         columns = ("Organization", "Users become members when they log in", "", "")
-        return Panel("Organizations that use it", columns, rows, empty, **self._add(request, connection))
+        return Panel("Organizations that use this connection", columns, rows, empty, **self._add(request, connection))
 
     def metadata(self, _request: HttpRequest, connection: Connection) -> Panel:
         stored: Mapping[str, object] = connection.metadata if isinstance(connection.metadata, dict) else {}

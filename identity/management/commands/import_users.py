@@ -27,7 +27,11 @@ class Command(BaseCommand):
         parser.add_argument("file", nargs="?", type=Path, help="File with the rows; leave it out with --resume.")
         parser.add_argument("--tenant", help="Id of the tenant.")
         parser.add_argument("--connection", help="Name of the connection of the users.")
-        parser.add_argument("--upsert", action="store_true", help="Overwrite users that exist; without it their rows count as failed.")
+        parser.add_argument(
+            "--upsert",
+            action="store_true",
+            help="Overwrite users that exist. Without this option, the rows of these users count as failed.",
+        )
         parser.add_argument("--resume", metavar="JOB", help="Resume a job that was stopped.")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -29,5 +29,5 @@ def add_arguments(parser: CommandParser) -> None:
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> None:
     tenant_id = options["tenant"]
-    confirm(tenant_id, f"{tenant_id} will run here: its hosts answer, and what waits is delivered.", options, stdout)
+    confirm(tenant_id, f"{tenant_id} will run here: its hosts answer, and waiting deliveries are sent.", options, stdout)
     stdout.write(f"{tenant_id} is {open_tenant(tenant_id=tenant_id, receipt=options['receipt'])}.")

@@ -13,7 +13,7 @@ from identity.moving.exporting import counted_rows
 from identity.moving.leaving import remove_tenant
 from identity.moving.showing import shown_rows
 
-HELP = """Delete the rows of a tenant that arrives here, or that has moved away.
+HELP = """Delete the rows of a tenant whose import was not opened here, or of a tenant that has moved away.
 
 At the target, before `open`: the command deletes the whole import. Use it for an import that failed or that you do not need any more.
 At the source, after `hand-over`: the command deletes the rows of the moved tenant. First check that the tenant runs at the target.
