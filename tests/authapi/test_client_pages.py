@@ -130,7 +130,7 @@ def test_a_rotated_secret_is_shown_once_after_a_confirmation_and_replaces_the_ol
     assert AuditEntry.objects.filter(object_id=str(client.pk), act__contains="New secret").exists()
 
 
-def test_a_public_client_gets_no_secret_and_no_button_for_one(browser: Browser, tenant: Tenant) -> None:
+def test_a_public_client_gets_no_secret_and_no_button_for_a_secret(browser: Browser, tenant: Tenant) -> None:
     sent = form_of(browser, ADD, name="App", app_type="spa", token_endpoint_auth_method="none", grant_types=["authorization_code"])
 
     answer = browser.post(ADD, sent)

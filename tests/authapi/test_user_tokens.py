@@ -139,7 +139,7 @@ def test_a_user_who_left_the_organization_gets_no_further_token(tenant: Tenant) 
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_certificate_in_the_request_binds_the_tokens_to_it(tenant: Tenant, audience: str | None) -> None:
+def test_a_certificate_in_the_request_binds_the_tokens_to_the_certificate(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     key, own, other = edge_key(tenant), certificate(), certificate("second")
     forget_all()

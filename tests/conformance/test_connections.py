@@ -72,7 +72,7 @@ def test_streams_of_another_tenant_are_not_listed(pair: list[WebProcess], tenant
         stream.events(1)
 
 
-def test_a_disconnected_stream_ends_with_its_offset_and_the_others_continue(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_disconnected_stream_ends_with_its_offset_and_the_other_streams_continue(pair: list[WebProcess], tenant: Tenant) -> None:
     targets = [make_target(tenant, web.address) for web in pair]
     with targets[0].subscribe() as stays, targets[1].subscribe() as goes:
         stays.opened()

@@ -225,7 +225,7 @@ def test_pruning_ends_the_stream_of_a_client_that_is_behind(target: Target) -> N
         }
 
 
-def test_an_unreadable_event_is_never_skipped_and_the_offset_after_it_is_valid(target: Target) -> None:
+def test_an_unreadable_event_is_never_skipped_and_the_offset_after_the_event_is_valid(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     ids = target.write(*["user.updated"] * 5)

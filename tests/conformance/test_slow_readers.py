@@ -38,7 +38,9 @@ def _history(target: Target) -> str:
     return start
 
 
-def test_blocked_clients_use_bounded_memory_and_are_disconnected_while_others_continue(impatient: WebProcess, tenant: Tenant) -> None:
+def test_blocked_clients_use_bounded_memory_and_are_disconnected_while_other_clients_continue(
+    impatient: WebProcess, tenant: Tenant
+) -> None:
     target = make_target(tenant, impatient.address)
     start = _history(target)
     token = target.token()

@@ -51,7 +51,7 @@ def send_to(browser: Client, client_id: str) -> str:
     return " ".join(str(message) for message in answer.context["messages"])
 
 
-def test_a_page_without_connections_explains_how_to_open_one(browser: Client, tenant: Tenant) -> None:
+def test_a_page_without_connections_explains_how_to_open_a_connection(browser: Client, tenant: Tenant) -> None:
     page = shown_to(browser)
 
     assert "No open connections" in page

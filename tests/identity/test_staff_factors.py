@@ -80,7 +80,7 @@ def test_the_secret_is_sealed_and_can_be_opened_only_in_its_own_row(staff: Staff
         other.secret()
 
 
-def test_the_first_factor_creates_ten_recovery_codes_and_no_column_contains_one(staff: Staff) -> None:
+def test_the_first_factor_creates_ten_recovery_codes_and_no_column_contains_a_code(staff: Staff) -> None:
     secret = totp.new_secret()
     code = totp.code_of(secret, totp.step_at(time.time()))
     first = staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=code, moment=time.time())

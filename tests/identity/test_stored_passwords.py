@@ -46,7 +46,7 @@ def test_former_passwords_are_refused_up_to_the_length_of_the_history(tenant: Te
     assert refused.value.problem.weakness.value == "PasswordHistoryError"
 
 
-def test_switching_the_history_off_deletes_it(tenant: Tenant) -> None:
+def test_switching_the_history_off_deletes_the_history(tenant: Tenant) -> None:
     user = user_of(tenant, password_history={"enable": True, "size": 2})
     set_password(user, SECOND)
     update_connection(tenant_id=tenant.pk, connection_id=user.connection_id, changes={"options": {}})

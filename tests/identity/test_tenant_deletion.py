@@ -184,7 +184,7 @@ def test_the_deletion_waits_for_its_event_streams(tenant: Tenant, settings: Lazy
     assert Tenant.objects.get(pk=tenant.pk).status == "deleted"
 
 
-def test_the_deletion_continues_after_the_deadline_of_its_streams_and_reports_it(tenant: Tenant) -> None:
+def test_the_deletion_continues_after_the_deadline_of_its_streams_and_reports_the_missed_deadline(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     make_stream(tenant)
 

@@ -182,7 +182,7 @@ def test_logins_of_a_running_application_succeed_during_a_certificate_rollover(n
     assert logs_in() == "ada@example.test"
 
 
-def test_an_application_that_has_not_loaded_the_new_certificate_refuses_it(node: Partner, application: Application) -> None:
+def test_an_application_that_has_not_loaded_the_new_certificate_refuses_the_signature(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application))
     prepare_key(application.tenant.pk)
     rotate_key(application.tenant.pk)

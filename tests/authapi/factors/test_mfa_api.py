@@ -183,7 +183,7 @@ def test_guesses_are_limited_for_a_user_over_all_logins_and_addresses(shop: Shop
     assert shop.ask(OtpGrant.name, mfa_token=tokens[0], otp=code(secret)).status == 429
 
 
-def test_the_recovery_code_is_accepted_once_and_returns_the_next_one(shop: Shop) -> None:
+def test_the_recovery_code_is_accepted_once_and_returns_the_next_recovery_code(shop: Shop) -> None:
     token = shop.waiting()
     begun = shop.call("POST", "/mfa/associate", token, {"authenticator_types": ["otp"]}).json()
     assert begun["authenticator_type"] == "otp"

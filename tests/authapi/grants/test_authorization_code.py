@@ -63,7 +63,7 @@ def test_an_unknown_code_is_invalid(tenant: Tenant) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_another_client_cannot_use_a_code_and_does_not_use_it_up(tenant: Tenant) -> None:
+def test_another_client_cannot_use_a_code_and_its_attempt_does_not_use_up_the_code(tenant: Tenant) -> None:
     own, other = web_client(tenant), web_client(tenant)
     code = code_of(login_of(tenant, own, some_user(tenant)))
     assert outcome(ask_token(tenant, code_form(other, code))) == INVALID_CODE

@@ -102,7 +102,7 @@ def test_the_setting_for_rfc_9700_disables_the_grant_for_every_client(
     assert (answer.status, answer.json()["error"]) == (400, "unsupported_grant_type")
 
 
-def test_only_the_right_password_reveals_that_it_is_breached(
+def test_only_the_right_password_reveals_that_the_password_is_breached(
     tenant: Tenant, client: Registered, alice: User, tmp_path: Path, settings: Any
 ) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))

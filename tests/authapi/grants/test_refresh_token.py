@@ -358,7 +358,7 @@ def test_a_token_without_an_expiry_is_valid_after_years(tenant: Tenant, settings
         assert refresh(tenant, registered, token).status == 200
 
 
-def test_a_token_without_an_absolute_expiry_expires_when_it_is_unused(tenant: Tenant) -> None:
+def test_a_token_without_an_absolute_expiry_expires_when_it_is_not_used(tenant: Tenant) -> None:
     registered = client_with(tenant, infinite_token_lifetime=True, idle_token_lifetime=60)
     token = first_token(tenant, registered)
     with time_machine.travel(timezone.now() + timedelta(seconds=61)):

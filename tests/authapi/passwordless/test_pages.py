@@ -263,7 +263,7 @@ def test_an_attacker_cannot_use_a_session_planted_in_the_browser_of_a_user(visit
     )
 
 
-def test_a_user_whose_domain_has_an_enterprise_connection_is_redirected_to_it(visit: Visit) -> None:
+def test_a_user_whose_domain_has_an_enterprise_connection_is_redirected_to_the_provider(visit: Visit) -> None:
     create_connection(
         tenant_id=visit.door.tenant.pk, name="company", strategy="oidc", enabled_clients=[visit.door.client.client_id],
         options={"client_id": "c", "issuer": "https://idp.example/", "domain_aliases": ["corp.example"]},

@@ -183,7 +183,9 @@ def test_an_ipv6_network_counts_as_one_address(staff: Staff) -> None:
     assert "Too many failed attempts" in attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}:1::1"), staff.email)
 
 
-def test_failures_from_one_address_block_it_for_every_account(visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_from_one_address_block_the_address_for_every_account(
+    visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(admin_login, "FAILURES_PER_ADDRESS", 2)
     for name in ("a", "b"):
         attempt(visitor, f"{name}@example.test", "wrong")

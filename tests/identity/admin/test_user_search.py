@@ -82,6 +82,6 @@ def test_an_invalid_query_shows_its_error_and_lists_no_user(browser: Client, peo
         assert page.count("Invalid search: ") == 1
 
 
-def test_an_operator_without_a_selected_tenant_is_asked_to_select_one(tenant: Tenant, people: dict[str, User]) -> None:
+def test_an_operator_without_a_selected_tenant_is_asked_to_select_a_tenant(tenant: Tenant, people: dict[str, User]) -> None:
     shown, page = listed(browser_of(new_staff(None)), "name:*ada*")
     assert (shown, "Choose a tenant first" in page) == ([], True)

@@ -302,7 +302,7 @@ def test_a_response_that_is_not_a_discovery_document_names_no_issuer(body: bytes
     assert issuer_of(body) is None
 
 
-def test_the_discovery_document_of_a_custom_domain_names_it_as_issuer(api: Management, tenant: Tenant, host: str) -> None:
+def test_the_discovery_document_of_a_custom_domain_names_the_domain_as_issuer(api: Management, tenant: Tenant, host: str) -> None:
     domain = add(api, host)
     domains.verify_domain(tenant_id=tenant.pk, domain_id=domain["custom_domain_id"])
     assert issuer_of(request("GET", "/.well-known/openid-configuration", "", {"host": host}, b"").body) == f"http://{host}/"

@@ -152,7 +152,7 @@ def test_a_stopped_run_resumes_and_searches_use_the_old_list_until_it_ends(place
     assert found.facts.count == 200
 
 
-def test_a_new_list_is_used_within_a_second_and_searches_in_progress_use_the_old_one(place: Path, tmp_path: Path) -> None:
+def test_a_new_list_is_used_within_a_second_and_searches_in_progress_use_the_old_list(place: Path, tmp_path: Path) -> None:
     write_list(place, "first")
     opened = BreachList(place)
     assert is_in_breach("first")

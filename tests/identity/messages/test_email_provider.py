@@ -154,7 +154,7 @@ def test_a_disabled_provider_sends_nothing(api: Management, ada: User) -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_wrong_password_ends_the_job_and_the_error_does_not_contain_it(api: Management, ada: User) -> None:
+def test_a_wrong_password_ends_the_job_and_the_error_does_not_contain_the_password(api: Management, ada: User) -> None:
     mailbox = Mailbox(accounts={"mailer": "right"})
     with smtp_server(mailbox) as port:
         api.post("emails/provider", provider(port))

@@ -146,7 +146,7 @@ def test_every_search_plan_returns_the_same_pages(api: Management, staff: list[U
             assert pages == [[wanted[0]], [wanted[1]], [wanted[2]], []], (walk, sort)
 
 
-def test_users_can_be_sorted_by_any_root_field_and_users_without_it_come_last(api: Management, staff: list[User]) -> None:
+def test_users_can_be_sorted_by_any_root_field_and_users_without_a_value_come_last(api: Management, staff: list[User]) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_user SET last_login = now() WHERE id = %s", [staff[3].pk])
         cursor.execute("UPDATE identity_user SET last_login = now() - interval '1 day' WHERE id = %s", [staff[1].pk])

@@ -191,7 +191,7 @@ MUTANTS = (
         at="events.log.timelines:_LOST",
         old="timeline >= %(earlier)s",
         new="timeline > %(earlier)s",
-        rule="Every timeline since the last numbering must have been replicated.",
+        rule="The epoch stays the same only if every timeline since the last numbering was replicated.",
         tests=("tests/events/test_timelines.py",),
     ),
     Mutant(

@@ -32,7 +32,7 @@ def refused(outcome: Outcome) -> bool:
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
 @pytest.mark.parametrize("upsert", [False, True], ids=["", "upsert"])
-def test_unverified_user_with_the_name_of_a_foreign_account_does_not_change_it(
+def test_unverified_user_with_the_name_of_a_foreign_account_does_not_change_the_account(
     server: RealServer, side: Side, strangers: Strangers, identifier: str, upsert: bool
 ) -> None:
     side.set_options(upsert=upsert, adopt_on_conflict=upsert)

@@ -56,7 +56,7 @@ def test_a_stream_with_staged_deletions_can_be_resumed_only_by_approving_them(ap
 
 
 @pytest.mark.parametrize("is_disabled", [False, True])
-def test_enabling_a_held_stream_resumes_it(api: Management, stream: EventStream, is_disabled: bool) -> None:
+def test_enabling_a_held_stream_resumes_the_stream(api: Management, stream: EventStream, is_disabled: bool) -> None:
     hold(stream)
     if is_disabled:
         disable_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)

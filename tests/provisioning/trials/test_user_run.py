@@ -90,7 +90,7 @@ def test_a_missing_user_is_created_as_the_dry_run_predicts(action: Action, anna:
     assert [exchange["verb"] for exchange in kept.steps[-1]["details"]["exchanges"]] == ["GET", "GET", "POST"]
 
 
-def test_a_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_them(
+def test_a_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_the_deliveries(
     action: Action, stream: EventStream, database_connection: Connection, server: RealServer
 ) -> None:
     user = UserFactory.create(tenant_id=action.tenant_id, connection=database_connection, email="anna@example.test")

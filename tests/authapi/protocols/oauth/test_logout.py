@@ -277,14 +277,16 @@ def test_a_tenant_can_switch_the_question_off(inside: Login) -> None:
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_a_request_that_is_not_a_navigation_shows_the_question_even_if_it_is_switched_off(inside: Login, headers: dict[str, Any]) -> None:
+def test_a_request_that_is_not_a_navigation_shows_the_question_even_if_the_question_is_switched_off(
+    inside: Login, headers: dict[str, Any]
+) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     page = inside.browser.get("/oidc/logout", **headers)
     assert "Log out?" in page.text
     assert has_session(inside)
 
 
-def test_a_hint_for_another_user_shows_the_question_even_if_it_is_switched_off(inside: Login) -> None:
+def test_a_hint_for_another_user_shows_the_question_even_if_the_question_is_switched_off(inside: Login) -> None:
     hint = id_token(inside)
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     person(inside.connection, email="eve@example.test")

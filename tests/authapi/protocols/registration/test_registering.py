@@ -186,7 +186,7 @@ def test_the_application_type_is_derived_from_the_redirect_uris(door: Door, memb
     assert ("client_secret" in door.answer) == (members.get("token_endpoint_auth_method") != "none")
 
 
-def test_a_client_with_a_key_authenticates_with_it(door: Door) -> None:
+def test_a_client_with_a_key_authenticates_with_the_key(door: Door) -> None:
     answer = door.register(
         redirect_uris=None, grant_types=["client_credentials"], token_endpoint_auth_method="private_key_jwt", jwks=key_set()
     )

@@ -129,7 +129,7 @@ def test_a_signature_of_another_key_is_refused(travel: Any) -> None:
 
 
 @pytest.mark.parametrize("travel", [redirected, posted])
-def test_only_an_application_whose_settings_name_sha1_may_use_it(travel: Any) -> None:
+def test_only_an_application_whose_settings_name_sha1_may_use_sha1(travel: Any) -> None:
     sent = travel(authn_request(), "", replace(SIGNER, signature=RSA_SHA1))
     with pytest.raises(RequestUnusable, match="SHA-1"):
         read(sent, SIGNED)
