@@ -159,7 +159,9 @@ def browser_urls() -> list[URLPattern]:
 
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
-    """Return the OpenAPI document. It needs no token, so it counts against the rate of the client's address (`config.server.rates`)."""
+    """Return the OpenAPI document. A request needs no token, so it counts against the rate of the client's IP address
+    (`config.server.rates`).
+    """
     if resolve_host(request.META.get("HTTP_HOST", "")) is None:
         raise Http404
     return HttpResponse(openapi_document(), content_type="application/json; charset=utf-8")

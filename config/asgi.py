@@ -86,7 +86,7 @@ def straight(router: URLRouter, role: str) -> Application:
 
 
 def begun(http: Application) -> Application:
-    """Start the process with its first request if the server does not support lifespan."""
+    """If the server does not support lifespan, start the services of the process before its first request."""
 
     async def after_begin(scope: Scope, receive: Receive, send: Send) -> None:
         await begin()

@@ -12,7 +12,7 @@ _APPS = ("identity", "authapi", "events", "provisioning")
 _IS_A_LOG = "is a log itself"
 _BY_THE_SERVICE = "only the service itself writes it"
 _PART_OF_A_JOB = "part of a job, whose start and end are noted"
-# There are thousands of these rows, and one statement deletes many. If staff end a single row with a button, the button writes an entry.
+# There are thousands of these rows, and one statement deletes many. If staff delete or revoke a single row, that action writes an entry.
 _SHORT_LIVED = "short-lived; the act that ends a row has an entry of its own"
 NOT_WATCHED: Mapping[str, str] = {
     "identity.auditentry": _IS_A_LOG,

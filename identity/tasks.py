@@ -42,11 +42,11 @@ def purge_tenants() -> None:
 
 @shared_task(name="identity.prune_jobs")
 def prune() -> None:
-    """Delete jobs that are older than their retention. The next run continues an interrupted one."""
+    """Delete jobs that are older than their retention. The next run continues an interrupted run."""
     prune_jobs()
 
 
 @shared_task(name="identity.prune_audit_log")
 def prune_audit() -> None:
-    """Delete entries of the audit log that are older than their retention. The next run continues an interrupted one."""
+    """Delete entries of the audit log that are older than their retention. The next run continues an interrupted run."""
     prune_audit_log()

@@ -27,7 +27,7 @@ def main() -> int:
     if not tool_environment.install(ROOT / "requirements" / "docs.lock", environment):
         print("docs: pip could not install the packages of requirements/docs.lock", file=sys.stderr)
         return 1
-    # A full build each time: an incremental one would keep pages of deleted sources, and report a warning only once.
+    # Build everything each time: an incremental build would keep pages of deleted sources, and report a warning only once.
     shutil.rmtree(HTML, ignore_errors=True)
     describe = [sys.executable, "manage.py", "describe", "--openapi", str(OPENAPI)]
     sphinx = [str(environment / "bin" / "sphinx-build"), "-q", "-W", "--keep-going", "-E", "-b", "html", "-d", str(PLACE / "doctrees")]

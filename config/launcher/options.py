@@ -16,7 +16,7 @@ DEMO_TENANT = "demo"
 ROOT = Path(__file__).resolve().parents[2]
 _READ_IN = re.compile(r'\benv\.[a-z]+\(\s*"([A-Z][A-Z0-9_]+)"')
 _GIVEN = re.compile(r"(?:^|\s)([A-Za-z_][A-Za-z0-9_]*)\s*[:?+]?=")
-# Read without `config.env`.
+# Variables that the launcher reads without `config.env`.
 _FURTHER = frozenset({"DATA_DIR", "PYTHON", "YES"})
 _SIMILAR = 0.75
 

@@ -1,4 +1,4 @@
-"""The output of a process: whole lines are shown as they come, and the last ones kept for the error message."""
+"""The output of a process: whole lines are shown as they come, and the last lines are kept for the error message."""
 
 from __future__ import annotations
 

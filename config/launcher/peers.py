@@ -27,7 +27,7 @@ from config.launcher.options import ROOT
 LISTS = ROOT / "tests" / "peers"
 SERVERS = LISTS / "servers"
 PLACE = ROOT / ".peers"
-# The programs that build the manual, whose pages a browser opens.
+# The programs that build the manual. Tests open its pages in a browser.
 MANUAL = ROOT / "requirements" / "docs.lock"
 
 
@@ -110,7 +110,7 @@ def install_node_packages(listed: Path, place: Path) -> list[str]:
     stamp.unlink(missing_ok=True)
     for path in (manifest, lock):
         shutil.copy(path, place)
-    # No install scripts: the lock does not cover what they fetch or build.
+    # Run no install scripts, because the lock does not cover what they fetch or build.
     command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
     started = time.monotonic()
     if subprocess.run(command, cwd=place, check=False).returncode != 0:

@@ -52,7 +52,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
         command=tuple(command),
         is_ready=lambda: _says_ready(directory) and _answers(sockets),
         identity=identity,
-        # Fast shutdown: SIGTERM would wait for every client.
+        # SIGINT is a fast shutdown. With SIGTERM, PostgreSQL would wait for every client.
         stop_signal=signal.SIGINT,
         grace_seconds=30.0,
     )
@@ -76,7 +76,7 @@ def _url(sockets: Path, database: str) -> str:
 
 
 def _says_ready(directory: Path) -> bool:
-    # The eighth line is the server's status; connecting earlier only fills its log with refusals.
+    # The eighth line of the file is the status of the server. Earlier connections would only fill the log with refusals.
     try:
         return (directory / "postmaster.pid").read_text().splitlines()[7].strip() == "ready"
     except (FileNotFoundError, IndexError):

@@ -32,7 +32,7 @@ def check(options: Options) -> None:
 
 def _check_port(port: int, variable: str) -> None:
     with socket.socket() as probe:
-        # Like the servers: a port in TIME_WAIT counts as free.
+        # The servers set the same option, so a port in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -40,7 +40,7 @@ def _install_with_uv(lock: Path, environment: Path) -> bool:
     if not _UV.exists():
         return False
     command = [str(_UV), "pip", "install", "--quiet", "--require-hashes", "--python", str(environment / "bin" / "python")]
-    # As in `bootstrap.py`: no downloaded interpreter, and the certificate authorities of the machine.
+    # As in `bootstrap.py`: uv downloads no interpreter, and trusts the certificate authorities of the machine.
     settings = {"UV_SYSTEM_CERTS": "true", **os.environ, "UV_PYTHON_DOWNLOADS": "never"}
     return _succeeds([*command, "--requirement", str(lock)], settings)
 

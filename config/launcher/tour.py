@@ -76,7 +76,7 @@ def walk(facts: dict[str, Any]) -> dict[str, float]:
             _wait(lambda: len(_found(scim, user_id)) == 1, "the user in the SCIM server")
             scim_ms = (time.monotonic() - started) * 1000
         finally:
-            # Also after a failure, so that no test user remains.
+            # Delete the user also after a failure, so that no test user remains.
             management.call("DELETE", f"/users/{quote(user_id, safe='')}")
         _next(events, lambda message: _is_about(message, "user.deleted", user_id), "the event user.deleted")
         _wait(lambda: not _found(scim, user_id), "the deletion in the SCIM server")

@@ -9,12 +9,12 @@ from config.launcher.tls import ServerCertificate
 
 _APPLICATION = "config.asgi:application"
 _HOST = "127.0.0.1"
-# One slot per open stream.
+# Each open stream counts as a request.
 _MOST_REQUESTS = 20_000
 # The application closes open streams within EVENTS_DRAIN_SECONDS (8); connections that remain after this time are cut.
 _DRAIN_SECONDS = 12
-# A proxy keeps an idle connection for a shorter time (nginx: 60 s). Otherwise this server could close a connection just before the proxy
-# uses it again.
+# Longer than the time for which a proxy keeps an idle connection (nginx: 60 s). Otherwise this server could close a connection just
+# before the proxy uses the connection again.
 _KEEP_ALIVE_SECONDS = 75
 
 

@@ -36,7 +36,7 @@ def bounded_body(application: Application, *, limit: int) -> Application:
 
 
 def bounded_count(application: Application, *, limit: int) -> Application:
-    """Run at most `limit` requests at once; another one waits up to two seconds, then gets 503."""
+    """Run at most `limit` requests at once. A further request waits up to two seconds, then gets 503."""
     free = asyncio.Semaphore(limit)
 
     async def wait_for_turn(scope: Scope, receive: Receive, send: Send) -> None:

@@ -173,7 +173,7 @@ async def _insecure(scope: Scope) -> Refused:
     if scope["method"] not in {"GET", "HEAD"} or b"access_token=" in scope["query_string"]:
         return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
-    # The registered host and the path as sent: nothing else of the request gets into the address.
+    # Use the registered host, and the path and query as the client sent them.
     path = scope.get("raw_path") or scope["path"].encode()
     location = f"https://{match.authority}".encode() + b"/" + path.lstrip(b"/") + query
     return Refused(308, "This service answers over HTTPS only.", headers=[(b"location", location)])

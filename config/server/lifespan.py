@@ -97,7 +97,7 @@ def _warm_up() -> None:
     gc.collect()
     gc.freeze()
     # A full collection starts when new objects exceed a quarter of the objects that the last full collection found. The second call
-    # finds nearly none, because the others are frozen, so garbage of ended streams will be collected soon.
+    # finds nearly no objects, because all others are frozen. So the garbage of ended streams will be collected soon.
     gc.collect()
 
 

@@ -59,7 +59,7 @@ STAFF_PROOF_MINUTES = env.integer(
 # --- Brand on the wire ------------------------------------------------------------------------------------------------
 EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
 EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")
-# Tests turn it off, because tests of several strategies share a database.
+# Tests turn the check off, because tests of several strategies share a database.
 CHECK_DATABASE_STRATEGY = True
 DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of database connections and prefix of user ids.")
 
@@ -70,7 +70,7 @@ WEB_ROLE = env.text(
 WEB_SYNC_LIMIT = env.integer("WEB_SYNC_LIMIT", 12, "Synchronous requests a web process runs at once; also its pool size.", minimum=1)
 DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
 REDIS_URL = env.secret(
-    "REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server, or sentinels that name one; no event is lost when it fails."
+    "REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server, or sentinels that name one; no event is lost if the server fails."
 )
 REDIS_PREFIX = env.text("REDIS_PREFIX", "identity", "Prefix of every key and channel in Redis.")
 REDIS_TIMEOUT_SECONDS = env.number(

@@ -36,7 +36,7 @@ class Rows(list[tuple[str, str]]):
 
 
 class ValuesWidget(forms.Textarea):
-    """Rows of a name and a value. A map that rows cannot represent is one box of JSON, and text in the data is read as JSON."""
+    """Rows of a name and a value. If rows cannot represent the map, shows a text box with JSON, and submits its text."""
 
     def id_for_label(self, id_: str) -> str:
         return f"{id_}-name-0" if id_ else id_

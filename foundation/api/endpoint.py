@@ -26,7 +26,7 @@ class Endpoint(ViewSet):
 
     operations: ClassVar[Mapping[str, Operation]] = {}
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    # Descriptions of path parameters for the OpenAPI document, beyond the default ones.
+    # Descriptions of path parameters for the OpenAPI document, in addition to the default descriptions.
     path_schemas: ClassVar[Mapping[str, Schema]] = {}
     # The `errorCode` for a missing row, where clients know one.
     not_found_code: ClassVar[str | None] = None

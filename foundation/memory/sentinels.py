@@ -153,7 +153,7 @@ def async_master_pool(address: SentinelAddress, **options: Any) -> redis.asyncio
 
 
 def _to_sentinels(address: SentinelAddress, options: dict[str, Any]) -> dict[str, Any]:
-    # A sentinel answers at once, so this connection has a timeout even if the connection to the server waits for messages without one.
+    # A sentinel answers at once, so this connection has a timeout even if the connection to the server has none.
     seconds = options["socket_connect_timeout"]
     limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     return {**address.to_sentinels, **limits, "ssl": address.is_encrypted}

@@ -83,7 +83,7 @@ def was_held(request: HttpRequest) -> bool:
 
 
 def say_what_was_held(request: HttpRequest) -> None:
-    """Add a message to the next page that the submitted form was discarded."""
+    """Make the next page show a message which says that the submitted form was discarded."""
     messages.warning(request, "Nothing was changed yet. Your input was not saved. Check the form and send it again.")
 
 

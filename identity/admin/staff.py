@@ -38,7 +38,7 @@ class StaffForm(ServiceForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Never show the stored hash as the initial value. An empty password keeps the present one.
+        # Never show the stored hash as the initial value. An empty password keeps the present password.
         self.initial.pop("password", None)
         if self.instance.pk and "password" in self.fields:
             self.fields["password"].required = False

@@ -46,7 +46,7 @@ _LISTING = Listing("custom_domains", CUSTOM_DOMAIN_FIELDS, only_on_request=("ori
 
 
 class CustomDomainEndpoint(Endpoint):
-    """The hosts of a tenant besides its canonical one."""
+    """The hosts of a tenant in addition to its canonical host."""
 
     not_found_code = _INEXISTENT
     operations: ClassVar[dict[str, Operation]] = {

@@ -33,7 +33,7 @@ _SALT = "identity.email-ticket"
 
 
 class TicketUnknown(ServiceError):
-    """The link is not one of this service."""
+    """The link is not a link of this service."""
 
 
 class TicketOver(ServiceError):

@@ -63,7 +63,7 @@ _PASSWORDLESS: dict[str, tuple[str, Any]] = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of message. `built_in` is the file of its text in `templates/mail` or `templates/sms`; without one it is never sent."""
+    """One kind of message. `built_in` is the file of its text in `templates/mail` or `templates/sms`. If empty, the kind is never sent."""
 
     name: str
     title: str
@@ -204,7 +204,7 @@ _ALL = (
     Kind(
         "passwordless_email",
         "Login without a password",
-        "A code or a link that logs a user in. The text of a connection overrides this one.",
+        "A code or a link that logs a user in. The text of a connection overrides this text.",
         built_in="passwordless_email",
         variables=_PASSWORDLESS,
         is_always_sent=True,
@@ -213,7 +213,7 @@ _ALL = (
     Kind(
         "passwordless_sms",
         "Login without a password",
-        "A code or a link that logs a user in. The text of a connection overrides this one.",
+        "A code or a link that logs a user in. The text of a connection overrides this text.",
         channel=SMS,
         built_in="passwordless_sms",
         variables=_PASSWORDLESS,

@@ -100,7 +100,7 @@ class Connection(DeletedInParts, RecordedModel):
     def seal_plain_options(self) -> dict[Path, Any]:
         """Seal the secrets that an older version of the service or of the schema stored unsealed. Returns them by path."""
         parts = split(self.option_schema, self.options)
-        # If a value is sealed already, the sealed one is newer.
+        # If an option has both a sealed and an unsealed value, the sealed value is newer.
         found = {path: value for path, value in parts.secrets.items() if path not in self.sealed_options}
         if parts.shown != self.options:
             sealed = {**self.sealed_options, **seal_options(found, place=self._secrets_place)}

@@ -73,7 +73,7 @@ class Job(TenantOwned):
             models.Index(fields=["finished_at"], name="identity_job_finished"),
         ]
         constraints = [
-            # At most one running deletion per target. The target also finds its job by this index.
+            # At most one running deletion per target. The service also finds the job of a target by this index.
             models.UniqueConstraint(
                 fields=["tenant", "target"],
                 condition=models.Q(status__in=("pending", "processing")) & ~models.Q(target=""),

@@ -27,7 +27,7 @@ def hand_over(archive: Archive) -> str:
 
     A repeated call returns the same receipt.
 
-    Raises `NotFound`, and `MoveRefused` if the archive is not the one of the present stop.
+    Raises `NotFound`, and `MoveRefused` if the archive was not made during the present stop.
     """
     tenant = locked_tenant(archive.tenant_id)
     move = TenantMove.objects.filter(pk=tenant.pk, direction=TenantMove.Direction.OUT).first()

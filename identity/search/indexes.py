@@ -14,7 +14,7 @@ from identity.search.fields import INDEXED_TEXT
 
 TABLE = "identity_user"
 # A GIN index collects new entries in a pending list that every search reads. Above this size, a write merges the list. With
-# PostgreSQL's default of 4 MB, each search took 10 ms longer, and that write a quarter of a second.
+# PostgreSQL's default of 4 MB, each search took 10 ms longer, and a write that merged the list took a quarter of a second.
 _PENDING_KILOBYTES = 1024
 _TEXT = " || E'\\n' || ".join(f"COALESCE({column}, '')" for column in INDEXED_TEXT)
 

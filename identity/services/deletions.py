@@ -46,7 +46,7 @@ class Deletion:
     def start(self, *, tenant_id: str, key: str) -> Job | None:
         """Delete the row, or mark it and return the job that continues. Raises `NotFound`.
 
-        A repeated call returns the same job, or a new one if that job has failed.
+        A repeated call returns the same job, or a new job if the first job has failed.
         """
         row = self.locked(tenant_id, key)
         if row is None:

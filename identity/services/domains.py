@@ -1,4 +1,4 @@
-"""The hosts of a tenant besides its canonical one. Requests reach the tenant once a host is verified."""
+"""The hosts of a tenant in addition to its canonical host. Requests reach the tenant once a host is verified."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
     """Add a pending host. It does not answer requests yet.
 
     The same host may be pending at another tenant: a pending domain must not prevent its owner from adding it. Raises `Invalid` for a
-    host that no tenant may have, `AlreadyExists` if this tenant has it or another one has verified it, and `Conflict` if the tenant has
+    host that no tenant may have, `AlreadyExists` if this tenant has it or another tenant has verified it, and `Conflict` if the tenant has
     too many.
     """
     host = host.strip().lower().removesuffix(".")
@@ -114,7 +114,7 @@ def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = Fals
     """Remove a host, so that the tenant no longer answers on it.
 
     Raises `NotFound`, `NotSupported` for the canonical domain, which is the `source` of every event, and `Conflict` for the default
-    domain. An operator may remove the default domain: links in mails then use the canonical one.
+    domain. An operator may remove the default domain: links in mails then use the canonical domain.
     """
     domain = _locked(tenant_id, domain_id)
     if domain.is_canonical:

@@ -19,7 +19,7 @@ def check_credential(credential: PasswordCredential, password: str) -> bool:
     """
     fits, must_renew = verified(password, credential.password_hash)
     if fits and must_renew:
-        # The filter on the hash ignores a concurrent rehash, and never overwrites a password that was changed meanwhile.
+        # The filter on the hash skips the update after a concurrent rehash or a concurrent change of the password.
         stored = PasswordCredential.objects.filter(pk=credential.pk, password_hash=credential.password_hash)
         stored.update(password_hash=hashed(password))
     return fits

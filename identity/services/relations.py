@@ -58,7 +58,7 @@ def delete_users(users: models.QuerySet[User], limit: int) -> int:
     chunk = list(users.order_by("pk")[:limit])
     if not chunk:
         return 0
-    # All roots are locked at once in key order, like all other code, to avoid deadlocks.
+    # Lock all roots at once and in key order, as all other code does, to avoid deadlocks.
     lock_rows(User, [user.pk for user in chunk])
     tenant_id = chunk[0].tenant_id
     keys = _within(limit, tenant_id, [user.pk for user in chunk])
