@@ -10,7 +10,10 @@ from identity.imports import imported_passwords
 
 
 class ImportedPasswordHasher(BasePasswordHasher):
-    """Verifies hashes that `identity.imports.imported_passwords` stored. Never creates a hash: a correct password is hashed anew."""
+    """Verifies hashes that `identity.imports.imported_passwords` stored. Never creates a hash.
+
+    After a correct password, the first hasher creates a new hash.
+    """
 
     algorithm = imported_passwords.PREFIX
 

@@ -86,7 +86,7 @@ def named_language(enabled: Sequence[str], *, wished: Iterable[str] = (), accept
 
 
 def language_for(user: User | None, tenant_id: str, *, asked: str = "") -> str:
-    """Return the language of a mail or text message: that of the request that caused it, else the user's, else the tenant's default."""
+    """Return the language of a mail or text message: of the request that caused it, else of the user, else the default of the tenant."""
     return spoken_language(tenant_id, wished=[asked, *own_languages(user)])
 
 

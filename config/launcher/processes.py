@@ -61,7 +61,7 @@ class Process:
         return self.popen.pid
 
     def has_ended(self) -> bool:
-        """Tell whether the process has ended; then kill the rest of its group, so that it keeps no port open."""
+        """Tell whether the process has ended. If so, kill the rest of its group, so that no process of the group keeps a port open."""
         if self.popen.poll() is None:
             return False
         self._signal_group(signal.SIGKILL)

@@ -11,7 +11,7 @@ from foundation.tracing import spans as tracing
 
 
 def traced_route(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: the pattern of the route contains no id, while the path may contain an address."""
+    """Middleware: name the span by the pattern of the route. The pattern contains no id; a path may contain an email address."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -8,7 +8,7 @@ from config.plain_english.checking import CLEAN, ROOT, findings
 
 
 def main(arguments: list[str]) -> int:
-    """Check the paths given as arguments, by default the clean ones; return 1 if a word was refused."""
+    """Check the paths given as arguments, by default those in `CLEAN`; return 1 if a word was refused."""
     found = list(findings(ROOT, tuple(arguments) or CLEAN))
     for line in found:
         print(line)

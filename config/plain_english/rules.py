@@ -52,7 +52,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 def refused(path: str, text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield for each finding in a text of the file its index in the text, the refused words, and the advice."""
+    """Yield the position, the refused words and the advice of each finding in a text of the file."""
     for rule in RULES:
         for match in rule.pattern.finditer(text):
             words = " ".join(match.group().split()).strip(".;:|> ")

@@ -35,7 +35,7 @@ _OWN_PAGE = frozenset({"", "same-origin"})
 
 
 async def live_events(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the stream of the tenant in the address, if the session may see it."""
+    """Answer with the stream of the tenant in the URL, if the account of the session may see the tenant."""
     try:
         _require_own_page(scope)
         tenant_id, cookie = scope["url_route"]["kwargs"]["tenant"], header(scope, b"cookie")

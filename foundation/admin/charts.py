@@ -86,7 +86,7 @@ def count_axis(counts: Sequence[int]) -> int:
 
 
 def upright(counts: Sequence[int], label: Callable[[int], str], url: Callable[[int], str]) -> list[Bar]:
-    """Return columns on an axis that ends at `count_axis`. `label` and `url` are called with the number of each column."""
+    """Return columns on an axis that ends at `count_axis`. `label` and `url` are called with the index of each column."""
     return _columns(counts, count_axis(counts), label, url, lambda count: f"{count:,}")
 
 

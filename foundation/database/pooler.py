@@ -41,7 +41,7 @@ def refuse_transaction_pooling() -> None:
 
 
 def _share_servers(first: psycopg.Connection[Any], second: psycopg.Connection[Any]) -> bool:
-    """Tell whether two open connections are not bound to one server process each.
+    """Tell whether a pooler lets two open connections share a server process, or gives one connection different processes.
 
     Without other clients, a pooler assigns either the server connection that was returned last, so that both connections get the same
     process, or the one that was idle for longest, so that one connection gets different processes. With other clients, both happen.

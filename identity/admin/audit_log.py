@@ -228,7 +228,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
 
 def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
-    """Return the values before and after, field by field. Added and deleted rows have one side only."""
+    """Return the values before and after, field by field. An added row has only values after, a deleted row only values before."""
     if row.before is None and row.after is None:
         return None
     rows = [

@@ -67,8 +67,8 @@ def start_import(
 ) -> Job:
     """Store the rows of an import and return its pending job. An error that `rows` raises rolls everything back.
 
-    Raises `NotFound`, `NoDatabaseConnection` or `TooManyImports` before it reads a row. Unlike other services, it is not repeated after a
-    deadlock, because the rows can be read only once.
+    Raises `NotFound`, `NoDatabaseConnection` or `TooManyImports` before it reads a row. Unlike other services, this service is not repeated
+    after a deadlock, because the rows can be read only once.
     """
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
     if connection is None:

@@ -62,7 +62,7 @@ def start_verification(
     identity: tuple[str, str] | None = None,
     address: str = "",
 ) -> Job:
-    """Return a pending job that mails a link to the address of a user, or to that of a linked `identity` (provider, id).
+    """Return a pending job that mails a link to the address of a user, or to the address of a linked `identity` (provider, id).
 
     Links use the canonical domain, or `address` for plain http on loopback. Raises `NotFound`, or `Invalid` without an address.
     """

@@ -87,7 +87,7 @@ def catalogue_for(language: str, tenant_id: str) -> str:
 
 
 def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connection | None = None) -> Source | None:
-    """Return the text of the connection, else that of the tenant in this language; None if the built-in text applies."""
+    """Return the text of the connection, else the text of the tenant in this language; None if the built-in text applies."""
     own = _of_connection(kind, connection) if connection is not None else None
     if own is not None:
         return own
@@ -113,7 +113,7 @@ def written(kind: Kind, source: Source, data: Mapping[str, Any], *, built_in: Co
 
 
 def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, connection: Connection | None = None) -> dict[str, Any]:
-    """Return the variables of a template: those of every message, overridden by the context."""
+    """Return the variables of a template: the variables of every message, overridden by the context."""
     looks = tenant_looks.of(tenant_id)
     data: dict[str, Any] = {
         "friendly_name": looks.get("friendly_name") or tenant_id,

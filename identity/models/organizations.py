@@ -42,7 +42,7 @@ class Organization(DeletedInParts, RecordedModel):
 
 
 class OrganizationRelation(RecordedModel):
-    """A row that belongs to an organization: its changes are delivered in the organization's order."""
+    """A row that belongs to an organization. Its changes are delivered in order with the changes of the organization."""
 
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="%(class)s_rows")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -36,7 +36,7 @@ def before_export(check: StillRuns) -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """A stopped tenant, and the transactions that were open when it was stopped: process id and begin."""
+    """A stopped tenant, and the transactions that were open when it was stopped, each with its process id and its start time."""
 
     tenant_id: str
     open_then: frozenset[tuple[int, str]]

@@ -34,8 +34,8 @@ def create_staff(*, tenant_id: str | None, email: str, password: str, role: str 
 def update_staff(*, staff_id: int, by: Staff, is_active: bool | None = None, password: str | None = None, role: str | None = None) -> Staff:
     """Enable or disable an account, change its role, or set its password, which ends its other sessions.
 
-    Raises `NotFound`, and `Invalid` for a weak password or an unknown role. Raises `NotSupported` for disabling the own account or
-    changing the own role, so that an account that can assign roles always remains.
+    Raises `NotFound`, and `Invalid` for a weak password or an unknown role. Raises `NotSupported` if an account disables
+    itself or changes its own role, so that an account that can assign roles always remains.
     """
     staff = Staff.objects.select_for_update(no_key=True, of=("self",)).filter(pk=staff_id).first()
     if staff is None:

@@ -51,11 +51,11 @@ class Tables:
         return Cell(text or str(row), self.page_of(row) if self.may(request, "view", type(row)) else "", note=note)
 
     def removal(self, request: HttpRequest, row: Model, text: str = "Remove") -> Cell:
-        """Return the link to the confirmation page that removes the row and returns; an empty cell without the permission."""
+        """Return a link to the page that removes the row after a confirmation and then leads back. Empty without the permission."""
         return Cell(text, returning(request, self.page_of(row, "delete"))) if self.may(request, "delete", type(row)) else Cell("")
 
     def act(self, request: HttpRequest, row: Model, action: str, text: str) -> Cell:
-        """Return the link to the confirmation page of an action that returns; an empty cell without the permission."""
+        """Return a link to the page that runs an action after a confirmation and then leads back. Empty without the permission."""
         if not self.may(request, "change", type(row)):
             return Cell("")
         place = reverse(f"{self._site.name}:{row._meta.app_label}_{row._meta.model_name}_action", args=(quote(row.pk), action))

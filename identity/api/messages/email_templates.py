@@ -112,7 +112,7 @@ def _public(name: str) -> Kind:
 
 
 def _named(name: str, body: dict[str, Any]) -> Kind:
-    """Return the kind of mail in the path. The body may repeat its name, but not name another kind."""
+    """Return the kind of mail in the path. The body may repeat the name of this kind, but may not contain another name."""
     kind = _public(name)
     if body.get("template", name) != name:
         raise invalid_body(f"Expected {name}, as in the path", "template")
