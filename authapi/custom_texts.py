@@ -82,10 +82,9 @@ remembered_texts: Remembered[str, dict[tuple[str, str], str]] = Remembered(_load
 
 
 def custom_text(path: str, default: str, **values: str) -> str:
-    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped. Without a custom text, return
-    `default`.
+    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped.
 
-    `values` are the values of the placeholders. `companyName` is always set.
+    Returns `default` if the tenant has not written this text. `values` are the values of the placeholders. `companyName` is always set.
     """
     tenant_id = current_tenant()
     if tenant_id is None:

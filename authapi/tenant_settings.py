@@ -33,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
     "require_pushed_authorization_requests": False,
     # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients without support for `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,
-    # Not in upstream. Off, because both reveal more about a session or a token than most tenants need.
+    # The next two settings are not in upstream. They are off, because they reveal more about a session or a token than most tenants need.
     "session_management_supported": False,
     "token_introspection_supported": False,
     "allow_organization_name_in_authentication_api": False,
@@ -72,7 +72,7 @@ BRANDING_DEFAULTS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class BruteForce:
-    """Failed logins are counted per identifier, and per address depending on `mode`. `max_attempts` failures block."""
+    """Failed logins are counted per identifier, and per address depending on `mode`. After `max_attempts` failures, logins are blocked."""
 
     enabled: bool
     shields: frozenset[str]
@@ -82,7 +82,7 @@ class BruteForce:
 
     @property
     def blocks(self) -> bool:
-        """Whether reaching the threshold blocks."""
+        """Whether logins are blocked when the threshold is reached."""
         return self.enabled and "block" in self.shields
 
     @property

@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 _MOST_ADDRESSES, _MOST_SHOWN, _MOST_COUNTED = 50, 20, 1000
 _AT_ONCE = 100
-# The log line of an attack is written shortly before the notice is requested. The notice includes lines of this time before the request.
+# An attack writes its log line shortly before it requests the first notice. The first notice therefore counts log lines of this time, too.
 _BEFORE = timedelta(minutes=1)
 _LEAKS = {"pwd_leak": "logins", "signup_pwd_leak": "sign_ups", "reset_pwd_leak": "changes"}
 

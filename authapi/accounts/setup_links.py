@@ -166,7 +166,10 @@ def note_proof(setup: Setup) -> None:
 
 @unit_of_work
 def begin_app(setup: Setup, *, prover: Prover) -> None:
-    """Start with an authenticator app. Raises the errors of `open_setup`, `ProofNeeded`, `SetupOver`, `Conflict` for too many factors."""
+    """Start to set up an authenticator app.
+
+    Raises `ProofNeeded`, `SetupOver`, `Conflict` for too many factors, and the errors of `open_setup`.
+    """
     _held(setup, TOTP)
     associate_app(prover, promises=False)
 

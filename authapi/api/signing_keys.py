@@ -104,7 +104,7 @@ class KeyRevocationEndpoint(Endpoint):
         try:
             revoke_key(self.tenant_id, kid)
         except UnknownKey:
-            # Already revoked: a repeated call gets the same response.
+            # The key is revoked already: a repeated call gets the same response.
             pass
         return Response(_named(_key_at(kid)))
 

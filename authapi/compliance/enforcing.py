@@ -35,7 +35,7 @@ def check(level: str, stage: Stage, facts: Any) -> None:
 
 
 def check_client(client: Client, claims: Mapping[str, Any] | None, *, issuer: str) -> None:
-    """Check a client that has just authenticated against its level. `claims` are those of its assertion. Raises `RequestRefused`.
+    """Raise `RequestRefused` if a client that has just authenticated violates a rule of its level. `claims` are those of its assertion.
 
     Checks the settings of the client again, because a row may have been changed without the checks of the service.
     """

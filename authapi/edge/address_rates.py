@@ -32,7 +32,7 @@ class AddressRates:
         self._sketches: dict[int, Sketch] = {}
 
     def look(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Return the remaining rate by the counts of this process. None without keys. Counts nothing."""
+        """Return the remaining rate according to the counts of this process. None without keys. Counts nothing."""
         return self._decided([self._window(key).rate(self._sketch().read(key.name)) for key in keys])
 
     def is_over(self, keys: tuple[AddressKey, ...]) -> bool:

@@ -1,7 +1,7 @@
 """Token buckets: a number of tokens at once, then one more per interval. Shared through Redis; per process while it is unavailable.
 
-The state of a bucket is one time: when it will be full again (generic cell rate algorithm). It needs one key and one round trip. It has
-no windows: around the edge between two windows, a client could use the limits of both.
+The state of a bucket is one time: when it will be full again (generic cell rate algorithm). It needs one key and one round trip.
+Fixed windows would be weaker: at the end of one window and the start of the next, a client could use the limits of both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Serializes, per process, the requests of IP addresses with too many refused requests. Other requests keep their threads.
+"""Serializes, per process, the requests of IP addresses with too many refused requests, so that threads remain for other requests.
 
 Requests that need a password hash have a separate queue, so that other requests do not wait for hashes.
 """

@@ -1,4 +1,4 @@
-"""Enrolls a factor through an application: starts with a secret or a sent code, and is confirmed by the first correct code.
+"""Enrolls a factor through an application. An enrollment starts with a secret or a sent code; the first correct code confirms it.
 
 An enrollment belongs to the transaction or session that started it. Another transaction or session of the same user cannot confirm it.
 """

@@ -49,9 +49,10 @@ def policy_in_force(tenant: Policy, client: Policy | None, organization: Policy 
 
 
 def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: Collection[str], is_required: bool) -> bool:
-    """Tell whether the requested contexts of a client require a second factor (OpenID Connect Core 1.0, 5.5.1.1). Best context first.
+    """Tell whether the requested contexts of a client require a second factor (OpenID Connect Core 1.0, 5.5.1.1).
 
-    No factor is needed if the session already meets the best context. With `is_required`, it is enough to meet any of the contexts.
+    `wished` are the contexts, best first. No factor is needed if the session already meets the best context. With `is_required`, it is
+    enough to meet any of the contexts.
     """
     counting = [name for name in wished if name in offered]
     met = [name for name in counting if contexts.CONTEXTS[name] & frozenset(methods)]

@@ -73,7 +73,8 @@ class OAuthCase(Case):
     PUSH_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may push authorization requests."
     PUSH_DISABLED = 404, "endpoint_disabled", "Pushed authorization requests are off at this tenant."
     SIGNATURE_REQUIRED = 400, "invalid_request", "The client must send its authorization requests as signed request objects."
-    # RFC 8693, 2.2.2. A token that is unknown, expired, revoked, foreign, of another kind or not held by the sender gets the same error.
+    # RFC 8693, 2.2.2. A token that is unknown, expired, revoked, from another issuer, of another kind or not held by the sender gets the
+    # same error.
     INVALID_SUBJECT_TOKEN = 400, "invalid_request", "Unknown or invalid subject token."
     INVALID_ACTOR_TOKEN = 400, "invalid_request", "Unknown or invalid actor token."
     TOKEN_TYPE_NOT_SUPPORTED = 400, "invalid_request", "Unsupported {parameter}: {type}"

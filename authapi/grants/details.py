@@ -17,7 +17,7 @@ from authapi.token_request import TokenRequest
 from authapi.tokens.user_tokens import UserIssue
 from foundation.memory.ttl_cache import Remembered
 
-# RFC 9396, 10: the types that a client declares. If absent, all types of the API.
+# RFC 9396, 10: the types that a client declares. A client that declares no types may use all types of the API.
 CLIENT_MEMBER = "authorization_details_types"
 
 
@@ -50,7 +50,7 @@ def details_for_client(request: TokenRequest, client: Client, resource: ApiResou
 
 
 def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return a login with the details that this request names, or with all granted details if it names none (RFC 9396, 6).
+    """Return a login with the details that this request names, or with all granted details if the request names no details (RFC 9396, 6).
 
     Raises `RequestRefused` for more than was granted.
     """

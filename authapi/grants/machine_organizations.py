@@ -14,8 +14,7 @@ _FLOW = "client_credentials"
 
 
 def machine_organization(client: Client, grant: GrantTerms | None, named: str | None) -> Organization | None:
-    """Return the organization of a machine token: the organization that the request names, or the client's default. Raises
-    `RequestRefused`.
+    """Return the organization that a request for a machine token names, or the client's default. Raises `RequestRefused`.
 
     Returns None without a query if the request names no organization and the client has no default.
     """

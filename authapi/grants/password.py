@@ -1,6 +1,6 @@
 """`password` and its variant with a realm: the client sends the name and password that the user typed (RFC 6749, 4.3).
 
-RFC 9700, 2.4 advises against it. The toolkit's setting `COMPLIANT_BCP_RFC9700_PASSWORD_GRANT` disables it for all clients. If it is
+RFC 9700, 2.4 advises against this grant. The toolkit's setting `COMPLIANT_BCP_RFC9700_PASSWORD_GRANT` disables it for all clients. If it is
 enabled, a client opts in by its grant types.
 """
 
@@ -183,7 +183,7 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
 
 
 def person_behind(request: TokenRequest, client: Client) -> Sender:
-    """Return the address and user agent of the user. An address from a trusted, authenticated client comes first (contract, 9.9)."""
+    """Return the address and user agent of the user. An address from a trusted, authenticated client takes precedence (contract, 9.9)."""
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()
     is_trusted = not client.is_public and bool(client.settings.get("is_token_endpoint_ip_header_trusted"))

@@ -1,8 +1,8 @@
 """Fast path: the ordinary exchange of a refresh token, on the event loop, by the rules of the grant.
 
 The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes, and why
-they are equally safe. The fast path never answers with a refusal: the request then starts over on the plain path. The figures are in
-docs/performance.md.
+they are as safe as those of the plain path. The fast path never answers with a refusal: the request then starts over on the plain path. The
+figures are in docs/performance.md.
 """
 
 from __future__ import annotations

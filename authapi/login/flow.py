@@ -51,7 +51,7 @@ PAGES = {
     Step.PASSKEY: "/u/passkey",
     Step.LINK: "/u/link-account",
 }
-# Name of the parameter that carries the handle of a login between pages.
+# Name of the parameter with which pages pass on the handle of a login.
 HANDLE = "state"
 _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 
@@ -305,7 +305,7 @@ def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
 
 
 def _note_silent(login: Login, refused: RequestRefused | None = None) -> None:
-    """Log an answer without a page. Logins and refusals on pages have their own log lines."""
+    """Log an answer that was given without a page. Logins and refusals on pages have their own log lines."""
     if login.wish.is_silent:
         sign_in_log.note(
             tenant_id=login.host.tenant_id,

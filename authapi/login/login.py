@@ -66,7 +66,8 @@ class Login:
     def language(self) -> str:
         """The language of the pages and mails of this login. It stays the same after the first page.
 
-        The first enabled language that the client requests (OpenID Connect Core 1.0, 3.1.2.1: `ui_locales`), otherwise that of the browser.
+        It is the first enabled language that the client requests (OpenID Connect Core 1.0, 3.1.2.1: `ui_locales`), otherwise the language
+        of the browser.
         """
         tenant_id, kept = self.host.tenant_id, self.row.language
         if kept and kept in enabled_languages(tenant_id):

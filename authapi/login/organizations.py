@@ -32,10 +32,10 @@ def question_of(client: Client) -> Question | None:
 
 
 def wished_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a request names by id, or by name if the tenant accepts names. None if it names none.
+    """Return the organization that a request names by id, or by name if the tenant accepts names. None if it names no organization.
 
-    Raises `RequestRefused` if the client does not allow organizations, if it requires one and does not ask the user, and for an
-    unknown organization.
+    Raises `RequestRefused` if the client does not allow organizations, if it requires an organization and does not ask the user, and for
+    an unknown organization.
     """
     usage = usage_of(client)
     if not named:

@@ -97,9 +97,9 @@ class Protocol:
     and the function refuses what no user may get. It is never called for a refused wish, so it does not repeat the checks of `wish_of`. It
     raises `RequestRefused`, which the login passes to `refuse`. It has no side effects.
 
-    `answer(http_request, request, login)` creates what the client requested and returns the Django response that carries it: a redirect, or
-    a page with a form that posts itself. It stores the client as a participant of the session (`note_client`). It raises `RequestRefused`,
-    which the login passes to `refuse`. It is called again if a user presses a button twice.
+    `answer(http_request, request, login)` creates what the client requested and returns the Django response that contains it: a redirect,
+    or a page with a form that posts itself. It stores the client as a participant of the session (`note_client`). It raises
+    `RequestRefused`, which the login passes to `refuse`. It is called again if a user presses a button twice.
 
     `refuse(http_request, request, refused)` returns the Django response that tells the client why the login failed. It raises
     `RequestRefused` if there is no trusted URL, as `wish_of` does.

@@ -1,6 +1,6 @@
 """Login transactions: rows that keep a client's request while the user logs in, bound to the browser that began the login.
 
-The pages carry the handle of a row. An answer does not use up the row: a user who goes back to a page of the login, or presses a button
+The pages pass on the handle of a row. An answer does not use up the row: a user who goes back to a page of the login, or presses a button
 twice, repeats the request. The results of the pages are valid for one answer.
 """
 
@@ -73,7 +73,7 @@ def transaction_of(tenant_id: str, key: int | None, *, browser: str) -> LoginTra
 
 
 def new_handle(row: LoginTransaction) -> str:
-    """Give a login transaction a new handle, for a caller that does not know the present one."""
+    """Give a login transaction a new handle, for a caller that does not know the present handle."""
     handle = new_secret()
     row.digest = digest_of(handle)
     row.save(update_fields=["digest"])

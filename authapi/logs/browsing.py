@@ -88,7 +88,7 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
-    """Return the lines from the place on, in the order of an index."""
+    """Return the lines that follow the place, in the order of an index. Without a place, return all lines."""
     # An operator who has not chosen a tenant sees all tenants.
     rows = SignIn.all_tenants.all() if question.tenant_id is None else SignIn.objects.of(question.tenant_id)
     if "|" in question.user and question.tenant_id is not None:

@@ -120,10 +120,7 @@ def of_organization(looks: Looks, branding: Mapping[str, Any]) -> Looks:
 
 
 def _plain(color: Any) -> str:
-    """Return a color of an organization as `#rrggbb`; empty for an invalid color.
-
-    The settings of an organization may contain five digits.
-    """
+    """Return a color of an organization as `#rrggbb`; empty for an invalid color, such as a stored color with five digits."""
     return opaque(color) if isinstance(color, str) and is_color(color) else ""
 
 

@@ -32,7 +32,7 @@ class ApplicationLink:
 def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLink | None:
     """Return the link back to a client, otherwise a link to the tenant's default URL. None without a link.
 
-    A URL that begins a login contains the issuer, so that a client with several providers can select this one (OpenID Connect Core
+    A URL that begins a login contains the issuer, so that a client with several providers can select this service (OpenID Connect Core
     1.0, 4).
     """
     if client is not None and client.is_account_page:

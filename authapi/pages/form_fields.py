@@ -15,7 +15,7 @@ from identity.options.connection_options import login_identifiers
 
 LONGEST_EMAIL = 254
 LONGEST_PASSWORD = 4096
-# Type of an input that users do not see. From it, a password manager reads to which account the password belongs.
+# Type of an input that users do not see. In this input, a password manager finds the account to which the password belongs.
 ACCOUNT_NAME = "hidden-username"
 # Id of the summary of problems (`hosted/errors.html`).
 _SUMMARY = "errors"
@@ -59,7 +59,7 @@ class Field:
     link: FieldLink | None = None
     # Values with their labels, if the field is a list.
     choices: tuple[tuple[str, str], ...] = ()
-    # Set by `form_fields`.
+    # `form_fields` sets the following members.
     errors: tuple[str, ...] = ()
     is_marked: bool = False
     has_legend: bool = False

@@ -57,7 +57,7 @@ def result_targets(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def link_after(client: Client | None, parameters: Mapping[str, Any], *, host: HostMatch) -> ApplicationLink | None:
-    """Return the link back to the client of a ticket. If it begins a login, it names the organization of the ticket."""
+    """Return the link back to the client of a ticket. If the link begins a login, it names the organization of the ticket."""
     link = application_link(client, host=host)
     named = parameters.get("organization_id", "")
     if link is None or not link.begins_login or not named:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 _ALGORITHM = ECDSA(SHA256())
 _HEADER = {"alg", "typ", "jwk"}
 _NUMBER_BYTES = 32
-# A signature has 64 bytes, which are 86 characters of base64url. The last character encodes only two bits, so it is one of four.
+# A signature has 64 bytes, which are 86 characters of base64url. The last character encodes only two bits, so it is one of four characters.
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
 # This maximum is far below the limits of joserfc for headers and payloads.
 _LONGEST = 1500

@@ -21,7 +21,7 @@ from authapi.token_request import TokenRequest
 
 
 def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> TokenRequest:
-    """Return the request with the thumbprint of the key that its proof has shown. Raises `RequestRefused`.
+    """Return the request with the thumbprint of the key that it has proven. Raises `RequestRefused`.
 
     Call it for a request with the header `DPoP`, once the client is authenticated. A public client needs a nonce, because nothing else
     proves that its request is new (contract, 3.4).
@@ -55,5 +55,5 @@ def count_proof(request: TokenRequest, proof: Proof, client: Client) -> None:
 
 
 def nonce_headers(request: TokenRequest) -> dict[str, str]:
-    """Return the header with the nonce for the next proof of a client that has just used one (RFC 9449, 8.2)."""
+    """Return the header with the nonce for the client's next proof; empty if the request had no proof (RFC 9449, 8.2)."""
     return {NONCE_HEADER: fresh_nonce(request.host.tenant_id)} if request.key else {}

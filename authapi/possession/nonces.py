@@ -1,4 +1,4 @@
-"""Nonces of DPoP (RFC 9449, 8). They are not stored: each is valid in its minute and the next, for one tenant and one generation.
+"""Nonces of DPoP (RFC 9449, 8). They are not stored: each is valid in its minute and the next minute, for one tenant and one generation.
 
 Each memory of used proofs (`authapi.possession.replays`) has its own generation, so that proofs of another memory cannot be replayed.
 """

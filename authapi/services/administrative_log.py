@@ -36,7 +36,7 @@ class Writing:
 
     `request` is the member `details.request` of the line, `status` the status of a successful answer. `read_body` returns the body
     without secrets, and the id of the user that it names. The body is stored for a success only: other bodies may be unchecked.
-    The ids of the lines are drawn once, so that a second transaction with the same line changes nothing.
+    The ids of the lines are generated once, so that a second transaction with the same line changes nothing.
     """
 
     tenant_id: str

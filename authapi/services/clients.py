@@ -101,7 +101,8 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     if changes or secret is not None:
         validated_save(client)
         forget_after_commit(tenant_id, client_id)
-    # An added credential ends no tokens, so that keys can rotate. A new compliance level ends them, because older tokens may be unbound.
+    # An added credential ends no tokens, so that keys can rotate. A new compliance level ends all tokens, because older tokens may be
+    # unbound.
     is_standing_changed |= level_of(client.settings) not in (level, NONE)
     if is_standing_changed or method != client.auth_method or set(proofs) - set(client.proof_ids):
         raise_auth_version(client)

@@ -88,7 +88,7 @@ def _checked(prompt: str, texts: Mapping[str, Any]) -> dict[str, dict[str, str]]
 
 
 def _is_filled(screen: Screen, place: str, key: str, text: Any) -> bool:
-    """Tell whether a text replaces the service's own. Raises `Invalid`."""
+    """Tell whether a text replaces the text of the service. Raises `Invalid`."""
     if key not in screen.texts:
         raise Invalid({place: [f"Unknown key {_shown(key)}. Choose from {', '.join(screen.texts)}."]})
     if not isinstance(text, str):

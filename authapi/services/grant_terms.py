@@ -14,11 +14,10 @@ _REMEMBERED_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class GrantTerms:
-    """The contents of a client grant: its scopes, whether organizations can use it (`deny`, `allow` or `require`), which
-    organizations, and its types of authorization details.
+    """The contents of a client grant: its scopes, its use in organizations, and its types of authorization details.
 
-    `token_exchange` describes a token that the client gets for a user in exchange for another token. `DELEGATION` names the
-    client as the actor, `IMPERSONATION` does not.
+    `organization_usage` is `deny`, `allow` or `require`. `token_exchange` describes a token that the client gets for a user in exchange for
+    another token. `DELEGATION` names the client as the actor, `IMPERSONATION` does not.
     """
 
     grant_id: str

@@ -25,9 +25,9 @@ from identity.models import Organization, User
 # CIBA 7.3; contract, 2.11.
 INTERVAL = 5
 _LONGER = 5
-# A client that misses a `slow_down` answer keeps a shorter interval than the row. The maximum bounds the difference.
+# A client that misses a `slow_down` answer polls with a shorter interval than the row requires. This maximum limits the difference.
 _LONGEST_INTERVAL = 60
-# Two requests that are sent in time may arrive closer together.
+# Two polls that are sent with the required interval may arrive with a shorter interval.
 _JITTER = timedelta(seconds=1)
 
 
@@ -147,8 +147,8 @@ def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
 def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant the client its tokens. Raises `RequestRefused` for another user, and if the request is answered or expired.
 
-    The same answer sent twice has no further effect. The session is locked, so that a password change, which ends the session, finds this
-    approval and revokes it (`take_back_approvals`).
+    If the same answer is sent twice, the second one has no effect. The session is locked, so that a password change, which ends the
+    session, finds this approval and revokes it (`take_back_approvals`).
     """
     session = approval.session
     row = _locked(tenant_id, key, session.user)

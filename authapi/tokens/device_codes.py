@@ -30,9 +30,9 @@ from identity.models import Organization
 # RFC 8628, 3.2 and 3.5.
 INTERVAL = 5
 _LONGER = 5
-# A client that misses a `slow_down` answer keeps a shorter interval than the row. The maximum bounds the difference.
+# A client that misses a `slow_down` answer polls with a shorter interval than the row requires. This maximum limits the difference.
 _LONGEST_INTERVAL = 60
-# Two requests that are sent in time may arrive closer together.
+# Two polls that are sent with the required interval may arrive with a shorter interval.
 _JITTER = timedelta(seconds=1)
 _DRAWS = 5
 _LONGEST_AGENT = 500
@@ -146,8 +146,8 @@ def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
 def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant a device its tokens. Raises `RequestRefused` if a user has answered before, or if the code has expired.
 
-    The same answer of the same user sent twice has no further effect. The session is locked, so that a password change, which ends the
-    session, finds this approval and revokes it (`take_back_approvals`).
+    If the same user sends the same answer twice, the second one has no effect. The session is locked, so that a password change, which ends
+    the session, finds this approval and revokes it (`take_back_approvals`).
     """
     row, session = _locked(tenant_id, key), approval.session
     if row.status == DeviceGrant.AUTHORIZED and row.user_id == session.user_id:

@@ -28,7 +28,7 @@ def logout_token(notice: LogoutNotice, client: Client) -> str:
 
 
 def logout_claims(notice: LogoutNotice, client: Client, *, now: int) -> dict[str, Any]:
-    """Return the claims. There is no `nonce`, so that the token cannot pass for an id token (2.4)."""
+    """Return the claims. There is no `nonce`, so that no client mistakes the token for an id token (2.4)."""
     return {
         "iss": notice.issuer,
         "sub": notice.subject,

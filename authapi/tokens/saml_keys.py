@@ -1,8 +1,8 @@
 """The certificates with which a tenant signs SAML and WS-Federation: which certificate signs, which are published, and how they roll over.
 
-A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current one. `rotate_key` makes
-it the signing certificate when partners have it. `remove_key` removes the previous certificate from metadata. No step runs on a schedule,
-because partners that have copied a certificate by hand would then reject every login.
+A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current certificate.
+`rotate_key` makes it the signing certificate when partners have it. `remove_key` removes the previous certificate from metadata. No step
+runs on a schedule, because partners that have copied a certificate by hand would then reject every login.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def verify_access_token(token: str, *, host: HostMatch, takes_bound: bool = Fals
     Checks form, key, signature, times, issuer, client and revocation, then audience and global client. The caller
     checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`,
     `InvalidSignature` or `ClientNotGlobal`. May read the database; safe in any thread.
-    A bound token is refused if `takes_bound` is not set. A caller that sets it must check that the sender holds the key or certificate
-    (`authapi.possession.holders`).
+    A bound token is refused if `takes_bound` is not set. A caller that sets `takes_bound` must check that the sender holds the key or
+    certificate (`authapi.possession.holders`).
     """
     return _unbound(_verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get), takes_bound=takes_bound)
 

@@ -53,7 +53,7 @@ def begin(login: Login, connection: Connection) -> str:
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
     wish = login.wish
     hints = {theirs: wish.parameters[ours] for theirs, ours in provider.row.hints.items() if ours in wish.parameters}
-    # If the client demands a new login, request one from the provider, too, if the provider supports that.
+    # If the client demands a new login, demand a new login from the provider, too, unless the provider does not support this.
     again = provider.row.again if Prompt.LOGIN in wish.prompts else {}
     return authorization_address(
         provider, metadata, request, state, {**hints, **again, **provider.parameters, **passed_on(connection, wish.parameters)}

@@ -192,7 +192,7 @@ class _Request:
 
 async def _rated(request: _Request) -> Answer:
     """Return the answer with the headers of the bucket that was charged. A request that proved nothing is charged to its address."""
-    # An address over its debt is still served, but by at most one fast and one slow thread of a process.
+    # An address whose debt is above the limit is still served, but by at most one fast and one slow thread of a process.
     keys = request.origin.keys
     done = await in_turn(keys, partial(_worked, request))
     if isinstance(done, _Waiting):
@@ -256,7 +256,7 @@ def _page(scope: Scope) -> str:
 
 
 def _origin(scope: Scope) -> Origin:
-    # A proxy may add a header line instead of extending the received one.
+    # A proxy may add a header line instead of extending the received line.
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 

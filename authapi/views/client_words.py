@@ -48,5 +48,5 @@ def _word(refused: RequestRefused, request: TokenRequest) -> None:
         return
     refused.failure = standard_failure(refused.failure, refused.case)
     if refused.failure.status == 401 and request.headers.get("authorization", "").lower().startswith("basic "):
-        # RFC 6749, 5.2. Other refusals have no challenge, because some libraries then do not read the body.
+        # RFC 6749, 5.2. Other refusals have no challenge, because some libraries do not read the body of an answer with a challenge.
         refused.headers["WWW-Authenticate"] = f'Basic realm="{request.host.issuer}"'

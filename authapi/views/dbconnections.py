@@ -37,7 +37,7 @@ _LONGEST_PASSWORD = 4096
 
 
 class _Problem(Exception):
-    """An error answer. An answer with 429 has the headers of the bucket that refused it."""
+    """An error answer. An answer with 429 has the headers of the bucket that refused the request."""
 
     def __init__(
         self, code: str, description: Any, *, name: str = "BadRequestError", status: int = 400, rate: Rate | None = None, **more: Any

@@ -127,7 +127,7 @@ def _locked(call: Call, client: Client) -> Client:
 
 
 def _managed(call: Call) -> Client:
-    """Return the client that the path names, authenticated by its token. Raises `RequestRefused`, the same for every reason."""
+    """Return the client that the path names, authenticated by its token. Raises `RequestRefused` with the same error for every reason."""
     named = parse_qs(call.query.decode("latin-1")).get("client_id", [])
     client_id = named[0] if len(named) == 1 and len(named[0]) <= _LONGEST_ID and "\x00" not in named[0] else ""
     try:

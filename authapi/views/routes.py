@@ -123,7 +123,7 @@ def _passwordless_urls() -> list[URLPattern]:
 
 
 def _saml_urls() -> list[URLPattern]:
-    """Return the URLs of SAML, with and without the client in the path. Without it, the Issuer of a message names the client."""
+    """Return the URLs of SAML, with and without the client in the path. Without a client, the Issuer of a message names it."""
     published = client_page(metadata, methods=("GET",))
     logout, sign_in = client_page(single_logout), client_page(sign_on)
     return [
@@ -137,7 +137,7 @@ def _saml_urls() -> list[URLPattern]:
 
 
 def _wsfed_urls() -> list[URLPattern]:
-    """Return the URLs of WS-Federation, with and without the client in the path. Without it, the realm names the client."""
+    """Return the URLs of WS-Federation, with and without the client in the path. Without a client, the realm names it."""
     published, sign_in = wsfed_page(federation_metadata, methods=("GET",)), wsfed_page(passive)
     return [
         path("wsfed", sign_in),

@@ -29,7 +29,7 @@ _LONGEST_CODE = 16
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. Without `client`, the codes of every client match; only a check may omit it."""
+    """The scope in which a code is valid. Without `client`, the codes of every client match; only a check may omit `client`."""
 
     connection: Connection
     address: Address

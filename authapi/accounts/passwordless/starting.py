@@ -57,7 +57,7 @@ class Wanted:
 
 @unit_of_work
 def start(wanted: Wanted) -> None:
-    """Let a worker send the requested message, if the user exists or the connection may create one. Raises `TooManyCodes`.
+    """Let a worker send the requested message, if the user exists or the connection may create the user. Raises `TooManyCodes`.
 
     Also raises `messages.CannotSend` if no sender is configured for the channel.
     """

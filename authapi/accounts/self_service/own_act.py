@@ -55,7 +55,7 @@ class OwnAct:
         )
 
     def record(self, act: str, **facts: Any) -> None:
-        """Record an act in the audit log. For acts that change no audited row. Call it within `own_act`."""
+        """Record an act in the audit log. Call it within `own_act`, for an act that changes no audited row."""
         record(act, about=self.user, **facts)
 
     def locked_user(self) -> User:

@@ -22,12 +22,12 @@ Kind = EnrolledFactor.Kind
 
 
 def offers_second_factors(visit: Visit) -> bool:
-    """Tell whether the tenant has enabled second factors, or the user still has one."""
+    """Tell whether the tenant has enabled second factors, or the user still has a second factor."""
     return bool(factor_settings(visit.host.tenant_id).kinds or factors_of(visit.user, SECOND_FACTORS))
 
 
 def offers_passkeys(visit: Visit) -> bool:
-    """Tell whether the user may log in with a passkey, or still has one."""
+    """Tell whether the user may log in with a passkey, or still has a passkey."""
     return may_add_passkey(visit.user) or bool(factors_of(visit.user, PASSKEYS))
 
 

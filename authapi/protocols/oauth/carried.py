@@ -17,8 +17,8 @@ from authapi.protocols.oauth.parameters import Parameters, single
 def received(client: Client, parameters: Parameters) -> Parameters:
     """Return the parameters of a request at `/authorize`. Raises `RequestRefused`, to be shown to the user.
 
-    With a signed or a pushed request, all other parameters except the client are ignored (RFC 9101, 6.3; RFC 9126, 4). A foreign
-    `request_uri` stays among the parameters and is refused later: the service fetches no external requests.
+    With a signed or a pushed request, all other parameters except the client are ignored (RFC 9101, 6.3; RFC 9126, 4). A
+    `request_uri` of another service stays among the parameters and is refused later: this service fetches no external requests.
     """
     request_uri, token = single(parameters, "request_uri"), single(parameters, "request")
     if token and not request_uri:

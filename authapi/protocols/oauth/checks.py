@@ -136,7 +136,7 @@ def _check_key(request: AuthorizationCall) -> None:
 
 
 def check_login(request: AuthorizationCall) -> dict[str, Any]:
-    """Refuse, after all other checks, demands that a login cannot meet.
+    """Refuse demands that a login cannot meet. Runs after all other checks.
 
     For `prompt=none`, the engine's grants for OpenID Connect call this check to ask whether the user is logged in and has consented. That
     is known only later (`authapi.login.decision`). The engine also does not support the prompt `create`.

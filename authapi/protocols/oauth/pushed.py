@@ -58,7 +58,10 @@ def push(client: Client, parameters: Parameters) -> Pushed:
 
 
 def is_pushed(request_uri: str) -> bool:
-    """Tell whether a `request_uri` has the form of pushed requests. Any other `request_uri` is foreign and never fetched."""
+    """Tell whether a `request_uri` has the form of pushed requests.
+
+    Any other `request_uri` is an external address, which is never fetched.
+    """
     return request_uri.startswith(PREFIX)
 
 

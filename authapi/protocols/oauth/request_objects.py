@@ -35,7 +35,7 @@ _PURPOSE = "request\x00"
 def opened(client: Client, token: str) -> Parameters:
     """Return the parameters in a signed request of this client. Raises `RequestRefused`, to be shown to the user.
 
-    Parameters outside of the object are ignored (RFC 9101, 6.3). An object with a `jti` can be answered once; the caller records that
+    Parameters outside of the object are ignored (RFC 9101, 6.3). An object with a `jti` can be answered once; the caller records the answer
     (`note_use`).
     """
     try:

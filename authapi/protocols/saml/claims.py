@@ -137,7 +137,7 @@ def _passed_name(name: str, settings: SamlSettings) -> str:
 
 
 def _identities(profile: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the provider and connection of the user, and those of linked identities by their provider."""
+    """Yield the provider and the connection of each identity of the user, with a name that contains `default` or the provider."""
     for place, identity in enumerate(profile.get("identities") or ()):
         owner = "default" if place == 0 else identity.get("provider")
         for name in ("provider", "connection", "isSocial"):

@@ -135,7 +135,7 @@ def authenticated_of(
         )
     except NameIdUnavailable as error:
         raise RequestRefused(SamlCase.NAME_ID_UNAVAILABLE) from error
-    # SAML core, 3.4.1.4: an answer about another user than the requested one is invalid.
+    # SAML core, 3.4.1.4: an answer about another user than the requested user is invalid.
     if asked.subject and asked.subject not in (name_id.value, user.user_id, user.email):
         raise RequestRefused(SamlCase.OTHER_USER)
     return Authenticated(

@@ -94,8 +94,7 @@ def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[st
 
 
 def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
-    """Return the address for the token: the requested address if it is registered exactly, or the first callback if no address is
-    requested.
+    """Return the requested address for the token if it is registered exactly, or the first callback if the request has no address.
 
     Raises `RequestRefused`. A callback with a wildcard is ignored, because tokens are posted to exact addresses only.
     """

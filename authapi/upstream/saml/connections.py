@@ -41,7 +41,8 @@ def saml_provider(connection: Connection) -> SamlProvider:
 def renewed_provider(connection: Connection) -> SamlProvider | None:
     """Return the provider with freshly fetched metadata; None if there is nothing to fetch, or if it was fetched recently.
 
-    For a signature with an unknown key: the provider may have changed its key since the last scheduled fetch. Raises `UpstreamFailed`.
+    Call it for a signature with an unknown key: the provider may have changed its key since the last scheduled fetch. Raises
+    `UpstreamFailed`.
     """
     options = options_of(connection)
     if not options.metadata_url or options.certificates:

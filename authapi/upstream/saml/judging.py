@@ -67,7 +67,7 @@ def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
 
 
 def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> None:
-    """Compare the issuer with that of the metadata, if it is known. Raises `UpstreamFailed`."""
+    """Compare the issuer with the issuer in the metadata, unless the latter is unknown. Raises `UpstreamFailed`."""
     if not issuer and not is_required:
         return
     if not issuer:
@@ -149,7 +149,7 @@ def _check_request(named: str, expected: Expected, *, where: str) -> None:
 
 
 def recipients_of(callback: str, connection: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the addresses that a provider may use for the assertion consumer service of this service: with and without the connection."""
+    """Return the addresses of the assertion consumer service that a provider may use: with and without the connection."""
     return frozenset((acs_address(callback, connection), callback, *more))
 
 

@@ -17,7 +17,7 @@ TENANT_ID = "{tenantid}"
 
 @unique
 class Peculiarity(Enum):
-    """A way in which a provider departs from OAuth 2.0 or OpenID Connect."""
+    """A difference between a provider and the standards OAuth 2.0 and OpenID Connect."""
 
     # The answer is a posted form: `response_mode=form_post`.
     FORM_POST = auto()

@@ -69,7 +69,7 @@ def read_options(strategy: str, options: Mapping[str, Any], *, allows_http: bool
 
 
 def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
-    """Return the metadata address of AD FS; `adfs_server` is a host, or that address itself."""
+    """Return the metadata address of AD FS; `adfs_server` is a host, or the metadata address itself."""
     named = read_text(options, "adfs_server", _LONGEST)
     if not named:
         return ""
