@@ -1,5 +1,6 @@
-"""Rates of requests on their way to Django: pages are charged before they take a thread, and every response has the remaining
-allowance.
+"""Rates of requests on their way to Django.
+
+A request for a page is counted before it takes a thread, and the headers of every response say how many requests remain.
 """
 
 from __future__ import annotations

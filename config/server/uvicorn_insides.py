@@ -1,4 +1,4 @@
-"""Fast path: a response that is a stream, or that is complete, writes to its transport itself.
+"""Fast path: the service writes streams and complete responses directly to the transport of the connection.
 
 The only module that uses private parts of uvicorn.
 

@@ -1,6 +1,6 @@
 """Telephone numbers: parsed, checked and formatted as E.164. Pure.
 
-The sender pays for messages to a number that a user typed. Fraudsters request messages to numbers that pay their owner, so such numbers
+Each message to a number that a user typed costs money. Fraudsters request messages to numbers that pay their owner, so such numbers
 are refused. Numbers of countries that the tenant has not allowed are refused, too.
 """
 
