@@ -90,10 +90,7 @@ DATABASE_REPLICA_URL = env.secret(
     "DATABASE_REPLICA_URL", "", "A streaming replica for lists of the admin and exports of users; empty: the primary answers everything."
 )
 REPLICA_MAX_LAG_SECONDS = env.number(
-    "REPLICA_MAX_LAG_SECONDS",
-    30.0,
-    "Maximum age of data that a list shows from the replica; if the data is older, the primary answers.",
-    minimum=0.1,
+    "REPLICA_MAX_LAG_SECONDS", 30.0, "Maximum age of a list from the replica; if the data is older, the primary answers.", minimum=0.1
 )
 DATABASES = {"default": database_settings(DATABASE_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)}
 if DATABASE_REPLICA_URL:
