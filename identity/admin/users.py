@@ -159,7 +159,9 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             with search_time_limited():
                 return super().changelist_view(request, extra_context)
         except SearchTookTooLong:
-            messages.error(request, f"The search for {term[:200]} took too long. Make it more specific, such as a complete email address.")
+            messages.error(
+                request, f"The search for {term[:200]} took too long. Make the search more specific, such as a complete email address."
+            )
             return redirect(request.path)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:

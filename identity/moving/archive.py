@@ -154,7 +154,7 @@ def resume(directory: Path, *, tenant_id: str, key: str) -> Draft:
     """Continue an incomplete archive. A line that was cut off by a crash is ignored. Raises `BadArchive`."""
     lines = list(_lines(directory / _PROGRESS))
     if not lines or lines[0].get("tenant") != tenant_id:
-        raise BadArchive(f"{directory} does not contain an archive of {tenant_id} that was begun.")
+        raise BadArchive(f"{directory} does not contain an unfinished archive of {tenant_id}.")
     first = lines[0]
     journey = _journey(key, first)
     draft = Draft(directory, first["archive"], tenant_id, journey, first["stop"], first["before"], [Part(**line) for line in lines[1:]])

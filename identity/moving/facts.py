@@ -51,7 +51,7 @@ def refusals(archive: Archive) -> list[str]:
 def _migrations(facts: dict[str, Any]) -> Iterator[str]:
     theirs, ours = set(facts["migrations"]), set(migrations())
     if missing := sorted(theirs - ours):
-        yield f"The source has migrations that are not applied here: {_named(missing)}. Upgrade this installation to its version."
+        yield f"The source has migrations that are not applied here: {_named(missing)}. Upgrade this installation to the same version."
     if more := sorted(ours - theirs):
         yield f"This installation has migrations that the source does not have: {_named(more)}. Upgrade the source, and export again."
 
@@ -60,7 +60,7 @@ def _settings(facts: dict[str, Any]) -> Iterator[str]:
     for name, theirs in facts["settings"].items():
         ours = str(getattr(settings, name))
         if ours != theirs:
-            yield f"{name} is {theirs!r} at the source and {ours!r} here. It must be the same, because consumers keep it."
+            yield f"{name} is {theirs!r} at the source and {ours!r} here. Both values must be equal, because consumers keep the value."
 
 
 def _keys(archive: Archive) -> Iterator[str]:

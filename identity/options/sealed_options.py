@@ -75,7 +75,9 @@ def _refuse_redirected(
         before = _opened(sealed[target], target, place) if target in sealed else value_at(target, shown)
         if target not in kept and value_at(target, now) != before:
             names = ", ".join(credentials[:_NAMED]) + (f" and {len(credentials) - _NAMED} more" if len(credentials) > _NAMED else "")
-            raise OptionsRefused(f"{target} changes, so {names} would be sent elsewhere: send {names} again, or null to remove.")
+            raise OptionsRefused(
+                f"{target} changes, so {names} would be sent elsewhere: send {names} again, or send null to remove the value."
+            )
 
 
 def _sealed(value: Any, place: str) -> Any:
