@@ -1,4 +1,4 @@
-"""Claims ahead: during a run, the worker settles the previous delivery and claims the next one. Also tests errors of both steps."""
+"""Claims in advance: during a run, the worker settles the previous delivery and claims the next one. Also tests errors of both steps."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_previous_delivery_is_settled_and_the_next_delivery_is_claimed_durin
     _assert_books_agree(stream)
 
 
-def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_ahead(
+def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_in_advance(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *(KEYS * 4))
@@ -106,7 +106,7 @@ def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_
 
 
 @pytest.mark.parametrize("cause", ["failed run", "slow run", "end of the turn"])
-def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
+def test_a_claim_in_advance_is_released_unless_the_run_is_a_fast_success(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -132,7 +132,7 @@ def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
     else:
-        # The delivery has used one attempt, and no further claim was made ahead.
+        # The delivery has used one attempt, and no further claim was made in advance.
         assert seen == [(False, 1)]
         assert {key for key, _, _ in destination.taken} == set(KEYS)
     _assert_books_agree(stream)
@@ -227,7 +227,7 @@ def test_a_released_delivery_keeps_its_position_and_uses_no_attempt(
     assert [key for key, _, _ in destination.taken] == KEYS
 
 
-def test_no_delivery_is_claimed_ahead_if_deliveries_have_only_one_attempt(
+def test_no_delivery_is_claimed_in_advance_if_deliveries_have_only_one_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, settings: Any
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
