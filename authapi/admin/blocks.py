@@ -123,7 +123,7 @@ class KnownBrowserAdmin(EndableAdmin):
     search_fields = ("=user__user_id",)
     search_help_text = "Id of a user."
     ordering = ("-pk",)
-    actions = (bulk_action(FORGET_BROWSERS, permission="end", effect="The user is notified of the next login in one of them."),)
+    actions = (bulk_action(FORGET_BROWSERS, permission="end", effect="The user is notified of the next login in one of these browsers."),)
     empty_text = "No known browsers."
     fields = ("tenant", "user", "created_at", "last_seen_at", "told_at")
 

@@ -68,7 +68,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
     empty_text = "No credentials yet. Add a key or a certificate, then activate it."
-    deletion_effect = "If it is active, the tokens of its client end at once. Without another credential the client gets no new tokens."
+    deletion_effect = "If this credential is active, the client's tokens end at once. Without another credential, it gets no new tokens."
     object_actions = (
         ObjectAction(
             "use",

@@ -25,7 +25,7 @@ class ExchangeFields(forms.Form):
         max_length=2048,
         label="Front-channel logout",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="An address with the origin of a callback. The browser loads it in a hidden frame when it logs out.",
+        help_text="An address with the origin of a callback. The browser loads this address in a hidden frame when the user logs out.",
     )
     exchange_kinds = forms.MultipleChoiceField(
         required=False, choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Exchanges of tokens"

@@ -86,7 +86,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         max_length=2048,
         label="Login address",
         widget=_WIDE,
-        help_text="The page of the application that starts a login, for logins that were started elsewhere.",
+        help_text="The page of the application at which its logins start. The service uses it for logins that begin elsewhere.",
     )
     callbacks = LinesField(
         help_text="One address per line. Users return to one of these addresses after a login. "

@@ -48,7 +48,7 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
     empty_text = "No initial access tokens. Turn registration on in Sign-in settings."
-    deletion_effect = "Applications can no longer register with it. Registered applications remain."
+    deletion_effect = "Applications can no longer register with the token. Registered applications remain."
     object_actions = (
         ObjectAction(
             "revoke",

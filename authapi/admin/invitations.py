@@ -54,7 +54,7 @@ class InvitationForm(ServiceForm):
         max_value=MOST_LIFE_SECONDS // _DAY,
         initial=7,
         label="Valid for",
-        help_text="Days, at most 30. After that you can send the invitation again.",
+        help_text="Days, at most 30. After this time you can send the invitation again.",
     )
     language = forms.ChoiceField(required=False, help_text="Language of the email.")
     is_mailed = forms.BooleanField(
@@ -70,7 +70,7 @@ class InvitationForm(ServiceForm):
         help_texts: ClassVar = {
             "client": "The application that the invitation opens. It needs a login address and must allow logins to organizations.",
             "connection": "The only connection for accepting. Empty: all connections of the organization.",
-            "email": "The only address that can accept.",
+            "email": "The only address that can accept the invitation.",
             "inviter_name": "Shown in the email and on the page.",
         }
 

@@ -135,7 +135,7 @@ class TenantSettingsForm(AttackFields):
     require_initial_access_token = forms.BooleanField(
         required=False,
         label="Require an initial access token",
-        help_text="Without it, any sender on the network can register an application. Create tokens under Initial access tokens.",
+        help_text="If off, any sender on the network can register an application. Create tokens under Initial access tokens.",
     )
     device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Device codes")
     device_mask = forms.CharField(

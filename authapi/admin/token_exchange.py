@@ -38,7 +38,7 @@ class ProfileForm(ServiceForm):
     audience = forms.CharField(
         max_length=600,
         widget=_WIDE,
-        help_text="Tokens must have this aud. Use it for this purpose only; otherwise tokens for other services log users in, too.",
+        help_text="Tokens must have this aud. Use this value for exchanges only; otherwise tokens for other services log users in, too.",
     )
     jwks_uri = forms.CharField(
         required=False, max_length=2048, label="Address of a key set", widget=_WIDE, help_text="The address of the issuer's keys."

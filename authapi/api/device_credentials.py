@@ -90,7 +90,7 @@ class DeviceCredentialEndpoint(Endpoint):
         token: Any = request.auth
         user_id = body.get("user_id", "") if token.is_machine else token.subject
         if not user_id or body.get("user_id", user_id) != user_id:
-            raise invalid_body("Required for the token of a machine. With the token of a user, it must be that user", "user_id")
+            raise invalid_body("Required for the token of a machine. With the token of a user, it must name that user", "user_id")
         key = register_device_key(
             tenant_id=self.tenant_id,
             user_id=user_id,

@@ -71,7 +71,7 @@ class KeyRotationEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "rotate_signing_keys",
-            "Make the next key the current one; the response is the new next key",
+            "Make the next key the current key; the response is the new next key",
             ("create:signing_keys update:signing_keys",),
             201,
             _NAMED,

@@ -1,6 +1,6 @@
 """Lets users add a second factor or a passkey to their own account. Start and confirmation need one session and a recent login.
 
-The login is checked again with the user locked: if two sessions add a first factor at once, the second one must prove that factor.
+The login is checked again with the user locked: if two sessions add a first factor at once, the second session must prove that factor.
 """
 
 from __future__ import annotations

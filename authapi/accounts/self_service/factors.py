@@ -36,7 +36,7 @@ def remove(own: OwnAct, user: User, *, device: str, kinds: Collection[str]) -> N
 
 @own_act("Made a new recovery code")
 def renew_recovery_code(own: OwnAct, user: User) -> str:
-    """Replace the recovery code; return the new one, which is shown only once. Raises `Conflict` if the user has no second factor."""
+    """Replace the recovery code; return the new code, which is shown only once. Raises `Conflict` if the user has no second factor."""
     return user_factors.renew_recovery_code(tenant_id=user.tenant_id, user_id=user.user_id)
 
 

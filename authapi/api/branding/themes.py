@@ -29,7 +29,7 @@ class ThemeEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "create_branding_theme",
-            "Create the theme; a tenant has at most one",
+            "Create the theme; a tenant has at most one theme",
             ("update:branding",),
             201,
             THEME,

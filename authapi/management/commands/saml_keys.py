@@ -13,13 +13,11 @@ from identity.models import Tenant
 
 
 class Command(BaseCommand):
-    help = (
-        "List the SAML certificates of a tenant. --prepare publishes the next one, --rotate makes the next one sign, --remove deletes one."
-    )
+    help = "List the SAML certificates of a tenant. --prepare publishes the next certificate, --rotate makes it sign, --remove deletes one."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, help="Id of the tenant.")
-        parser.add_argument("--prepare", action="store_true", help="Publish the next certificate beside the current one.")
+        parser.add_argument("--prepare", action="store_true", help="Publish the next certificate beside the current certificate.")
         parser.add_argument("--rotate", action="store_true", help="Make the published next certificate sign.")
         parser.add_argument("--remove", metavar="KID", help="Delete a previous or next certificate and remove it from the metadata.")
 

@@ -39,7 +39,7 @@ class _Place:
 
 
 def sessions_view(visit: Visit) -> HttpResponse:
-    """Show the sessions. End one session, or all sessions except the current one."""
+    """Show the sessions. End one session, or all sessions except the current session."""
     problems = []
     if visit.is_form:
         named = visit.chosen("session")

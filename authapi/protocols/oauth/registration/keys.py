@@ -20,7 +20,7 @@ from authapi.failures.registration import RegistrationCase
 from authapi.models import ClientCredential
 from authapi.services.client_credentials import NewCredential
 
-# The present key, and the next one.
+# The present key and the next key.
 MOST_KEYS = 2
 _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
 _LONGEST_KID = 64
