@@ -115,7 +115,7 @@ class ManagementMixin:
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication,)
     permission_classes: Sequence[Any] = (HasScope,)
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    # Without OPTIONS, because DRF would return a description of the view instead of answering a preflight.
+    # OPTIONS is left out, because DRF would return a description of the view instead of answering a preflight.
     http_method_names: Sequence[str] = ("get", "head", "post", "put", "patch", "delete")
     _rate: throttling.Rate | None = None
     _writing: Writing | None = None

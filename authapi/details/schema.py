@@ -53,7 +53,7 @@ def usable_schema(schema: Any) -> dict[str, Any]:
 
 
 def problem_of(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return where and why a stored schema refuses an object, without any of its values. Empty if it accepts the object.
+    """Return where and why a stored schema refuses an object, without values of the object. Empty if the schema accepts the object.
 
     Raises `SchemaOdd` for a schema that `usable_schema` would refuse.
     """

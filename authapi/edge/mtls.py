@@ -109,7 +109,7 @@ def discovery_members(host: HostMatch, endpoints: Mapping[str, Any]) -> dict[str
 
 
 def _is_vouched(key: str, host: HostMatch) -> bool:
-    # Compared in constant time, even if the host has no key.
+    # The keys are compared in constant time, even if the host has no key.
     return vault.digest_matches(key, edge_keys.get((host.tenant_id, host.host)))
 
 

@@ -149,7 +149,7 @@ def figure_of(endpoint: str) -> Figure:
     return _figure(settings.RATE_LIMIT_PER_SECOND, settings.RATE_LIMIT_BURST)
 
 
-# Called for every request, so the object is cached.
+# This function is called for every request, so its result is cached.
 @lru_cache(maxsize=64)
 def _figure(per_second: float, burst: int) -> Figure:
     return Figure(per_second, burst)

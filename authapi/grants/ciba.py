@@ -70,7 +70,7 @@ def _granted(row: CibaRequest, request: TokenRequest, client: Client) -> Granted
 
 
 def _punish(row: CibaRequest, request: TokenRequest, client: Client) -> None:
-    """Revoke everything issued for an id that was used again, and write it to the sign-in log."""
+    """Revoke everything issued for an id that was used again, and log this in the sign-in log."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     _note(_FAILED_EXCHANGE, row, request, client, description=_REPLAYED)
 

@@ -77,7 +77,7 @@ def _granted(row: DeviceGrant, user: User, request: TokenRequest, client: Client
 
 
 def _punish(row: DeviceGrant, request: TokenRequest, client: Client) -> None:
-    """Revoke everything issued for a code that was used again, and write it to the sign-in log."""
+    """Revoke everything issued for a code that was used again, and log this in the sign-in log."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     _note(_FAILED_EXCHANGE, row, request, client, is_success=False, description=_REPLAYED)
 

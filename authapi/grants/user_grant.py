@@ -109,7 +109,7 @@ def sender_of(request: TokenRequest) -> Sender:
 def punish(
     row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, *, code: str, description: str, **details: str
 ) -> None:
-    """Revoke everything issued for a login because its code or token was used again, and write it to the sign-in log.
+    """Revoke everything issued for a login because its code or token was used again, and log this in the sign-in log.
 
     The caller holds the lock of the row (RFC 6749, 4.1.2; RFC 9700, 4.14.2).
     """

@@ -21,7 +21,7 @@ class AddressBlock(UnrecordedOwned):
         verbose_name_plural = "blocked addresses"
         constraints = [models.UniqueConstraint(fields=["tenant", "address", "stage"], name="authapi_addressblock_unique")]
         indexes = [
-            # For the list of the admin, which pages by key.
+            # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "id"], name="authapi_addressblock_listed"),
             models.Index(fields=["ends_at"], name="authapi_addressblock_expired"),
         ]
@@ -43,7 +43,7 @@ class KnownBrowser(UnrecordedOwned):
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="authapi_knownbrowser_unique")]
         indexes = [
-            # For the list of the admin, which pages by key.
+            # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "id"], name="authapi_knownbrowser_listed"),
             models.Index(fields=["last_seen_at"], name="authapi_knownbrowser_expired"),
         ]

@@ -46,7 +46,7 @@ class CibaRequest(Issued):
             models.UniqueConstraint(fields=["link_digest"], name="authapi_cibarequest_link_unique"),
         ]
         indexes = [
-            # For the waiting requests of one user, and of one client.
+            # These indexes find the waiting requests of one user, and of one client.
             models.Index(fields=["user", "expires"], name="authapi_cibarequest_user"),
             models.Index(fields=["application", "expires"], name="authapi_cibarequest_client"),
             models.Index(fields=["lineage"], name="authapi_cibarequest_lineage"),

@@ -34,7 +34,7 @@ class ClientCredential(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # For the start page, which shows the credentials that expire next.
+        # Serves the start page, which shows the credentials that expire next.
         indexes = [models.Index(fields=["expires_at"], condition=models.Q(expires_at__isnull=False), name="authapi_credential_expiry")]
         ordering = ("created_at", "id")
 

@@ -102,14 +102,14 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL"
         constraints = [models.UniqueConstraint(fields=["token_checksum", "revoked"], name="authapi_refreshtoken_checksum_unique")]
-        # For revoking a whole family, after the reuse of a rotated token.
         indexes = [
-            # For the list of the admin, which pages by key.
+            # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
+            # These two indexes find a whole family, which ends after the reuse of a rotated token.
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),
-            # For the deletion of expired successors. Few rows have a successor.
+            # Serves the deletion of expired successors. Few rows have a successor.
             models.Index(fields=["sealed_until"], condition=models.Q(sealed_until__isnull=False), name="authapi_refreshtoken_sealed"),
         ]
 

@@ -39,7 +39,7 @@ class FactorChallenge(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         indexes = [
-            # For the newest challenges of one login.
+            # Finds the newest challenges of one login.
             models.Index(fields=["tenant", "bound_to", "-id"], name="authapi_factorchallenge_bound"),
             models.Index(fields=["expires_at"], name="authapi_factorchallenge_over"),
         ]

@@ -20,7 +20,7 @@ class ProviderMetadata(UnrecordedOwned):
     due_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # For due documents of all tenants.
+        # Finds the due documents of all tenants.
         indexes = [models.Index(fields=["due_at"], name="authapi_providermetadata_due")]
         ordering = ("id",)
 
@@ -65,7 +65,7 @@ class ConnectionTest(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         indexes = [
-            # For the last test of a connection.
+            # Finds the last test of a connection.
             models.Index(fields=["connection", "-id"], name="authapi_connectiontest_last"),
             models.Index(fields=["expires_at"], name="authapi_connectiontest_expired"),
         ]

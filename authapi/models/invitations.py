@@ -28,7 +28,7 @@ class Invitation(UnrecordedOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_invitation_id, editable=False)
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, related_name="+")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+", verbose_name="application")
-    # Deleted with its connection. Without the connection, the invitation would allow a login through any other connection.
+    # An invitation is deleted with its connection. Without the connection, the invitation would allow a login through any other connection.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     inviter_name = models.CharField(max_length=300)
     email = models.EmailField(max_length=254)
@@ -52,13 +52,13 @@ class Invitation(UnrecordedOwned):
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_invitation_unique")]
         indexes = [
-            # For the list of an organization, newest first.
+            # Serves the list of an organization, newest first.
             models.Index(fields=["organization", "created_at", "id"], name="authapi_invitation_list"),
-            # For the list of the admin, which pages by key.
+            # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "created_at", "id"], name="authapi_invitation_listed"),
-            # For links of mails.
+            # Finds the invitation of a link in a mail.
             models.Index(fields=["tenant", "mail_digest"], name="authapi_invitation_mailed"),
-            # For the open invitations of one address.
+            # Finds the open invitations of one address.
             models.Index(fields=["organization", "email"], name="authapi_invitation_address"),
             models.Index(fields=["expires_at"], name="authapi_invitation_expired"),
         ]

@@ -71,7 +71,7 @@ class RevokedToken(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["jti", "tenant"], name="authapi_revokedtoken_jti_unique")]
-        # For the deletion by age.
+        # Serves the deletion by age.
         indexes = [models.Index(fields=["expires_at"], name="authapi_revokedtoken_expiry")]
 
     def __str__(self) -> str:

@@ -51,7 +51,7 @@ class DeviceKey(UnrecordedOwned):
         constraints = [models.UniqueConstraint(fields=["client", "user", "device_id"], name="authapi_devicekey_unique")]
         indexes = [
             models.Index(fields=["tenant", "id"], name="authapi_devicekey_list"),
-            # For the keys of a user, which are listed for the user and deleted with the user.
+            # Finds the keys of a user, which are listed for the user and deleted with the user.
             models.Index(fields=["user"], name="authapi_devicekey_by_user"),
         ]
         ordering = ("id",)

@@ -15,7 +15,7 @@ class LogLine(UnrecordedOwned):
     type = models.CharField(max_length=32)
     is_success = models.BooleanField()
     description = models.CharField(max_length=500, blank=True, help_text="Reason of a failure.")
-    # Texts instead of relations, because a line outlives its user, client and connection.
+    # These columns are texts instead of relations, because a line outlives its user, client and connection.
     user_id = models.CharField(max_length=300, blank=True)
     user_name = models.CharField(max_length=300, blank=True)
     client_id = models.CharField(max_length=64, blank=True)
@@ -41,7 +41,7 @@ class SignIn(LogLine):
             models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_signin_list"),
             models.Index(fields=["tenant", "user_id", "-created_at"], name="authapi_signin_by_user"),
             models.Index(fields=["created_at"], name="authapi_signin_expired"),
-            # For the failures of the last day, which the start pages of a tenant and of the platform count.
+            # Finds the failures of the last day, which the start pages of a tenant and of the platform count.
             models.Index(fields=["tenant", "-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed"),
             models.Index(fields=["-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed_all"),
         ]
@@ -60,7 +60,7 @@ class AdministrativeLine(LogLine):
     class Meta(LogLine.Meta):
         indexes = [
             models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_adminline_list"),
-            # For lines about one user, of one client, of one type, and of one member of staff, newest first.
+            # These indexes find lines about one user, of one client, of one type, and of one member of staff, newest first.
             models.Index(fields=["tenant", "user_id", "-created_at", "-id"], name="authapi_adminline_by_user"),
             models.Index(fields=["tenant", "client_id", "-created_at", "-id"], name="authapi_adminline_by_client"),
             models.Index(fields=["tenant", "type", "-created_at", "-id"], name="authapi_adminline_by_type"),

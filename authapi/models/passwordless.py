@@ -42,7 +42,7 @@ class PasswordlessCode(UnrecordedOwned):
             )
         ]
         indexes = [
-            # For the newest codes of an address.
+            # Finds the newest codes of an address.
             models.Index(fields=["connection", "address", "-id"], name="authapi_passwordless_address"),
             models.Index(fields=["expires_at"], name="authapi_passwordless_expired"),
         ]

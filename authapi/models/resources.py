@@ -101,7 +101,7 @@ class ClientGrant(UnrecordedOwned):
             models.UniqueConstraint(fields=["client", "api_resource", "subject_type"], name="authapi_clientgrant_unique"),
             models.UniqueConstraint(fields=["tenant", "id"], name="authapi_clientgrant_tenant_id_unique"),
         ]
-        # For the list of a tenant's grants, oldest first.
+        # Serves the list of a tenant's grants, oldest first.
         indexes = [models.Index(fields=["tenant", "created_at", "id"], name="authapi_clientgrant_list")]
         ordering = ("created_at", "id")
 

@@ -63,10 +63,10 @@ class Session(UnrecordedOwned):
             models.UniqueConstraint(fields=["tenant", "id"], name="authapi_session_tenant_id_unique"),
         ]
         indexes = [
-            # For the sessions of a user, newest first.
+            # Finds the sessions of a user, newest first.
             models.Index(fields=["user", "-created_at"], name="authapi_session_by_user"),
             models.Index(fields=["tenant", "-created_at", "id"], name="authapi_session_list"),
-            # For expired sessions.
+            # Finds expired sessions.
             models.Index(fields=["idle_expires_at"], name="authapi_session_expired"),
         ]
         ordering = ("-created_at", "id")
@@ -92,7 +92,7 @@ class SessionClient(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["session", "client", "protocol"], name="authapi_sessionclient_protocol")]
-        # For the list of the admin, which pages by key.
+        # Serves the list in the admin, whose pages start after a key.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_sessionclient_listed")]
         ordering = ("id",)
 
@@ -117,7 +117,7 @@ class LogoutNotice(UnrecordedOwned):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # For due notices of all tenants.
+        # Finds the due notices of all tenants.
         indexes = [models.Index(fields=["due_at"], name="authapi_logoutnotice_due")]
         ordering = ("id",)
 

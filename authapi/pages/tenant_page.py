@@ -70,7 +70,7 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 
 def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
     """Return the error page for an unavailable database. It does not have the brand and languages of the tenant."""
-    # Expected while the database is unavailable, so the log has no traceback.
+    # This error is expected while the database is unavailable, so the log has no traceback.
     logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
     language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT
     with speaking(language):

@@ -201,7 +201,8 @@ def _check_state(claims: AccessTokenClaims, tenant_id: str, state_of: Callable[.
 
 @lru_cache(maxsize=4096)
 def _signed_claims(token: str, key: PublicKey) -> AccessTokenClaims:
-    # Cached without expiry, because signature and contents of a token never change. Key, times and client are checked each time.
+    # The result is cached without expiry, because signature and contents of a token never change. Key, times and client are checked each
+    # time.
     try:
         signed = jws.deserialize_compact(token.encode(), key.imported(), algorithms=list(VERIFIED_ALGORITHMS))
     except (JoseError, ValueError) as error:

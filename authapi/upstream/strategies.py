@@ -83,7 +83,7 @@ def speaker_of(connection: Connection) -> Speaker | None:
     """Return the protocol of a connection; None if users cannot log in through it."""
     if connection.strategy in saml_options.STRATEGIES:
         return SAML
-    # Checked before OpenID Connect, because Entra supports both.
+    # This check precedes OpenID Connect, because Entra supports both protocols.
     if is_wsfed(connection.strategy, connection.options):
         return WSFED
     return OIDC if connection.strategy in oidc_provider.STRATEGIES else None

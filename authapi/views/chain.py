@@ -64,7 +64,7 @@ class Call:
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)
     charge: Charge
-    # Not in any `repr`, because `/userinfo` accepts a token in the query.
+    # The query is in no `repr`, because `/userinfo` accepts a token in the query.
     query: bytes = field(default=b"", repr=False)
     method: str = "GET"
     # The values that the route has read from the path, by name.

@@ -37,7 +37,7 @@ async def global_revocation(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _asked(name: str, call: Call) -> Later:
-    # In a slow thread, because the keys of the provider may have to be fetched.
+    # Runs in a slow thread, because the keys of the provider may have to be fetched.
     return Later(partial(_revoked, name, call))
 
 

@@ -31,7 +31,7 @@ def _fast(act: _Act, call: Call) -> Answer:
 
 
 def _slow(act: _Act, call: Call) -> Later:
-    # In a slow thread, because a password is hashed or a provider is called.
+    # Runs in a slow thread, because a password is hashed or a provider is called.
     return Later(partial(_answered, act, _request(call)))
 
 

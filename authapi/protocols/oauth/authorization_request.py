@@ -68,7 +68,7 @@ class AuthorizationRequest:
     screen_hint: str = ""
     ui_locales: str = ""
     id_token_hint: str = field(default="", repr=False)
-    # Requested besides scopes. Parsed, but not yet checked against the API.
+    # These details are requested besides scopes. They are parsed, but not yet checked against the API.
     details: tuple[Detail, ...] = field(default=(), repr=False)
     claims: AskedClaims = field(default=NONE, repr=False)
     acr_values: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ _STEP = " \u203a "
 
 
 def explained(detail: Detail, known: DetailType) -> Explanation:
-    """Return one object in words. Members that its sentence does not name are listed below it, so that users see all they allow."""
+    """Return one object in words. Members that the sentence omits are listed below it, so that users see everything that they allow."""
     sentence, named = _sentence(detail, known.sentence)
     schema = known.schema or {}
     members = tuple((_label(path, schema), text) for path, text in _members(detail, ()) if path != ("type",) and path not in named)
@@ -63,7 +63,7 @@ def _sentence(detail: Detail, template: str) -> tuple[tuple[Passage, ...], froze
         if plain is None:
             # A sentence with a missing value would mislead, so all members are listed instead.
             return (), frozenset()
-        # As a tuple, because a member may have a dot in its name.
+        # The path is stored as a tuple, because a member may have a dot in its name.
         named.add(tuple(text.split(".")))
         passages.append(Passage(plain, is_value=True))
     return tuple(passages), frozenset(named)

@@ -89,7 +89,7 @@ def settle_notice(notice: LogoutNotice) -> None:
 
 @unit_of_work
 def fail_notice(notice: LogoutNotice, *, why: str, is_final: bool = False) -> None:
-    """Postpone the notice to its next attempt, or give it up and log that in the sign-in log."""
+    """Postpone the notice to its next attempt, or give it up and write a line to the sign-in log."""
     delays = settings.LOGOUT_RETRY_DELAYS
     if not is_final and notice.attempts <= len(delays):
         notice.due_at = timezone.now() + timedelta(seconds=delays[notice.attempts - 1])
