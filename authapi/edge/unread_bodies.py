@@ -87,7 +87,7 @@ class Body:
     def cut(self) -> None:
         """Make the reader of the body stop."""
         self._is_cut = True
-        # An expired timeout cannot be rescheduled. The reader of the body has then stopped already.
+        # An expired timeout cannot be rescheduled. In this case, the reader of the body stops anyway.
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time())
 
