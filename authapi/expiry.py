@@ -98,7 +98,7 @@ class Ending:
 def drop_ended(*, seconds: float = _LONGEST_SECONDS) -> int:
     """Delete expired rows in small batches for at most `seconds`; return the number of rows. Idempotent.
 
-    Tables take turns, so that a large table does not delay the others.
+    Deletes one batch of each table before the second batch of any table, so that a large table does not delay the others.
     """
     deadline = time.monotonic() + seconds
     waiting = deque(endings(timezone.now()))

@@ -1,7 +1,7 @@
 """Mails that notify the administrators of a tenant of attacks: at most one mail per kind and period.
 
-Each attack marks the notice of its kind as due. The sender counts the events since the previous mail. If a worker crashes while it
-sends a mail, that mail is lost: the next attack triggers another mail, and the sign-in log keeps every line.
+Each attack marks the notice of its kind as due. The task that sends the mail counts the events since the previous mail. If a worker crashes
+while it sends a mail, that mail is lost: the next attack triggers another mail, and the sign-in log keeps every line.
 """
 
 from __future__ import annotations

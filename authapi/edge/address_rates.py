@@ -1,7 +1,8 @@
 """Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory and no leases.
 
-Counts are in sketches of this process. Redis adds up the counts of all processes for IP addresses above an eighth of their
-limit only. So a flood from many IP addresses causes no traffic to Redis. While Redis is unavailable, each process uses its own counts.
+Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes for
+IP addresses above an eighth of their limit only. So a flood from many IP addresses causes no traffic to Redis. While Redis is unavailable,
+each process uses its own counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logins of applications that wait for a second factor. The application holds the `mfa_token`, the row stores its original request."""
+"""Logins of applications that wait for a second factor. The application gets the `mfa_token`; the row stores its original request."""
 
 from __future__ import annotations
 

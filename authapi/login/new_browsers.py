@@ -1,6 +1,6 @@
 """Records the browsers in which users have logged in, and mails the user about a login with a new browser (docs/adr/0117).
 
-Each browser has a cookie with a random value. A row holds the digest of that value and the user, so the cookie of another user proves
+Each browser has a cookie with a random value. A row contains the digest of that value and the user, so the cookie of another user proves
 nothing. A new password forgets all browsers of its user.
 """
 
@@ -63,7 +63,7 @@ def browser_secret(request: HttpRequest) -> str:
 
 
 def keep_secret(answer: HttpResponse, secret: str) -> None:
-    """Set the cookie that holds the value of the browser."""
+    """Set the cookie that contains the value of the browser."""
     set_cookie(answer, DEVICE, secret, seconds=int(LIFE.total_seconds()))
 
 

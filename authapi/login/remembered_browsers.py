@@ -1,6 +1,6 @@
 """Browsers in which the second factor is skipped for a while. Each use replaces the secret, so that a copied secret becomes invalid.
 
-A cookie holds one secret, so a browser is remembered for one user at a time.
+A cookie contains one secret, so a browser is remembered for one user at a time.
 """
 
 from __future__ import annotations
