@@ -24,7 +24,8 @@ from tests.deadlines import eventually
 from tests.faults.following import PATH, Follower, Following
 from tests.faults.invariants import Place, assert_holds
 from tests.faults.worker import ROOT
-from tests.faults.world import Seeded, World, Writers
+from tests.faults.world import Seeded, World
+from tests.faults.writers import Writers
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,15 @@ from events.log.cursor import Cursor, CursorSealer
 from events.log.envelope import encode_envelope, event_source
 from foundation.ids import new_event_id
 from tests.conformance.web_process import WebProcess, web_process
+from tests.deadlines import eventually
 from tests.faults.freezing import family
-from tests.faults.invariants import Entry, History, Operation, Place, Reader
+from tests.faults.invariants import Entry, History, Place, Reader
 from tests.faults.programme import seed
+from tests.faults.writers import Writers
 
 ROOT = Path(__file__).resolve().parents[2]
 _TENANTS_AT_ONCE = 12
-_WRITER_SECONDS = 150.0
+_BEGIN_SECONDS = 150.0
 # Short times, so that a test can wait for them. All other settings are as in production.
 _TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
 
@@ -65,63 +67,6 @@ class Seeded:
     def opened(self, offset: str) -> Place:
         cursor = self.sealer.open(offset)
         return Place(cursor.epoch, cursor.position)
-
-
-@dataclass
-class Writers:
-    """Running writers of one tenant."""
-
-    tenant: Seeded
-    directory: Path
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    def stop(self) -> None:
-        """Let every writer finish its transaction. Killed writers are not waited for."""
-        (self.directory / "stop").touch()
-        self.wait()
-
-    def wait(self) -> None:
-        for process in self.processes:
-            status = process.wait(_WRITER_SECONDS)
-            assert status in {0, -signal.SIGKILL}, self.errors
-
-    @property
-    def errors(self) -> str:
-        return (self.directory / "errors").read_text()[-3000:]
-
-    def kill_one(self) -> None:
-        self.processes[0].kill()
-
-    @property
-    def count(self) -> int:
-        """The number of finished transactions."""
-        return sum(operation.outcome != "unknown" or operation.ended < float("inf") for operation in self.operations())
-
-    def have_made(self, number: int) -> bool:
-        """Report whether this many transactions have finished. Fail if a writer has ended without being killed."""
-        for process in self.processes:
-            assert process.poll() in {None, 0, -signal.SIGKILL}, self.errors
-        return self.count > number
-
-    def operations(self) -> list[Operation]:
-        """Return the records of the writers. The outcome of an unfinished transaction is unknown."""
-        found: dict[str, dict[str, Any]] = {}
-        for path in self.directory.glob("*.log"):
-            for line in path.read_text().splitlines():
-                with suppress(json.JSONDecodeError):
-                    noted = json.loads(line)
-                    found.setdefault(noted["id"], {}).update(noted)
-        return [
-            Operation(
-                id=name,
-                keys=tuple(line.get("keys", ())),
-                entities=tuple(line.get("entities", ())),
-                started=line["started"],
-                ended=line.get("ended", float("inf")),
-                outcome=line.get("outcome", "unknown"),
-            )
-            for name, line in found.items()
-        ]
 
 
 class World:
@@ -200,7 +145,7 @@ class World:
     def writers(
         self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, variables: Mapping[str, str] | None = None
     ) -> Iterator[Writers]:
-        """Run writers of a tenant, each in its own process. They are stopped afterwards."""
+        """Run writers of a tenant, each in its own process, and wait until each has begun to write. They are stopped afterwards."""
         directory = Path(tempfile.mkdtemp(dir=self.directory))
         writers, environment = Writers(tenant, directory), os.environ | self.environment | dict(variables or {})
         with (directory / "errors").open("wb") as errors:
@@ -212,6 +157,7 @@ class World:
                 command = [sys.executable, "-m", "tests.faults.writing", str(specification)]
                 writers.processes.append(subprocess.Popen(command, cwd=self.source, env=environment, stdout=errors, stderr=errors))
         try:
+            eventually(writers.have_begun, seconds=_BEGIN_SECONDS)
             yield writers
         finally:
             for process in writers.processes:
