@@ -7,7 +7,8 @@ import secrets
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ from tests.faults.world import World
 
 # Tests that break no server, which `make test` therefore runs.
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
+
+_STARTED = pytest.StashKey[float]()
+_BUDGET = programme.Budget(time.monotonic(), programme.limit_seconds())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,8 +45,19 @@ def pytest_report_header() -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Start no test after the time limit of the run."""
-    programme.skip_after_limit(item.session.stash)
+    """Start a test only if the run has enough time left for it."""
+    if not _BUDGET.has_time_for(item.name, now=time.monotonic(), load=programme.load_per_core()):
+        pytest.skip(f"not enough time left in this run; {programme.SEED_VARIABLE}={programme.seed()} repeats its order")
+    item.stash[_STARTED] = time.monotonic()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure how slow the machine is."""
+    result = yield
+    if _STARTED in item.stash:
+        _BUDGET.note(item.name, time.monotonic() - item.stash[_STARTED])
+    return result
 
 
 class RedisServer:

@@ -1,7 +1,7 @@
 """The order of a run of the fault tests, and its time limit: a pytest plugin of this folder.
 
-`FAULT_MINUTES` limits a run: its tests run in a random order that `FAULT_SEED` repeats, and no test starts after the limit. Several
-limited runs therefore cover all tests.
+`FAULT_MINUTES` limits a run: its tests run in a random order that `FAULT_SEED` repeats. A test starts only if enough time is left for it.
+Near the end of a run, only short tests are therefore started. Several limited runs cover all tests.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 import random
 import secrets
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.faults.durations import expected_seconds
+
 MINUTES_VARIABLE = "FAULT_MINUTES"
 SEED_VARIABLE = "FAULT_SEED"
 _SECONDS_PER_MINUTE = 60.0
-_STARTED = pytest.StashKey[float]()
+# The slowness of the machine is measured only after tests of this length, because the time of a short test differs by chance.
+_ENOUGH_SECONDS = 10.0
 
 
 def seed() -> int:
@@ -39,10 +42,30 @@ def shuffled(items: list[pytest.Item], folder: Path) -> list[pytest.Item]:
     return others + sorted(inside, key=lambda item: random.Random(f"{seed()} {item.nodeid}").random())
 
 
-def skip_after_limit(stash: pytest.Stash, *, now: float | None = None) -> None:
-    """Skip a test if the limit has passed since the first test of this run, whose start the stash keeps."""
-    moment = time.monotonic() if now is None else now
-    started = stash.setdefault(_STARTED, moment)
-    limit = limit_seconds()
-    if limit is not None and moment - started > limit:
-        pytest.skip(f"the time of this run is over; {SEED_VARIABLE}={seed()} repeats its order")
+def load_per_core() -> float:
+    """Return the number of processes that want to run, divided by the number of cores."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)
+
+
+@dataclass
+class Budget:
+    """The time of a run that began at `began`: how much is left, and how slow the machine is."""
+
+    began: float
+    limit: float | None
+    _expected: float = 0.0
+    _taken: float = 0.0
+
+    def slowness(self, load: float) -> float:
+        """Return how many times longer than on an idle machine a test takes: by the tests of this run, and by the load per core."""
+        measured = self._taken / self._expected if self._expected >= _ENOUGH_SECONDS else 1.0
+        return max(1.0, measured, load)
+
+    def has_time_for(self, name: str, *, now: float, load: float) -> bool:
+        """Report whether the test will end before the limit."""
+        return self.limit is None or now - self.began + expected_seconds(name) * self.slowness(load) <= self.limit
+
+    def note(self, name: str, seconds: float) -> None:
+        """Note how long a test took with its fixtures."""
+        self._expected += expected_seconds(name)
+        self._taken += seconds

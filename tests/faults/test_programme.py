@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from _pytest.outcomes import Skipped
 
 from tests.faults import programme
+from tests.faults.durations import SECONDS, expected_seconds
+from tests.faults.programme import Budget
 
 FOLDER = Path(__file__).parent
+LONG = max(SECONDS, key=expected_seconds)
+SHORT = "any other test"
 
 
 @pytest.fixture(autouse=True)
@@ -41,15 +44,44 @@ def test_the_same_seed_repeats_the_order_and_another_seed_changes_it(items: list
 
 
 def test_no_test_starts_after_the_time_limit() -> None:
-    stash = pytest.Stash()
-    programme.skip_after_limit(stash, now=1000.0)
-    programme.skip_after_limit(stash, now=1299.0)
-    with pytest.raises(Skipped, match="FAULT_SEED=7"):
-        programme.skip_after_limit(stash, now=1301.0)
+    budget = Budget(began=1000.0, limit=300.0)
+    assert budget.has_time_for(SHORT, now=1299.0 - expected_seconds(SHORT), load=0.0)
+    assert not budget.has_time_for(SHORT, now=1301.0, load=0.0)
 
 
-def test_a_run_without_a_time_limit_skips_no_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(programme.MINUTES_VARIABLE)
-    stash = pytest.Stash()
-    programme.skip_after_limit(stash, now=0.0)
-    programme.skip_after_limit(stash, now=10.0**9)
+def test_only_short_tests_start_near_the_time_limit() -> None:
+    budget = Budget(began=1000.0, limit=300.0)
+    now = 1300.0 - expected_seconds(LONG)
+    assert budget.has_time_for(LONG, now=now, load=0.0)
+    assert not budget.has_time_for(LONG, now=now + 1, load=0.0)
+    assert budget.has_time_for(SHORT, now=now + 1, load=0.0)
+
+
+def test_a_loaded_machine_is_expected_to_take_longer() -> None:
+    budget = Budget(began=1000.0, limit=300.0)
+    now = 1300.0 - 2 * expected_seconds(LONG)
+    assert budget.has_time_for(LONG, now=now, load=2.0)
+    assert not budget.has_time_for(LONG, now=now, load=2.1)
+
+
+def test_earlier_tests_show_how_slow_the_machine_is() -> None:
+    budget = Budget(began=1000.0, limit=300.0)
+    budget.note(LONG, 3 * expected_seconds(LONG))
+    now = 1300.0 - 3 * expected_seconds(LONG)
+    assert budget.has_time_for(LONG, now=now, load=0.0)
+    assert not budget.has_time_for(LONG, now=now + 1, load=0.0)
+
+
+def test_a_fast_machine_is_not_expected_to_stay_fast() -> None:
+    budget = Budget(began=1000.0, limit=300.0)
+    budget.note(LONG, 1.0)
+    assert not budget.has_time_for(LONG, now=1300.0 - expected_seconds(LONG) + 1, load=0.0)
+
+
+def test_a_run_without_a_time_limit_starts_every_test() -> None:
+    assert Budget(began=0.0, limit=None).has_time_for(LONG, now=10.0**9, load=100.0)
+
+
+def test_each_listed_duration_belongs_to_a_fault_test() -> None:
+    source = "".join(path.read_text() for path in FOLDER.glob("test_*.py"))
+    assert [name for name in SECONDS if f"def {name}(" not in source] == []

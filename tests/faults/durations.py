@@ -1,0 +1,26 @@
+"""How long the longer fault tests take on an idle machine, with their fixtures. A limited run starts a test only if it has time for it."""
+
+from __future__ import annotations
+
+# For each test that is not listed.
+_USUAL_SECONDS = 10.0
+SECONDS = {
+    "test_writers_get_errors_while_the_data_disk_is_full_and_continue_afterwards": 30.0,
+    "test_nothing_acknowledged_is_lost_when_a_full_log_disk_stops_the_server": 30.0,
+    "test_nothing_acknowledged_is_lost_when_the_disk_fails_to_flush": 30.0,
+    "test_requests_are_refused_and_streams_stay_open_while_no_connection_is_free": 25.0,
+    "test_streams_and_requests_continue_while_redis_refuses_every_write": 15.0,
+    "test_an_idle_transaction_delays_only_the_user_and_the_log_that_it_locks": 35.0,
+    "test_a_restore_to_a_point_in_time_has_every_earlier_commit_and_refuses_cursors_of_the_lost_period": 40.0,
+    "test_an_upgrade_under_load_loses_no_event_and_disconnects_no_reader": 80.0,
+    "test_changes_of_a_thousand_users_arrive_after_an_outage_of_the_server": 40.0,
+    "test_an_event_is_delivered_in_time_during_a_burst_of_ten_thousand_events_of_another_tenant": 30.0,
+    "test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_at_random": 40.0,
+    "test_two_hundred_streams_continue_after_many_restarts": 35.0,
+    "test_a_rolling_restart_under_load_loses_and_duplicates_no_event": 30.0,
+}
+
+
+def expected_seconds(name: str) -> float:
+    """Return the seconds of a test function, without the parameters of its case."""
+    return SECONDS.get(name.partition("[")[0], _USUAL_SECONDS)
