@@ -7,15 +7,16 @@ import os
 import pwd
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO
 
-_CLONE_NEWUSER = 0x10000000
+from config.launcher import namespace
+
 _PR_SET_PDEATHSIG = 1
-_INNER_ID = 1000
 # Loaded before any fork: between fork and exec, imports and allocations are unsafe.
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -63,22 +64,19 @@ def start(
     account = pwd.getpwnam(identity.account) if identity.account else None
 
     def prepare() -> None:
-        if identity.namespace:
-            _enter_namespace()
-        # Set this after the child has entered the namespace, because entering a namespace clears it.
         _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal))
         if os.getppid() != parent:
             os._exit(1)
 
     return subprocess.Popen(
-        list(command),
+        _in_namespace(command, parent, death_signal) if identity.namespace else list(command),
         env=dict(environment) if environment is not None else None,
         cwd=directory,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT if output is not None else None,
         start_new_session=True,
-        preexec_fn=prepare,
+        preexec_fn=None if identity.namespace else prepare,
         user=account.pw_uid if account else None,
         group=account.pw_gid if account else None,
         extra_groups=[] if account else None,
@@ -92,21 +90,10 @@ def run(command: Sequence[str], *, identity: Identity = OURSELVES, environment: 
     return child.returncode, printed.decode(errors="replace")
 
 
-def _enter_namespace() -> None:
-    uid, gid = os.geteuid(), os.getegid()
-    if _libc.unshare(_CLONE_NEWUSER) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{_INNER_ID} {uid} 1")
-    _write("/proc/self/gid_map", f"{_INNER_ID} {gid} 1")
-
-
-def _write(path: str, content: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY)
-    try:
-        os.write(descriptor, content.encode())
-    finally:
-        os.close(descriptor)
+def _in_namespace(command: Sequence[str], parent: int, death_signal: int) -> list[str]:
+    """Return the command that enters a user namespace and then executes `command`."""
+    # Without the variables and packages of the caller, which can differ from those of this process.
+    return [sys.executable, "-I", "-S", namespace.__file__, str(parent), str(int(death_signal)), *command]
 
 
 def _namespaces_allowed() -> bool:
