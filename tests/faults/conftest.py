@@ -39,9 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items[:] = programme.shuffled(items, Path(__file__).parent)
 
 
-def pytest_report_header() -> str:
-    """Print how to repeat the random decisions of this run."""
-    return f"{programme.SEED_VARIABLE}={programme.seed()}"
+def pytest_report_collectionfinish(items: list[pytest.Item]) -> list[str]:
+    """Print how to repeat the random decisions of this run. Unlike the header of a run, this is printed with `-q`, too."""
+    return [f"{programme.SEED_VARIABLE}={programme.seed()}"] if any(item.get_closest_marker("fault") for item in items) else []
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
