@@ -25,6 +25,8 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_VISIBILITY_TIMEOUT": _VISIBILITY_SECONDS,
     "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
     "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,
+    # A damaged response or command is an error of the channel. Without this setting, the worker would end.
+    "CELERY_BROKER_CHANNEL_ERROR_RETRY": True,
     "CELERY_TASK_DEFAULT_QUEUE": "work",
     # Workers alternate between the two queues, so that work that a person waits for does not wait for thousands of deliveries.
     "CELERY_TASK_QUEUES": (Queue("work"), Queue("deliveries")),

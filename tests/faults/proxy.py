@@ -41,6 +41,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._pairs: set[asyncio.StreamWriter] = set()
+        self._clients: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reset_all(self) -> None:
@@ -52,6 +53,14 @@ class Proxy:
             with suppress(OSError):
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             writer.transport.abort()
+
+    def inject(self, data: bytes, *, to_clients: bool) -> None:
+        """Send every client bytes that its target did not send, or send every target bytes that its client did not send."""
+        asyncio.run_coroutine_threadsafe(self._inject(data, to_clients=to_clients), self._loop).result(5)
+
+    async def _inject(self, data: bytes, *, to_clients: bool) -> None:
+        for writer in self._clients if to_clients else self._pairs - self._clients:
+            writer.write(data)
 
     async def _serve(self) -> None:
         self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=self._backlog, ssl=self._tls)
@@ -72,6 +81,7 @@ class Proxy:
         self.opened += 1
         upstream_in, upstream_out = upstream
         self._pairs |= {client_out, upstream_out}
+        self._clients.add(client_out)
         ways = [
             self._loop.create_task(self._pass_on(client_in, upstream_out)),
             self._loop.create_task(self._pass_on(upstream_in, client_out)),
@@ -84,6 +94,7 @@ class Proxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
             self._pairs -= {client_out, upstream_out}
+            self._clients.discard(client_out)
             client_out.close()
             upstream_out.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import ssl
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 _LATENCY_SECONDS = 0.075
 _SHARE_OF_QUERIES = 0.01
 _SHARE_OF_MESSAGES = 0.02
+_SHARE_OF_BROKER_MESSAGES, _BROKER_FLIPS = 0.05, 5
 _FLIPS = 10
 _USERS = 6
 
@@ -112,15 +114,41 @@ def test_flipped_bytes_on_the_link_to_the_broker_lose_and_repeat_no_delivery(
         address = f"redis://127.0.0.1:{link.address[1]}/0"
         worker = start_worker(REDIS_URL=address, DELIVERY_LEASE_SECONDS="10", DELIVERY_RETRY_DELAYS="0.2,0.2")
         keys = [f"user:{tenant.pk}-{number}" for number in range(_USERS)]
-        link.flip_share = _SHARE_OF_MESSAGES
-        for number in range(5):
-            append_events(tenant, keys, data=[number] * _USERS)
-            eventually(partial(link.has_flipped, link.flipped + 1), seconds=60)
+        numbers = itertools.count()
+
+        def is_damaged() -> bool:
+            """Report whether enough bytes are flipped. Without deliveries, few messages pass, so append events for further deliveries."""
+            if is_settled(stream):
+                append_events(tenant, keys, data=[next(numbers)] * _USERS)
+            return link.has_flipped(_BROKER_FLIPS)
+
+        link.flip_share = _SHARE_OF_BROKER_MESSAGES
+        eventually(is_damaged, seconds=120, pause=0.2)
         link.flip_share = 0.0
         eventually(lambda: is_settled(stream), seconds=90)
         assert worker.process.poll() is None
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()
     assert_sound(stream, directory, crashes=0)
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_response"),
+    [(b"*?\r\n", True), (b"*1\r\n$6\r\nBRPOQ!\r\n", False)],
+    ids=["a response that cannot be read", "a command that the broker refuses"],
+)
+def test_a_worker_connects_again_after_damage_on_the_link_to_the_broker(
+    tenant: Tenant, start_worker: Callable[..., Worker], redis_server: RedisServer, damage: bytes, is_response: bool
+) -> None:
+    stream = make_stream(tenant)
+    with Proxy(("127.0.0.1", redis_server.port)) as link:
+        worker = start_worker(REDIS_URL=f"redis://127.0.0.1:{link.address[1]}/0")
+        connected = worker.log.count("Connected to ")
+        link.inject(damage, to_clients=is_response)
+        eventually(lambda: worker.process.poll() is not None or worker.log.count("Connected to ") > connected, seconds=60)
+        assert worker.process.poll() is None, worker.log
+        append_events(tenant, [f"user:{tenant.pk}"])
+        eventually(lambda: is_settled(stream), seconds=60)
+    assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()
 
 
 def test_streams_and_requests_continue_over_a_slow_link_to_the_database(world: World, following: Following) -> None:

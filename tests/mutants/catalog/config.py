@@ -247,6 +247,14 @@ MUTANTS = (
         tests=("tests/config/test_task_transports.py",),
     ),
     Mutant(
+        name="config-queue-damaged",
+        at="config.settings.queue:_ALWAYS",
+        old='"CELERY_BROKER_CHANNEL_ERROR_RETRY": True',
+        new='"CELERY_BROKER_CHANNEL_ERROR_RETRY": False',
+        rule="A worker connects again after a damaged response of the queue.",
+        tests=("tests/faults/test_damaged_links.py::test_a_worker_connects_again_after_damage_on_the_link_to_the_broker",),
+    ),
+    Mutant(
         name="config-migration-lock-timeout",
         at="config.management.commands.migrate:Command.migration_progress_callback",
         old="set_limits(self._database, lock_seconds=settings.MIGRATION_LOCK_TIMEOUT_SECONDS)",
