@@ -26,7 +26,7 @@ from tests.faults.world import World
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
 
 _STARTED = pytest.StashKey[float]()
-_BUDGET = programme.Budget(time.monotonic(), programme.limit_seconds())
+_BUDGET = programme.Budget(programme.process_began(), programme.limit_seconds())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -58,6 +58,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if _STARTED in item.stash:
         _BUDGET.note(item.name, time.monotonic() - item.stash[_STARTED])
     return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a limited run in which no fault test had enough time."""
+    faults = [item for item in session.items if item.get_closest_marker("fault")]
+    if programme.limit_seconds() is not None and faults and not any(_STARTED in item.stash for item in faults):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 class RedisServer:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ from tests.faults.durations import SECONDS, expected_seconds
 from tests.faults.programme import Budget
 
 FOLDER = Path(__file__).parent
-LONG = max(SECONDS, key=expected_seconds)
+LONG = "test_an_idle_transaction_delays_only_the_user_and_the_log_that_it_locks"
 SHORT = "any other test"
 
 
@@ -43,15 +47,36 @@ def test_the_same_seed_repeats_the_order_and_another_seed_changes_it(items: list
     assert all(sorted(order) == sorted(item.nodeid for item in items) for order in orders)
 
 
+def test_a_run_begins_with_its_process() -> None:
+    before = time.monotonic()
+    printed = subprocess.run(
+        [sys.executable, "-c", "import time; from tests.faults import programme; print(programme.process_began(), time.monotonic())"],
+        cwd=FOLDER.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    began, loaded = map(float, printed.split())
+    # The kernel counts the start of a process in hundredths of a second.
+    assert before - 0.02 <= began < loaded <= time.monotonic()
+
+
+def seconds_for(name: str) -> float:
+    """Return the time that is left when a test can only just start on an idle machine."""
+    budget = Budget(began=0.0, limit=1000.0)
+    return next(1000.0 - now for now in range(1000, 0, -1) if budget.has_time_for(name, now=now, load=0.0))
+
+
 def test_no_test_starts_after_the_time_limit() -> None:
     budget = Budget(began=1000.0, limit=300.0)
-    assert budget.has_time_for(SHORT, now=1299.0 - expected_seconds(SHORT), load=0.0)
     assert not budget.has_time_for(SHORT, now=1301.0, load=0.0)
+    assert not budget.has_time_for(SHORT, now=1299.0, load=0.0)
 
 
 def test_only_short_tests_start_near_the_time_limit() -> None:
     budget = Budget(began=1000.0, limit=300.0)
-    now = 1300.0 - expected_seconds(LONG)
+    now = 1300.0 - seconds_for(LONG)
+    assert seconds_for(LONG) > expected_seconds(LONG)
     assert budget.has_time_for(LONG, now=now, load=0.0)
     assert not budget.has_time_for(LONG, now=now + 1, load=0.0)
     assert budget.has_time_for(SHORT, now=now + 1, load=0.0)
@@ -59,7 +84,7 @@ def test_only_short_tests_start_near_the_time_limit() -> None:
 
 def test_a_loaded_machine_is_expected_to_take_longer() -> None:
     budget = Budget(began=1000.0, limit=300.0)
-    now = 1300.0 - 2 * expected_seconds(LONG)
+    now = 1300.0 - 2 * seconds_for(LONG)
     assert budget.has_time_for(LONG, now=now, load=2.0)
     assert not budget.has_time_for(LONG, now=now, load=2.1)
 
@@ -67,7 +92,7 @@ def test_a_loaded_machine_is_expected_to_take_longer() -> None:
 def test_earlier_tests_show_how_slow_the_machine_is() -> None:
     budget = Budget(began=1000.0, limit=300.0)
     budget.note(LONG, 3 * expected_seconds(LONG))
-    now = 1300.0 - 3 * expected_seconds(LONG)
+    now = 1300.0 - 3 * seconds_for(LONG)
     assert budget.has_time_for(LONG, now=now, load=0.0)
     assert not budget.has_time_for(LONG, now=now + 1, load=0.0)
 
@@ -75,7 +100,18 @@ def test_earlier_tests_show_how_slow_the_machine_is() -> None:
 def test_a_fast_machine_is_not_expected_to_stay_fast() -> None:
     budget = Budget(began=1000.0, limit=300.0)
     budget.note(LONG, 1.0)
-    assert not budget.has_time_for(LONG, now=1300.0 - expected_seconds(LONG) + 1, load=0.0)
+    assert not budget.has_time_for(LONG, now=1300.0 - seconds_for(LONG) + 1, load=0.0)
+
+
+@pytest.mark.slow
+def test_a_limited_run_without_time_for_any_fault_test_fails() -> None:
+    # The tests of this file do not use the database of this run.
+    command = [sys.executable, "-m", "pytest", "-q", "tests/faults/test_stream_network.py", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command, cwd=FOLDER.parents[1], env=os.environ | {programme.MINUTES_VARIABLE: "0.01"}, capture_output=True, text=True, check=False
+    )
+    assert "not enough time left in this run" in done.stdout
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_a_run_without_a_time_limit_starts_every_test() -> None:
