@@ -90,6 +90,9 @@ bench-auth: dev ## Compare token requests with npm oidc-provider, in docs/perfor
 bench-provisioning: dev ## Measure deliveries, recovery, memory and lists, in docs/performance.md; OPTIONS=--quick for a trial run
 	@exec $(PY) -m benchmarks.provisioning $(or $(OPTIONS),--document)
 
+bench-scale: dev ## Measure how costs grow with tenants, log, streams and web processes, in docs/performance.md; OPTIONS=--quick for a trial run
+	@exec $(PY) -m benchmarks.scale $(or $(OPTIONS),--document)
+
 check: static test ## Run all checks: lint, types, contracts, migrations, settings, tests
 
 static: types lint contracts migrations deploy-check ## Run all checks except tests; -j2 uses two cores
