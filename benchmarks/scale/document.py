@@ -25,8 +25,15 @@ _COLUMNS = (
     ("page: users", "page of users", "ms", 0),
     ("periodic work", "periodic work", "ms", 0),
 )
-# The curves of the plot.
-_PLOTTED = ("event", "frame", "replay", "delivery", "token", "page: event log")
+# The curves of the plot: the name of a figure, its label, and its color in every panel.
+_PLOTTED = (
+    ("event", "change of a user", "#2f81f7"),
+    ("frame", "frame", "#d29922"),
+    ("replay", "replayed event", "#8c959f"),
+    ("delivery", "delivery", "#3fb950"),
+    ("token", "token", "#f85149"),
+    ("page: event log", "page of the event log", "#a371f7"),
+)
 
 Figures = dict[str, Any]
 
@@ -64,10 +71,10 @@ def _table(dimension: str, results: list[Figures]) -> str:
 
 
 def _panels(figures: Figures) -> list[Panel]:
-    labels = {name: label for name, label, _, _ in _COLUMNS}
     panels = []
     for dimension, results in _by_dimension(figures).items():
         sizes = [result["size"] for result in results]
-        curves = [Curve(labels[name], [r[name] / results[0][name] for r in results]) for name in _PLOTTED if name in results[0]]
+        first = results[0]
+        curves = [Curve(label, color, [r[name] / first[name] for r in results]) for name, label, color in _PLOTTED if name in first]
         panels.append(Panel(dimension, sizes, curves))
     return panels

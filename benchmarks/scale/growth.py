@@ -83,6 +83,6 @@ def settle(tables: Sequence[str] = _TABLES) -> None:
 
 
 def _row(database: psycopg.Connection, statement: str, values: Sequence[object] = ()) -> tuple[int, ...]:
-    row = database.execute(statement, values).fetchone()  # type: ignore[call-overload]  # constants of this module
+    row = database.execute(statement, values).fetchone()
     assert row is not None
     return tuple(row)

@@ -18,7 +18,6 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .grid { stroke: #d1d9e0; stroke-width: 1 } .curve { fill: none; stroke-width: 2 }
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .note { fill: #9198a1 } .grid { stroke: #3d444d } }
 """
-_COLORS = ("#2f81f7", "#d29922", "#3fb950", "#f85149", "#a371f7", "#8c959f")
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,7 @@ class Curve:
     """One cost at each size, as a multiple of the cost at the smallest size."""
 
     label: str
+    color: str
     values: Sequence[float]
 
 
@@ -64,11 +64,11 @@ def _panel(panel: Panel, top: int) -> list[str]:
         parts.append(f'<line class="grid" x1="{_LEFT}" y1="{y(value):.1f}" x2="{right}" y2="{y(value):.1f}"/>')
         parts.append(f'<text class="note" x="{_LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
     parts += [f'<text class="note" x="{x(size):.1f}" y="{bottom + 17}" text-anchor="middle">{size:,}</text>' for size in panel.sizes]
-    for number, (curve, color) in enumerate(zip(panel.curves, _COLORS, strict=False)):
+    for number, curve in enumerate(panel.curves):
         points = " ".join(f"{x(size):.1f},{y(value):.1f}" for size, value in zip(panel.sizes, curve.values, strict=True))
-        parts.append(f'<polyline class="curve" points="{points}" stroke="{color}"/>')
+        parts.append(f'<polyline class="curve" points="{points}" stroke="{curve.color}"/>')
         place = top + _TOP + 8 + number * _LINE
-        parts.append(f'<line class="curve" x1="{right + 16}" y1="{place - 4}" x2="{right + 36}" y2="{place - 4}" stroke="{color}"/>')
+        parts.append(f'<line class="curve" x1="{right + 16}" y1="{place - 4}" x2="{right + 36}" y2="{place - 4}" stroke="{curve.color}"/>')
         parts.append(f'<text x="{right + 44}" y="{place}">{escape(curve.label)} {curve.values[-1]:.2f}</text>')
     return parts
 

@@ -104,7 +104,7 @@ class Probes:
         app.loader.import_default_modules()
         started = time.monotonic()
         for entry in CELERY_BEAT_SCHEDULE.values():
-            app.tasks[entry["task"]].apply(throw=True)
+            app.tasks[str(entry["task"])].apply(throw=True)
         return {"periodic work": (time.monotonic() - started) * 1000}
 
 
