@@ -54,22 +54,21 @@ from identity.stopped_tenants import of_running_tenants
 _BATCH = 2000
 # The worker stops a task after 20 s. Remaining rows are deleted by the next run.
 _LONGEST_SECONDS = 15.0
-# For this time after its expiry, the replay of a used code still revokes the tokens that were issued for it.
+# How long after the expiry of a used code a replay of the code still revokes the tokens that were issued for it.
 _REPLAY_KNOWN = timedelta(hours=24)
-# For this time, the reuse of a rotated or revoked refresh token is still recognized.
+# How long the reuse of a rotated or revoked refresh token is recognized.
 _REUSE_KNOWN = timedelta(days=30)
-# For this time after its expiry, a mailed link is reported as used or expired instead of unknown.
+# How long after its expiry a mailed link is reported as used or expired instead of unknown.
 _LINK_KNOWN = timedelta(days=7)
-# The time after which an expired login link is unknown. Shorter than for other links, because users request a new link instead of opening
-# an old one again.
+# The same time for a login link. It is shorter than for other links, because users request a new link instead of opening an old link again.
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # Retention of refused messages, and of answers to connection tests, next to their log lines.
 _MESSAGE_KEPT = timedelta(days=7)
-# Administrators see an address for this time after its block has ended.
+# How long administrators see an address after its block has ended.
 _BLOCK_SHOWN = timedelta(hours=24)
 # A browser that has not been used for this time becomes unknown.
 _BROWSER_KNOWN = timedelta(days=400)
-# For this time after its expiry, administrators see an invitation, and its links are reported as ended.
+# How long after its expiry administrators see an invitation, and its links are reported as ended.
 _INVITATION_KEPT = timedelta(days=30)
 
 

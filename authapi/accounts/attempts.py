@@ -27,7 +27,7 @@ class Attempt:
 
 class Refusal(Enum):
     WRONG_CREDENTIALS = auto()
-    # Blocked by an administrator. Shown only after the correct password.
+    # An administrator has blocked the user. This reason is shown only after a correct password.
     USER_BLOCKED = auto()
     TOO_MANY_ATTEMPTS = auto()
     PASSWORD_LEAKED = auto()

@@ -26,7 +26,7 @@ from authapi.services.client_credentials import NewCredential
 from authapi.services.registered_clients import Registration
 from authapi.tokens.signing import RSA_ALGORITHMS, SHARED
 
-# Excludes grants in which the application sees a password, and grants with tokens in an address.
+# The list excludes grants in which the application sees a password, and grants with tokens in an address.
 GRANTS = ("authorization_code", "refresh_token", "client_credentials", DEVICE_GRANT)
 METHODS = (
     "none", "client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth",
