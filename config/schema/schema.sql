@@ -1,4 +1,4 @@
--- sources: cc34aaae248261c0546026e3988e3fccbf2d7cc170518d9c6959a5061a5e79d7
+-- sources: 4c99f38ddbca013fcb9f6dc4f6233eb3bee4defa70def3ed059f9ef8f2a09594
 -- server: 18
 --
 -- PostgreSQL database dump
