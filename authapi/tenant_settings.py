@@ -59,7 +59,7 @@ BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
     "mode": "count_per_identifier_and_ip",
     "max_attempts": 10,
 }
-# Branding belongs to the tenant, but not to the tenant settings of the API. Stored under one name, used by the hosted pages.
+# Branding belongs to the tenant, but not to the tenant settings of the API. Each value is stored once, and the hosted pages use it.
 BRANDING_DEFAULTS: dict[str, str] = {
     "logo_url": "",
     "favicon_url": "",

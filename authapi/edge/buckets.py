@@ -20,7 +20,7 @@ from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_client
 
 _OWN_LIMIT = 65_536
-# KEYS: the bucket. ARGV: now, milliseconds per token, size, number of tokens to take. Takes all of them or none.
+# KEYS: the bucket. ARGV: now, milliseconds per token, size, number of tokens to take. Takes all these tokens or none.
 _SCRIPT = """
 local now, each, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local full = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0'))

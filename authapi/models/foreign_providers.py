@@ -15,7 +15,7 @@ class ProviderMetadata(UnrecordedOwned):
     document = models.JSONField(null=True, help_text="The used parts of the document; empty until the first successful fetch.")
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last attempt failed.")
     fetched_at = models.DateTimeField(null=True)
-    # Also the lease of the fetching process: another process may begin an attempt only some seconds later.
+    # This time is also the lease of the fetching process: another process may begin an attempt only some seconds later.
     tried_at = models.DateTimeField()
     due_at = models.DateTimeField()
 

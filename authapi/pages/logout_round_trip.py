@@ -12,7 +12,7 @@ from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from identity.hosts import HostMatch
 
-# Continues when all frames have loaded.
+# This script continues the logout when all frames have loaded.
 _SCRIPT = "hosted/logout_frames.js"
 # Without scripts, or with a slow participant, the browser continues after this time.
 _LONGEST_SECONDS = 5

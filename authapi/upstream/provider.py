@@ -49,10 +49,10 @@ class Provider:
     addresses: Mapping[str, str]
     is_secret_posted: bool
     uses_pkce: bool
-    # These members are added to every request to the authorization endpoint.
+    # These parameters are added to every request to the authorization endpoint.
     parameters: Mapping[str, str]
     row: KnownProvider = OPENID
-    # These members are added to every request to the token endpoint, and to every request for the profile.
+    # These headers are added to every request to the token endpoint, and to every request for the profile.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     # Claims as expressions over the profile. They replace or extend the expressions in the table.
     fields: Mapping[str, str] = field(default_factory=dict)

@@ -151,7 +151,7 @@ class Server(EngineServer):  # type: ignore[misc]
         return self.response_types.get(request.response_type, self.default_response_type_handler)
 
     def _raise_on_missing_token(self, request: Any) -> None:
-        # Replaces the engine's check, so that the error is one of this service, also for a token that is not a string.
+        # This line replaces the engine's check, so that the error comes from this service, also for a token that is not a string.
         request.token = request.token_request.required("token")
 
 
