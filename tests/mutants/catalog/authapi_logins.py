@@ -45,7 +45,7 @@ MUTANTS = (
         at="authapi.login.sessions:add_proof",
         old="digest=digest_of(secret), methods=added",
         new="methods=added",
-        rule="A second factor replaces the cookie of the session.",
+        rule="The proof of a second factor replaces the cookie of the session.",
         tests=(
             "tests/authapi/login/test_sessions.py",
             "tests/authapi/factors/test_challenge_page.py",

@@ -126,7 +126,7 @@ MUTANTS = (
         at="authapi.possession.proofs:_verified",
         old="not isinstance(jwk, dict) or jwk.keys() & _PRIVATE",
         new="not isinstance(jwk, dict)",
-        rule="A DPoP proof never contains a private key.",
+        rule="A DPoP proof that contains a private key is refused.",
         tests=("tests/authapi/possession/test_proofs.py",),
     ),
 )

@@ -133,7 +133,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_FIRST_DUE",
         old="AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())",
         new="",
-        rule="Two workers never run deliveries of one lane.",
+        rule="Two workers never run deliveries of one lane at the same time.",
         tests=(
             "tests/provisioning/engine/test_lanes.py",
             "tests/provisioning/engine/test_lane_races.py",

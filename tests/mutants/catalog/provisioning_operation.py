@@ -58,7 +58,7 @@ MUTANTS = (
         at="provisioning.dead_letters.triage:_DECIDABLE",
         old=" AND d.state = 'dead'",
         new="",
-        rule="No decision changes a letter whose event is being redelivered.",
+        rule="No decision changes a dead letter whose event is being redelivered.",
         tests=("tests/provisioning/engine/test_triage.py",),
     ),
     Mutant(
