@@ -72,7 +72,7 @@ def bare_loop(base: str, count: int) -> float:
 
 
 def queue(base: str, count: int) -> tuple[str, str]:
-    """Create a tenant whose stream has `count` users to create and to change; return tenant and stream."""
+    """Create a tenant whose stream must deliver the creation and a change of `count` users; return tenant and stream."""
     tenant_id = f"bench-{secrets.token_hex(6)}"
     tenants.create_tenant(tenant_id=tenant_id, name="bench", host=f"{tenant_id}.example.test")
     people = connections.create_connection(tenant_id=tenant_id, name="people", strategy="database")

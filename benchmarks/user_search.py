@@ -117,7 +117,7 @@ def main(count: int) -> None:
 
 
 def measure(count: int) -> None:
-    """Fill the database, then measure writes without the indexes, searches, and writes with them."""
+    """Fill the database, then measure writes without the indexes, searches, and writes with the indexes."""
     call_command("migrate", verbosity=0)
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexname, indexdef FROM pg_indexes WHERE indexname = ANY(%s)", [NEW_INDEXES])
@@ -148,7 +148,7 @@ def measure(count: int) -> None:
 
 def _filled(tenant_id: str, count: int) -> str:
     with connection.cursor() as cursor:
-        # Without triggers and recorder: recording a million events is not measured here.
+        # Fills the tables without triggers and recorder, because this benchmark does not measure the recording of a million events.
         cursor.execute("SET session_replication_role = replica; SET statement_timeout = 0")
         cursor.execute(
             "INSERT INTO identity_tenant (id, name, status, created_at, updated_at) VALUES (%s, %s, 'active', now(), now())",

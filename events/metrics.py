@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-# The `_created` series carry no information here, and with several processes their value is undefined.
+# The `_created` series have no useful information, and with several processes, their values are undefined.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types there
 
 # A separate registry, because the default registry of the library adds metrics of the interpreter, which mean nothing over processes.

@@ -19,7 +19,7 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# The key of the newest row. Keys have no gaps below it; the seed rows have far lower keys, so no measured log contains them.
+# The key of the newest row. Keys below this key have no gaps. The seed rows have far lower keys, so no measured log contains these rows.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
 # Every tenth row belongs to a small tenant, all other rows to the first tenant.

@@ -81,7 +81,7 @@ def _bare(base: str, people: int) -> tuple[float, float]:
 
 
 def one_user(base: str, events: int) -> dict[str, float]:
-    """All events of one user, which must be delivered one after the other."""
+    """All events belong to one user, so they must be delivered one after another."""
     with working(2):
         waiting = queue(base, 1, events - 1)
         seconds = waiting.run()
@@ -122,7 +122,7 @@ def slope(samples: list[tuple[int, float]]) -> float:
 
 @contextmanager
 def answering() -> Iterator[str]:
-    """Run the SCIM server that answers at once."""
+    """Run the SCIM server that answers immediately."""
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     server = subprocess.Popen([sys.executable, "-m", "benchmarks.scim_answers", str(port)])

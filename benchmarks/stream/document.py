@@ -93,7 +93,10 @@ def _machine(results: Results) -> str:
     if loads:
         lines.append(f"Load average during the run: {min(loads):.1f} to {max(loads):.1f}.")
         if max(loads) > _LOAD_PER_CORE * int(results.run["machine"]["cores"]):
-            lines.append("Other work was running on the machine: every server is slower here than alone, ours with its database most.")
+            lines.append(
+                "Other work was running on the machine, so every server is slower than on an idle machine. "
+                "The effect is largest for our server, because it needs a database."
+            )
     if costs:
         lines.append(f"The reader ({reader}) took {min(costs):.1f} to {max(costs):.1f} µs per frame.")
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 """The lower bound of every latency: `INSERT; COMMIT; PUBLISH` to a bare Redis subscriber in its own process.
 
-As a program, `python -m benchmarks.stream.floor CHANNEL`, it is that subscriber.
+`python -m benchmarks.stream.floor CHANNEL` runs this module as the subscriber.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _EVERY = 5
 
 
 def manage(port: int, rate: float, host: str, token: str, user_id: str) -> None:
-    """Send four reads and one change in turn."""
+    """Send four reads and then one change, repeatedly."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     headers = {"Host": host, "Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     taken: list[float] = []

@@ -42,7 +42,7 @@ class Stream:
 
 
 class PlainReader:
-    """All streams, and the counts over them."""
+    """All streams, and the counts of frames over all streams."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address

@@ -150,7 +150,7 @@ def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -
 def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
     """Measure the memory per open stream of a new server, and the server's processor time while it sends only heartbeats."""
     with start() as subject:
-        # Open a few streams first: they allocate memory that all later streams share.
+        # Open a few streams first, which allocate memory that all later streams share.
         with open_streams(subject, programs, _WARM_UP) as reader:
             subject.publish(0, sizes.numbers.take())
             _delivered(reader, _WARM_UP.each)

@@ -140,7 +140,7 @@ class World:
                 "INSERT INTO events_outbox (event, tenant_id) SELECT id, tenant_id FROM events_event WHERE tenant_id = %s",
                 [member.tenant_id],
             )
-        # Without statistics of the new rows, numbering them can exceed the statement timeout.
+        # Without statistics of the new rows, the numbering of these rows can exceed the statement timeout.
         _settle()
         number_tenant(member.tenant_id)
         _settle()

@@ -109,7 +109,7 @@ class ConnectionsPage(TenantPage):
         return self.page(request, "admin/disconnect.html", {"title": "Disconnect", "chosen": chosen, "list_url": self.address})
 
     def send_canary(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Send a test event to the open streams of one client, and show how long it took to reach each of them."""
+        """Send a test event to the open streams of one client, and show the time after which each stream got it."""
         client = Client.objects.of(tenant_id).filter(client_id=request.POST.get("client", "")).first()
         if client is None:
             raise Http404

@@ -101,7 +101,8 @@ class MarkAdmin(ReadOnlyAdmin[Mark]):
     empty_text = "Every change has its event. This is the normal state."
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Mark]) -> models.QuerySet[Mark]:
-        """Search the newest marks only: no index begins with their tenant, and the sweep empties the table within seconds."""
+        """Search the newest marks only, because no index of marks begins with the tenant, and the sweep empties the table within
+        seconds."""
         return rows.filter(pk__in=Mark.objects.order_by("-pk").values("pk")[:FOUND])
 
 

@@ -101,7 +101,7 @@ def _judged_opening(observation: Observation, named: str) -> Finding:
 
 
 def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callable[[str], None]) -> Finding:
-    """Wait for the next bytes after the opening; on an idle stream they are a heartbeat."""
+    """Wait for the next bytes after the opening, which on an idle stream are a heartbeat."""
     before, since = len(observation.pieces), observation.age
     tell(f"  waiting up to {watch_seconds:g} s for a heartbeat")
     came = observation.watch(watch_seconds, until=lambda seen: len(seen.pieces) > before)

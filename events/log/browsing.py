@@ -140,7 +140,7 @@ def _walk_over_all(log: Rows, question: Question) -> _Walk:
 
 
 def _also(*, type: str, log_range: tuple[int | None, int | None] = (None, None), is_log: bool = False) -> Callable[[Rows], Rows] | None:
-    """Return the conditions on log rows, or on events, that the index does not cover; None when there are none."""
+    """Return the conditions on log rows, or on events, that the index does not cover; None if the index covers all conditions."""
     if not type and log_range == (None, None):
         return None
 

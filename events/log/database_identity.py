@@ -1,8 +1,8 @@
 """Checks that the service uses the database in which the logs were written. Decision: docs/adr/0043.
 
 PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion and every
-recovery to a point in time. A change of one of them does not prove that events were lost. So a difference is only reported, until
-`manage.py events restored` confirms it.
+recovery to a point in time. A change of one of these two values does not prove that events were lost. So a difference is only reported,
+until `manage.py events restored` confirms it.
 """
 
 from __future__ import annotations

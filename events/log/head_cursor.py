@@ -1,4 +1,4 @@
-"""The cursor of a tenant's present head, which snapshots return so that the stream continues them."""
+"""The cursor of a tenant's present head. A snapshot returns this cursor, so that the stream continues the snapshot."""
 
 from __future__ import annotations
 

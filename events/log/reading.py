@@ -194,7 +194,8 @@ class LogReader:
         return bounds, Cursor(bounds.epoch, max(position, bounds.floor))
 
     async def earliest(self, tenant_id: str) -> tuple[Cursor, datetime | None]:
-        """Return the earliest cursor that is still served, and the recording time of the event after it, if there is one."""
+        """Return the earliest cursor that is still served, and the recording time of the event after this cursor, or None without such an
+        event."""
         rows = await self._rows(_EARLIEST, {"tenant": tenant_id})
         if not rows:
             raise NoLog

@@ -2,7 +2,7 @@
 
 Locks are taken in one order: the tenant's pruning lock (an advisory lock, so that two runs never overlap), log rows and events,
 and last the head row for one update before the commit. Numbering locks the head row and then inserts positions that pruning never
-touches. So numbering waits for that update at most, and no deadlock is possible. Writers of events take none of these locks.
+touches. So numbering waits at most for the update of the head row, and no deadlock is possible. Writers of events take none of these locks.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ EVENT_TYPES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Part:
-    """Another table whose rows are part of a document; `document_column` contains the document's key."""
+    """A further table whose rows are part of a document; `document_column` contains the document's key."""
 
     table: str
     document_column: str

@@ -162,7 +162,7 @@ _BUILDERS: dict[str, Callable[[Image, Rows, References], Document]] = {
 
 
 def _context(kind: DocumentKind, snapshot: Snapshot, references: References) -> Document:
-    # Some public clients read the tenant from `id`, others from `tenant_id`.
+    # Some public clients read the tenant from `id`, other clients from `tenant_id`.
     context: Document = {"tenant": {"id": snapshot.tenant_id, "tenant_id": snapshot.tenant_id}}
     root = snapshot.now.root or snapshot.before.root or {}
     connection = root if kind.name == "connection" else references.get("connection_id", {}).get(root.get("connection_id") or "")

@@ -40,7 +40,7 @@ class Snapshot:
 
 
 def read_snapshots(kind: DocumentKind, keys: Sequence[str]) -> dict[str, Snapshot]:
-    """Read documents of one kind in one statement; lock their rows and their parents' until the transaction ends.
+    """Read documents of one kind in one statement; lock their rows and the rows of their parents until the transaction ends.
 
     Returns the documents by key, and omits documents without a row and without a mark. The locks are a backstop, since services already
     hold them. A deleted row cannot be locked.

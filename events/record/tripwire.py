@@ -93,7 +93,7 @@ def _columns(table: str) -> list[str]:
 
 
 def install() -> None:
-    """Create the triggers that are missing or differ from the catalogue; leave the others unchanged."""
+    """Create the triggers that are missing or differ from the catalogue; leave all other triggers unchanged."""
     wanted = [trigger for trigger in expected_triggers() if installed().get((trigger.table, trigger.name)) != trigger.fingerprint]
     if not wanted:
         return

@@ -1,4 +1,4 @@
-"""Limits of a tenant: the tenant's own numbers, or those of the platform by default. A change takes effect within five seconds."""
+"""Limits of a tenant: the tenant's own limits, or by default the limits of the platform. A change takes effect within five seconds."""
 
 from __future__ import annotations
 

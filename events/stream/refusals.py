@@ -61,7 +61,7 @@ def insufficient_scope(scope: str) -> Refused:
 
 
 def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
-    """410 with the earliest cursor that is still served and the recording time of the next event, None if there is no next event."""
+    """410 with the earliest cursor that is still served, and with the recording time of the next event, or None without a next event."""
     return Refused(
         410,
         f"{EXPIRED_MESSAGE} {_RESYNCHRONIZE}",

@@ -105,7 +105,7 @@ class StreamRuntime:
         return sealer
 
     def keep(self, serving: Coroutine[Any, Any, None]) -> None:
-        """Run the task of a stream whose request has ended for the server."""
+        """Run the task of a stream whose request the server considers finished."""
         task = self._loop.create_task(serving)
         self._kept.add(task)
         task.add_done_callback(self._kept.discard)
@@ -132,7 +132,7 @@ class StreamRuntime:
             self._empty.set()
 
     async def drain(self) -> None:
-        """Refuse new streams and close the open ones, spread over `EVENTS_DRAIN_SECONDS`; returns when they have ended."""
+        """Refuse new streams and close the open streams, spread over `EVENTS_DRAIN_SECONDS`; return when all streams have ended."""
         window = settings.EVENTS_DRAIN_SECONDS
         if not self.is_draining:
             self.is_draining = True

@@ -1,6 +1,6 @@
 """Admission of staff who watch their tenant's log in the admin: by their session, and outside the tenant's slots.
 
-Everything else is the same as for a client: draining, rate, query, cursor, the process limit, and the stream.
+All other checks, and the stream, are the same as for a client: draining, rate, query, cursor, the process limit.
 """
 
 from __future__ import annotations

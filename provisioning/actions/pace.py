@@ -69,7 +69,7 @@ class Pace:
     _may_have_written: bool = False
 
     def take(self, verb: str, seconds_left: float) -> None:
-        """Take a token; wait for it if it is available soon.
+        """Take a token; wait for the token if it is available soon.
 
         Otherwise raises `NoTurn` if the delivery can be put off and no attempt counts, else `TransientFailure` with the time to wait.
         A run that may have written cannot be put off, because its repetition must look up the user first.

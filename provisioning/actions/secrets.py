@@ -66,7 +66,7 @@ def seal_webhook(*, tenant_id: str, stream_id: str, webhook: WebhookConfiguratio
 
 
 def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
-    """Return the stream's webhook with its secrets; raise `Misconfigured` if it is missing or cannot be decrypted."""
+    """Return the stream's webhook with its secrets; raise `Misconfigured` if the secrets are missing or cannot be decrypted."""
     row = WebhookSecrets.objects.filter(tenant_id=tenant_id, stream_id=stream_id).first()
     if row is None:
         raise Misconfigured("the secrets of the webhook are missing: set the destination again")

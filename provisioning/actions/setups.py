@@ -22,7 +22,7 @@ class Setup:
     options: Mapping[str, Any]
     mapping: Any
     sealed: Mapping[str, str] = field(repr=False)
-    # Capabilities of the server, shared by all versions; runs add to them.
+    # Capabilities of the server, which all versions share; runs add capabilities.
     capabilities: dict[str, Any] = field(default_factory=dict)
     version: int | None = None
 

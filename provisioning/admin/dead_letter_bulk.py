@@ -88,7 +88,7 @@ def _asked(
         return None
     count = len(letters)
     names = [f"{letter.event_type} of {letter.key}: {letter.reason}" for letter in letters[:NAMED]]
-    note = f"These are the first {count}. Select the others afterwards." if count == MOST_AT_ONCE else ""
+    note = f"These are the first {count}. Select the remaining dead letters afterwards." if count == MOST_AT_ONCE else ""
     chosen = Chosen(count, names, [letter.pk for letter in letters])
     return ask(
         model_admin, request, chosen, form, title=f"{verb} {count} dead letters?", verb=verb, effect=effect, note=note, panels=panels

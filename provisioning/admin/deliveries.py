@@ -177,7 +177,7 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
         ("User data", {"fields": ("mapped", "before")}),
     )
     readonly_fields = ("outcome_badge", *_BODIES)
-    empty_text = "No attempts yet. Each run of a delivery becomes an attempt; failed ones include the HTTP exchanges."
+    empty_text = "No attempts yet. Each run of a delivery becomes an attempt; failed attempts include the HTTP exchanges."
 
     class Media:
         css: ClassVar[dict[str, list[str]]] = {"all": ["theme/dead_letters.css"]}

@@ -10,7 +10,7 @@ FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("coalesce(nickname, given_name)", "the first value that is neither absent nor an empty text"),
     ("default(app_metadata.department, 'none')", "the first value, or the second value if the first is absent or empty"),
     ("concat(given_name, ' ', family_name)", "joins texts and numbers; absent if any part is absent"),
-    ("join(', ', app_metadata.sites)", "joins the texts of a list, without absent ones"),
+    ("join(', ', app_metadata.sites)", "joins the texts of a list; absent texts are left out"),
     ("lower(email)", "small letters"),
     ("upper(app_metadata.country)", "capital letters"),
     ("trim(name)", "removes spaces at both ends"),

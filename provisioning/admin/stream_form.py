@@ -87,7 +87,7 @@ class StreamForm(ServiceForm):
 
     @property
     def kind(self) -> str:
-        """The type of the destination. For a new stream, staff choose the type in the form; otherwise it is stored."""
+        """The type of the destination. For a new stream, staff choose the type in the form; an existing stream has a stored type."""
         adding = self.instance._state.adding
         return str(self.cleaned_data.get("destination_type", "") if adding else self.instance.destination_type)
 

@@ -36,7 +36,7 @@ _CREATE = ("create:actions",)
 
 
 class ActionEndpoint(Endpoint):
-    """The actions of a tenant; their fields are those of the draft."""
+    """The actions of a tenant, with the fields of their drafts."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_actions", "List actions", _READ, 200, ACTIONS, parameters=LIST_PARAMETERS),

@@ -19,7 +19,7 @@ PAGE_PARAMETERS = (
 
 
 def page_schema(key: str, item: Schema) -> Schema:
-    """Return the OpenAPI schema of such a page."""
+    """Return the OpenAPI schema of a page with these items."""
     numbers: Schema = dict.fromkeys(("total", "page", "per_page"), WHOLE)
     properties = {**numbers, key: {"type": "array", "items": item}}
     return {"type": "object", "required": list(properties), "properties": properties}

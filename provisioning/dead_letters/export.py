@@ -14,7 +14,7 @@ from provisioning.models import DeadLetter
 Format = Literal["csv", "jsonl"]
 CONTENT_TYPES: dict[Format, str] = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 _PAGE = 500
-# The reason was masked before storage. Profiles are not exported; the page of a letter shows them.
+# The reason was masked before storage. Profiles are not exported; the page of a dead letter shows the profile.
 _COLUMNS = (
     "id", "tenant_id", "stream_id", "event_id", "event_type", "key", "state", "reason", "error_class", "error_status", "error_scim_type",
     "fingerprint", "attempts", "created_at", "redelivered_at", "redelivery_actor", "redelivery_reason", "resolved_at", "resolution",

@@ -25,7 +25,7 @@ _STAGE = "UPDATE provisioning_deletionguard SET staged_since = clock_timestamp()
 
 
 def count_deletions(*, stream_id: str, tenant_id: str, new: int) -> None:
-    """Count `new` deletions that became deliveries; hold the stream in the same transaction if they exceed the threshold."""
+    """Count `new` deletions that became deliveries; hold the stream in the same transaction if the count exceeds the threshold."""
     if not new:
         return
     counted, threshold, window, is_staged = fetch_one(_COUNT, {"new": new, "stream": stream_id}) or (0, 0, 0, True)

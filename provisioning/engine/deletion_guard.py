@@ -1,4 +1,5 @@
-"""Holds a stream with mass deletions until an administrator approves them. Inactive until a stream has a threshold.
+"""Holds a stream with mass deletions until an administrator approves the deletions. A stream without a threshold is never held for
+deletions.
 
 Deletions are counted when events become deliveries, so the stream is held before the first deletion over the threshold runs.
 The whole stream is held, which keeps its order. Only an administrator resumes the stream, and never a probe.

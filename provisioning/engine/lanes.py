@@ -46,7 +46,7 @@ class _Limits(TypedDict):
 
 @dataclass(frozen=True)
 class Step:
-    """The step after a settled claim: the next claim, or the reason why there is none."""
+    """The step after a settled claim: the next claim, or the reason why there is no next claim."""
 
     next: Claim | None = None
     is_waiting: bool = False  # The lane has more deliveries and is not leased.

@@ -1,4 +1,5 @@
-"""Counts users that were not found on a stream's server. Their events are skipped, so neither attempts nor dead letters show them."""
+"""Counts users that were not found on a stream's server. Their events are skipped, so neither attempts nor dead letters show these
+users."""
 
 from __future__ import annotations
 

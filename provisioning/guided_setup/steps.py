@@ -23,7 +23,7 @@ def start_dry_run(setup: GuidedSetup, *, plan: Plan, actor: str) -> Job:
 
 
 def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStream:
-    """Finish the setup: start the first synchronization, which enables the stream at its end, or enable the stream at once."""
+    """Finish the setup: start the first synchronization, which enables the stream at its end, or enable the stream immediately."""
     if setup.is_at_work:
         raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
     dry_run, stream = setup.dry_run, _prepared(setup)

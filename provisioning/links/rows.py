@@ -1,6 +1,6 @@
 """Database rows of links: read before a write, written with the outcome of a run, and locked if several streams share a server.
 
-The rules are those of `provisioning.scim.links`; every operation is one round trip to the database.
+The rules are in `provisioning.scim.links`; every operation is one round trip to the database.
 """
 
 from __future__ import annotations

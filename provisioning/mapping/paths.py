@@ -1,4 +1,4 @@
-"""Parses paths of SCIM attributes in a mapping table, and sets values at them. Pure.
+"""Parses paths of SCIM attributes in a mapping table, and sets values at these paths. Pure.
 
 Supported forms: `userName`, `name.givenName`, `emails[type eq "work"].value`, `emails.value`, and `<extension URN>:department`.
 """

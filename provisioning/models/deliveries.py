@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 
 class FailureClass(models.TextChoices):
-    """Classes of failures. A class determines the next step. The values are those of `provisioning.runs.failures`."""
+    """Classes of failures, with the values of `provisioning.runs.failures`. The class of a failure determines the next step."""
 
     TRANSIENT = "transient", "Transient: the destination was busy or away"
     CONFIGURATION = "configuration", "Configuration: the destination refuses every request"

@@ -91,7 +91,7 @@ def update_action(
     All other secrets are kept. With `only_secrets`, secrets that this list does not name are removed. Raises `Invalid` if
     the list names a secret without a value, and for a base URL of another server without a new token.
 
-    A new `name` takes effect at once. `entry_point` can be changed if the action has one; a template cannot be changed.
+    A new `name` takes effect immediately. `entry_point` can be changed if the action has an entry point; a template cannot be changed.
     """
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     fields = dict(changes or {})

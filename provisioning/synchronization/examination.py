@@ -1,4 +1,4 @@
-"""Examines one user of a synchronization: finds, compares and writes the account. Its rules are stricter than those of a delivery.
+"""Examines one user of a synchronization: finds, compares and writes the account. The rules are stricter than the rules of a delivery.
 
 An answer with an account that does not match the filter is not trusted at all, because the server does not filter: an account that is
 missing in the answer may exist.

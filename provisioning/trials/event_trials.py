@@ -71,7 +71,7 @@ def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial
         if trial.outcome != Trial.Outcome.RUNNING:
             return trial
         if trial.event is not None and time.monotonic() > begin_by and _give_up(trial):
-            raise Conflict("No worker has started the run: all workers are busy, or none is running.")
+            raise Conflict("No worker has started the run: all workers are busy, or no worker is running.")
         time.sleep(_LOOK_AGAIN_SECONDS)
     raise Conflict(f"The run has not ended in time. GET /actions/executions/{trial.pk} returns its result later.")
 

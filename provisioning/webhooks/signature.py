@@ -1,4 +1,4 @@
-"""Signing secrets of webhooks, and signatures made with them. Pure."""
+"""Signing secrets of webhooks, and the signatures made with these secrets. Pure."""
 
 from __future__ import annotations
 

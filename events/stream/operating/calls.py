@@ -1,6 +1,6 @@
 """Calls: requests to every process that serves streams, and their answers.
 
-A call goes to this process directly and to all others through one Redis channel, so idle processes write nothing. PUBLISH returns
+A call goes to this process directly and to all other processes through one Redis channel, so idle processes write nothing. PUBLISH returns
 the number of listening processes, and so the number of answers to wait for. Without Redis only this process answers.
 """
 

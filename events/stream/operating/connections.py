@@ -1,6 +1,6 @@
 """The open connections of a tenant over all processes: listed on request, and closed one by one.
 
-Both functions block for up to one second, so call them in a thread: a view, an admin page, a command.
+Both functions block for up to one second, so callers must run in a thread, such as a view, an admin page or a command.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def disconnect(tenant_id: str, connection_id: str) -> bool:
 def forget_frames(tenant_id: str) -> tuple[int, int]:
     """Make every process drop its cached entries of the tenant's log.
 
-    Return how many processes dropped them, and how many did not answer in time.
+    Return how many processes dropped the entries, and how many did not answer in time.
 
     Streams continue, and read missing entries from the log. Called after stored events were rewritten.
     """

@@ -69,7 +69,7 @@ class Replay:
         try:
             page = reading.result()
         except READ_FAILURES:
-            # The database is unavailable: the stream keeps its position for a while instead of failing at once.
+            # The database is unavailable, so the stream keeps its position for a while and does not fail immediately.
             self._failing_since = self._failing_since or now
             if now - self._failing_since >= _PATIENCE_SECONDS:
                 raise

@@ -22,7 +22,7 @@ class Ring:
         self.size = 0
 
     def append(self, frames: Sequence[Frame]) -> None:
-        """Add the next frames and drop the oldest ones above the ring's size."""
+        """Add the next frames, and drop the oldest frames if the ring exceeds its size."""
         self._frames.extend(frames)
         self.end = frames[-1].position
         self.size += sum(len(frame.data) for frame in frames)

@@ -131,7 +131,7 @@ class Tails:
             self._queue(tail)
 
     def forget_frames(self, tenant_id: str) -> None:
-        """Drop the frames of the tenant's ring after stored events were rewritten. Streams that need them read pages."""
+        """Drop the frames of the tenant's ring after stored events were rewritten. Streams that need these frames read pages."""
         tail = self._tails.get(tenant_id)
         if tail is not None:
             tail.ring.clear()
@@ -147,14 +147,14 @@ class Tails:
         self._poll_now.set()
 
     async def poll(self) -> None:
-        """Query all watched heads at once, every 50 ms while new entries are found, otherwise with growing pauses."""
+        """Query all watched heads in one statement, every 50 ms while new entries are found, otherwise with growing pauses."""
         pause = _SHORTEST_POLL_SECONDS
         while True:
             try:
                 async with asyncio.timeout(pause if self._tails else None):
                     await self._poll_now.wait()
             except TimeoutError:
-                pass  # The pause ended without a request to poll at once.
+                pass  # The pause ended without a request to poll immediately.
             self._poll_now.clear()
             try:
                 found = await self._look()
@@ -211,7 +211,8 @@ class Tails:
         try:
             pages = await read_pages(self._log, [(tail.tenant_id, tail.cursor, tail.sealer) for tail in tails])
         except READ_FAILURES as error:
-            # The database is unavailable: streams keep sending heartbeats, keep their positions, and continue afterwards.
+            # The database is unavailable. Streams still send heartbeats and keep their positions, and continue when the database answers
+            # again.
             logger.warning("a tail was not read: %s", type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
             return

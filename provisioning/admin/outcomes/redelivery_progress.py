@@ -15,7 +15,7 @@ def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
     """Return the number of dead letters per result, and the actor of the job."""
     progress, asked = progress_of(job), job.parameters
     rows = [
-        ("Selected", progress.total, "Dead letters when the job was created; later ones are not included"),
+        ("Selected", progress.total, "Dead letters when the job was created; later dead letters are not included"),
         ("Left", progress.left, "Not redelivered yet"),
         ("Waiting", progress.under_way, "Back in their lanes"),
         ("Done", progress.done, "Delivered, or skipped because nothing had to change"),
