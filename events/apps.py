@@ -21,5 +21,5 @@ class EventsConfig(AppConfig):
         receivers.connect()
         tripwire.connect()
         # Purge first the head, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.
-        # Marks go last: a late change of a recorded row leaves a mark.
+        # Purge marks last, because a late change of a recorded row leaves a mark.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally", "Timeline"))

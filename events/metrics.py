@@ -1,7 +1,8 @@
-"""Metrics that each process counts about event streams, named by the conventions of Prometheus.
+"""Metrics of event streams that each process counts, named by the conventions of Prometheus.
 
 No metric has a label for a tenant, a client or an address: each value would add a series that never ends, and would disclose the
-activity of one tenant to other tenants. `config.metrics` exposes them; `events.figures` has the metrics whose values are in the database.
+activity of one tenant to other tenants. `config.metrics` exposes these metrics; `events.figures` has the metrics whose values are in the
+database.
 """
 
 from __future__ import annotations

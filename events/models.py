@@ -1,6 +1,6 @@
 """The rows of the event stream. Only `recorder`, `numbering`, `tripwire` and `retention` write them.
 
-These tables have no database foreign keys to the tenant or to each other: a purge would deadlock with numbering.
+These tables have no database foreign keys to the tenant or to each other, because with foreign keys a purge would deadlock with numbering.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Event(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["tenant_id", "root", "id"], name="events_event_by_root"),
-            # Serves the log browser's search for one type, usually a rare one.
+            # Serves the search of the log browser for one type, usually a rare type.
             models.Index(fields=["tenant_id", "type", "id"], name="events_event_by_type"),
         ]
 
@@ -71,7 +71,7 @@ class LogEntry(models.Model):
 
 
 class Head(models.Model):
-    """The bounds of a tenant's log. Created with the tenant. A tenant without this row is deleted."""
+    """The bounds of a tenant's log. The row is created with the tenant; a tenant without this row was deleted."""
 
     tenant_id = models.CharField(primary_key=True, max_length=63)
     epoch = models.PositiveIntegerField(default=1)
@@ -87,7 +87,8 @@ class Head(models.Model):
 
 
 class DatabaseIdentity(models.Model):
-    """The database in which the logs were last known to be complete: one row, compared with the server at each start."""
+    """The identity of the database in which the logs were last known to be complete: one row, which is compared with the server at each
+    start."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
@@ -103,7 +104,7 @@ class DatabaseIdentity(models.Model):
 
 
 class Timeline(models.Model):
-    """A timeline of PostgreSQL on which logs were numbered; a promotion and a recovery to a point in time begin the next one."""
+    """A timeline of PostgreSQL on which logs were numbered; a promotion, or a recovery to a point in time, begins the next timeline."""
 
     system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
     timeline = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""Celery tasks of the event log. It is safe to run a task twice."""
+"""Celery tasks of the event log. Each task can safely run twice."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Backoff:
 
     def after_failure(self, retry_after: float | None = None) -> float:
         """Return the pause in seconds after one more failure; at least the server's `Retry-After` or `retry:`."""
-        # Full jitter: clients that lost the same server do not reconnect at the same time.
+        # With full jitter, clients that lost the same server do not reconnect at the same time.
         ceiling = min(self.base_seconds * 2.0 ** min(self.failures, 16), self.longest_seconds)
         self.failures += 1
         floor = self._spread(self.retry_seconds if retry_after is None else max(retry_after, self.retry_seconds))

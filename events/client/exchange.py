@@ -72,7 +72,7 @@ class Exchange:
         return Refused(self.status, printable(self.answer.reason), self.content(), self.answer.headers.get("Location"), wait)
 
     def close(self) -> None:
-        """Close the connection at once and drop unread bytes."""
+        """Close the connection immediately and drop unread bytes."""
         self.answer.close()
         self.socket.close()
 

@@ -1,4 +1,4 @@
-"""The failures between a client and a stream, each with its remedy: wait, fetch a new token, or stop. Pure."""
+"""The failures of a client that reads a stream, each with a remedy: wait, fetch a new token, or stop. Pure."""
 
 from __future__ import annotations
 

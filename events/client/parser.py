@@ -62,7 +62,7 @@ Item = Comment | Retry | Bookmark | Message
 class EventStreamParser:
     """Converts the bytes of one body to items. Never dispatches an unfinished block at the end of the body.
 
-    Concatenated, the `raw` of all items and `pending` equal the bytes that were fed.
+    The `raw` of all items, together with `pending`, equals the bytes that were fed.
     """
 
     def __init__(self, *, last_id: str = "", max_bytes: int = DEFAULT_MAX_BYTES) -> None:

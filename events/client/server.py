@@ -33,7 +33,7 @@ class Server:
 
     @property
     def authority(self) -> str:
-        """Return host and port as in the `Host` header and in addresses."""
+        """Return host and port in the form of the `Host` header and of URLs."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 

@@ -15,7 +15,8 @@ class UnusableState(StreamError):
 
 
 class StateFile:
-    """One stream's last offset. The file is replaced atomically: after a kill it contains the old offset or the new one."""
+    """One stream's last offset. The file is replaced atomically: if the process is killed, the file contains either the old or the new
+    offset."""
 
     def __init__(self, path: Path, url: str) -> None:
         self._path = path

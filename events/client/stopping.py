@@ -54,7 +54,7 @@ class _Interruptible:
         self._stopping = stopping
 
     def __enter__(self) -> None:
-        # The order of the next two lines matters: a signal that arrives between them is found by the second.
+        # The order of the next two statements matters: the second statement finds a signal that arrived between them.
         self._stopping.is_waiting = True
         if self._stopping.asked is not None:
             self._stopping.is_waiting = False

@@ -42,7 +42,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """Everything received so far was yielded: the caller can flush and store the offset."""
+    """All received items were yielded, so the caller can flush its output and store the offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Subscription:
     def _asked(self) -> Exchange:
         headers = {
             "Accept": "text/event-stream",
-            # Proxies hold compressed streams back until a block is full.
+            # Request no compression, because a proxy delays a compressed stream until a block is full.
             "Accept-Encoding": "identity",
             "Cache-Control": "no-store",
             **self._credentials.headers("GET", self._server.events_url),

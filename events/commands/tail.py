@@ -219,7 +219,7 @@ class Tail:
 
 
 def chosen_types(wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the types that names and patterns select. Raises `InvalidOptions` with similar names for each unknown one."""
+    """Return the types that names and patterns select. Raises `InvalidOptions` with similar names for each unknown name."""
     chosen: dict[str, None] = {}
     complaints = []
     for name in wanted:

@@ -23,7 +23,7 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The search. `tenant_id` None means all tenants; `roots` None means any entity, an empty `roots` matches nothing."""
+    """The search. `tenant_id` None means all tenants. `roots` None means any entity; an empty `roots` matches nothing."""
 
     tenant_id: str | None
     type: str = ""
@@ -47,7 +47,7 @@ class Place:
 class LogPage:
     """Entries with their events, newest first. `older` and `newer` are the keys of the neighboring pages, None at an end.
 
-    `is_partial` means that the page is short because it examined the maximum number of entries.
+    `is_partial` means that the page is short because the search examined the maximum number of entries.
     """
 
     rows: list[LogEntry]
@@ -93,7 +93,7 @@ def _placed(question: Question) -> Question:
     first, last = question.first, question.last
     if question.since is not None:
         found = log.filter(recorded_at__gte=question.since).order_by("recorded_at", "position")
-        # If every entry is older, use a position that no entry has.
+        # If every entry is older than the time, use a position that no entry has.
         position = found.values_list("position", flat=True).first()
         first = max(first or 0, _NONE if position is None else position)
     if question.until is not None:

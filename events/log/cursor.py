@@ -68,7 +68,7 @@ class CursorSealer:
 
 
 class _TenantKey:
-    """Two keys derived from one secret for one tenant, kept as initialized hashers."""
+    """Two keys that are derived from one secret for one tenant, stored as initialized hashers."""
 
     __slots__ = ("_pad", "_prefix", "_tag")
 

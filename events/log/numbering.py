@@ -32,10 +32,10 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
-# How long to wait for the lock on the head row. Another numberer holds the lock for a shorter time; a transaction that holds it for
-# longer is idle, or prunes the log.
+# The time to wait for the lock on the head row. Another numberer holds the lock for a shorter time. A transaction that holds the lock
+# for longer is idle, or prunes the log.
 _HEAD_WAIT_MS = 250
-# An idle process checks after this many seconds again whether commits wait for a synchronous standby.
+# Every this many seconds, an idle process checks whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
 
 _LOCK_HEAD = f"""
@@ -73,7 +73,7 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
 
     After a promotion that may have lost numbered events, the log first gets a new epoch (`events.log.timelines`). Without a head row
     the tenant was deleted, and its waiting events are dropped. The transaction is READ COMMITTED: the second statement must see
-    events that committed while the first waited for the lock.
+    events that were committed while the first statement waited for the lock.
     """
     database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     fence, began_ns = fence_of(database), time.time_ns()

@@ -24,7 +24,7 @@ _AT_ONCE = 50
 
 @dataclass(frozen=True)
 class Redaction:
-    """An envelope without its secrets, and the path and value of each secret. Values never show in a `repr`."""
+    """An envelope without its secrets, and the path and value of each secret. A `repr` never shows the values."""
 
     envelope: dict[str, Any] = field(repr=False)
     removed: list[tuple[str, Path, Any]] = field(repr=False)

@@ -1,4 +1,4 @@
-"""How a PostgreSQL server identifies its data and its history."""
+"""The identity of a PostgreSQL server: numbers that identify its data and its history."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import psycopg
 
-# The timeline of present writes. `pg_control_checkpoint()` shows the timeline of the last checkpoint, which stays old for a while
-# after a promotion, exactly when processes restart.
+# The timeline of present writes. `pg_control_checkpoint()` shows the timeline of the last checkpoint, which is outdated for a while
+# after a promotion, and this is the time when processes restart.
 _NOW = """
 SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint FROM pg_control_system()
 """
@@ -16,7 +16,7 @@ SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn(
 
 @dataclass(frozen=True)
 class Identity:
-    """A database, as its server identifies it."""
+    """The identity of a database, as its server reports it."""
 
     system_identifier: str
     timeline: int
@@ -26,7 +26,7 @@ class Identity:
 
 
 def identity_of(database: psycopg.Connection[Any]) -> Identity:
-    """Query the server. Raises `psycopg.Error` where it refuses, for example on a standby or for a role without the privilege."""
+    """Query the server. Raises `psycopg.Error` if the server refuses, for example on a standby or for a role without the privilege."""
     row = database.execute(_NOW).fetchone()
     if row is None:
         raise psycopg.DataError("the server did not name its database")

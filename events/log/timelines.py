@@ -68,14 +68,14 @@ class Fence:
     is_recovered_to_a_point: bool
 
 
-# A connection to a standby has no fence: its identity cannot be read, and it accepts no numbering.
+# A connection to a standby has no fence, because the identity of a standby cannot be read, and a standby accepts no numbering.
 _fences: weakref.WeakKeyDictionary[psycopg.Connection[Any], Fence | None] = weakref.WeakKeyDictionary()
 
 
 def fence_of(database: psycopg.Connection[Any]) -> Fence | None:
     """Return the fence of the connection, and store its timeline on first use. Return None if the role may not read the server's identity.
 
-    Call it outside a transaction. Raises `psycopg.Error`, for example on a standby.
+    Call this function outside a transaction. Raises `psycopg.Error`, for example on a standby.
     """
     if database not in _fences:
         _fences[database] = _noted(database)

@@ -61,7 +61,7 @@ $body$
 
 @dataclass(frozen=True)
 class Trigger:
-    """One trigger as the catalogue defines it."""
+    """One trigger, as the catalogue defines it."""
 
     table: str
     name: str
@@ -73,7 +73,7 @@ class Trigger:
 
 
 def expected_triggers() -> list[Trigger]:
-    """Return the triggers of every recorded table; an update fires only when a visible column changes."""
+    """Return the triggers of every recorded table; an update fires the trigger only if a visible column changes."""
     return [trigger for kind in DOCUMENT_KINDS for trigger in _triggers_of(kind)]
 
 

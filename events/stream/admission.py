@@ -115,7 +115,7 @@ def rated(refusal: Refused, rate: Rate) -> Refused:
 
 
 async def _charged(scope: Mapping[str, Any], host: HostMatch) -> tuple[VerifiedToken, Rate]:
-    """Return the token and the rate of its tenant, and count the request. A request with a refused token counts for its IP address."""
+    """Return the token and the rate of its tenant, and count the request. A request with a refused token counts against its IP address."""
     try:
         token = await _verified(scope, host)
     except Refused as refusal:
@@ -218,7 +218,8 @@ async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
-    # A client that sends a cursor may not know the age of the cursor, so it gets a warning. A client that sends a time gets none.
+    # A client that sends a cursor may not know the age of the cursor, so this client gets a warning. A client that sends a time gets no
+    # warning.
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-# A GET has no body to read, so do not wait for a large one.
+# A GET has no body to read, so do not wait for a large body.
 _MAX_BODY_BYTES = 64 * 1024
 _STREAM_HEADERS: list[Header] = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -58,7 +58,7 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             logger.exception("A stream was not opened for an unexpected reason.")
             await _refuse(Refused(500, "The service met an unexpected condition."), host, scope, send)
             return
-        # Drop the request head with its token: otherwise the stream would keep the token in memory until its end.
+        # Drop the request head with its token; otherwise the token would stay in memory until the stream ends.
         scope["headers"].clear()
         await serve(admitted, shared, scope, receive, send)
 

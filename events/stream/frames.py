@@ -51,7 +51,7 @@ def comment(text: str) -> bytes:
 
 
 def error(code: str, message: str, offset: str | None) -> bytes:
-    """Return the message that ends a stream. It has no `id`: an error moves no cursor."""
+    """Return the message that ends a stream. The message has no `id`, because an error moves no cursor."""
     return b"event: error\ndata: %b\n\n" % error_message(code, message, offset)
 
 

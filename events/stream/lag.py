@@ -1,4 +1,4 @@
-"""Computes how far a stream is behind its tenant's log, from data in the memory of its process, without a query. Pure."""
+"""Computes the lag of a stream behind its tenant's log, from data in the memory of the process, without a query. Pure."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Wire(Protocol):
         gone."""
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Write a piece given as an ASGI message, when the buffer has room."""
+        """Write a piece that is an ASGI message, as soon as the buffer has room."""
 
     def abort(self) -> None:
         """Drop the connection and its buffered bytes."""
@@ -70,7 +70,7 @@ class _Pacer:
 
 
 def paced(send: Send) -> Send:
-    """Return a `send` that waits while the client is behind; `send` itself if the server already waits."""
+    """Return a `send` that waits while the client is behind; `send` itself if the server's own `send` already waits."""
     request = _twisted_request(send)
     if request is None or request.channel is None:
         return send
@@ -90,7 +90,8 @@ def paced(send: Send) -> Send:
 
 
 def abort_connection(send: Callable[..., Any]) -> None:
-    """Drop the connection and its buffered bytes, on servers that allow it: Daphne's `send` is bound to its request."""
+    """Drop the connection and its buffered bytes, if the server permits this: on Daphne, `send` leads to the request, and so to the
+    transport."""
     transport = getattr(getattr(_twisted_request(send), "channel", None), "transport", None)
     if transport is not None:
         transport.abortConnection()

@@ -58,7 +58,7 @@ def parse_moment(text: str) -> datetime:
         if found is None:
             raise InvalidQuery("The parameter from_timestamp is not of the form YYYY-MM-DDTHH:MM:SSZ.")
         day, minute, second = found.groups()
-        # RFC 3339, 5.7: a leap second has the seconds value 60; use the second after it.
+        # A leap second has the seconds value 60 (RFC 3339, 5.7); use the following second instead.
         leap = second == "60"
         moment = datetime.strptime(f"{day}T{minute}:{'59' if leap else second}Z", "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         return moment + timedelta(seconds=leap)

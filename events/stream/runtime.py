@@ -79,7 +79,7 @@ class StreamRuntime:
         self._kept: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Open the pool in the background and start the shared tasks."""
+        """Open the connection pool in the background and start the tasks that all streams share."""
         await self._pool.open()
         also = {call_channel(): self._callee.hear}
         hints = HintListener(settings.REDIS_URL, heard=self.tails.heard, connected=self.tails.look_now, also=also)

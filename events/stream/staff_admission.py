@@ -1,4 +1,4 @@
-"""Admission of staff who watch their tenant's log in the admin: by their session, and outside the tenant's slots.
+"""Admission of staff who watch their tenant's log in the admin. Their session admits them, and they use no slots of the tenant.
 
 All other checks, and the stream, are the same as for a client: draining, rate, query, cursor, the process limit.
 """

@@ -37,7 +37,7 @@ def ended_by(stream: Stream, state: StreamState) -> Reason | None:
 
 
 async def watch_standing(streams: Collection[Stream]) -> None:
-    """Close streams that must end, until cancelled. One query a second for all streams that depend on tokens."""
+    """Close streams that must end, until this task is cancelled. Runs one query a second for all streams that depend on tokens."""
     while True:
         await asyncio.sleep(_PAUSE_SECONDS)
         if not streams:

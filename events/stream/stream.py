@@ -78,15 +78,15 @@ class Stream:
         self._read_to: datetime | None = None
         self._is_parked = False
         self.writer = Writer(send, self.wake, at_once)
-        # When the stream was opened, as a time of the event loop. Descriptions of the stream use it.
+        # The time of the event loop at which the stream was opened, for descriptions of the stream.
         self.opened_at = now = self._loop.time()
-        # The time has jitter, so that streams opened together do not reconnect together.
+        # This time has jitter, so that streams that opened together do not reconnect together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
         self._expires_at = now + subscription.expires_at - time.time()
         self._tail = self._tails.follow(self, subscription.tenant_id, subscription.bounds, sealer)
 
     async def run(self) -> None:
-        """Write the opening, then events, heartbeats and the end. Returns when there is nothing more to write."""
+        """Write the opening, then events, heartbeats and the end. Return when there is nothing more to write."""
         try:
             await self._write(frames.opening(self._pace.retry_ms, self._offset()) + self.subscription.notice)
             while self._ending is None:

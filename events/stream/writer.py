@@ -26,7 +26,7 @@ class Broken(Exception):
 
 
 class Writer:
-    """Belongs to the task that creates it; `wake` makes that task notice a broken connection."""
+    """A writer belongs to the task that creates it; `wake` makes this task notice a broken connection."""
 
     __slots__ = (
         "_awaits_send", "_loop", "_pass", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at"

@@ -71,8 +71,8 @@ class Pace:
     def take(self, verb: str, seconds_left: float) -> None:
         """Take a token; wait for the token if it is available soon.
 
-        Otherwise raises `NoTurn` if the delivery can be put off and no attempt counts, else `TransientFailure` with the time to wait.
-        A run that may have written cannot be put off, because its repetition must look up the user first.
+        Otherwise raises `NoTurn` if the delivery can be put off, so that no attempt counts; if not, `TransientFailure` with the time to
+        wait. A run that may have written cannot be put off, because its repetition must look up the user first.
         """
         if self.rate is None:
             return
@@ -87,7 +87,7 @@ class Pace:
                 self.sleep(wait)
 
     def rest(self, seconds: float | None) -> None:
-        """Block all requests to the server for the `Retry-After` seconds that it requested."""
+        """Block all requests to the server for the seconds in its `Retry-After`."""
         if self.rate is not None and seconds:
             execute(_REST, {**self._values, "seconds": seconds})
 

@@ -55,7 +55,7 @@ def open_sealed(setup: Setup) -> dict[str, str]:
 
 
 def open_sealed_secret(setup: Setup, name: str) -> str:
-    """Return one secret; raise `KeyError` if it does not exist and `vault.SecretUnreadable` if it cannot be decrypted."""
+    """Return one secret; raise `KeyError` if the secret does not exist, and `vault.SecretUnreadable` if it cannot be decrypted."""
     return vault.unseal(setup.sealed[name], place=place_of(setup.tenant_id, setup.action_id, name))
 
 

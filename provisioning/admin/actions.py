@@ -31,7 +31,7 @@ from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, action_warnings, actions
 
 _SHOWN = 5
-# Values of the field for secrets if a form does not show this field or nothing was entered.
+# The value of the field for secrets is one of these if a form does not show the field, or if the field is empty.
 _NOTHING = ("", "{}", "null")
 
 
@@ -155,7 +155,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         return self.deployment(row)
 
     def versions_of(self, _request: HttpRequest, action: Action) -> Panel:
-        """Return the newest versions; each has a page that deploys it again."""
+        """Return the newest versions; each version has a page on which staff can deploy it again."""
         place = f"{self.admin_site.name}:provisioning_actionversion"
         newest = action.versions.order_by("-number").defer("secrets", "mapping")[:_SHOWN]
         rows = [

@@ -101,7 +101,7 @@ class FilterPages(DeadLetterPage):
         return self.page(request, "admin/dead_letter_redelivery.html", "Redeliver all shown", form=form, **_standing(stream, search))
 
     def export(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-        """Stream the letters of the list as a file, and record the export in the audit log."""
+        """Send the dead letters of the list as a file, and record the export in the audit log."""
         form: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
         try:
             search = search_of(request.GET.dict())

@@ -160,7 +160,7 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
 
     @admin.display(description="Action")
     def redeliver_button(self, row: DeadLetter) -> str:
-        """Return a submit button of the list's form. It posts with the form's CSRF token and without a confirmation."""
+        """Return a submit button of the list's form. The button posts with the form's CSRF token and without a confirmation."""
         if not is_unsettled(row):
             return ""
         place = reverse(f"{self.admin_site.name}:provisioning_deadletter_action", args=(quote(row.pk), "redeliver"))

@@ -114,7 +114,7 @@ class ServerForm(ActionForm):
         self.order_fields(["server_profile", "name", *SECRETS])
 
     def clean(self) -> dict[str, Any]:
-        """Use the kept token if none is entered."""
+        """Use the kept token if no token was entered."""
         if self._kept_token and BEARER_TOKEN in self.cleaned_data and not self.cleaned_data[BEARER_TOKEN]:
             self.cleaned_data[BEARER_TOKEN] = self._kept_token
         return super().clean()

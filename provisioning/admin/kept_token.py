@@ -1,6 +1,6 @@
 """Keeps an entered token, sealed, in the session of the staff account while other fields of the form have errors.
 
-The token is never shown and never used for another account, tenant or setup. It is deleted once it is stored or too old.
+The token is never shown and never used for another account, tenant or setup. It is deleted when the form is saved, or when it is too old.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _text(size: int) -> forms.TextInput:
 
 
 class MappingRowForm(forms.Form):
-    """One row. The service validates it, so that the management interface and this page have the same rules."""
+    """One row. The service layer validates the row, so that the management interface and this page have the same rules."""
 
     path = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="SCIM path")
     source = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="Expression")
@@ -61,7 +61,7 @@ MappingFormSet = formset_factory(
 
 
 def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
-    """Show the table of the draft; on POST save it, preview it for a user, add rows, or restore the default table."""
+    """Show the table of the draft. On POST, save the table, preview it for a user, add rows, or restore the default table."""
     if not model_admin.has_change_permission(request, action):
         raise PermissionDenied
     if request.method != "POST":

@@ -1,4 +1,4 @@
-"""Permissions of staff for dead letters. Every page, button and column uses the same predicate."""
+"""Permissions of staff for dead letters. All pages, buttons and columns use the functions of this module."""
 
 from __future__ import annotations
 

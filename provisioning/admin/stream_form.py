@@ -102,7 +102,7 @@ class StreamForm(ServiceForm):
 
     @property
     def is_destination_changed(self) -> bool:
-        """Whether the destination was changed or a secret was entered."""
+        """Whether staff have changed the destination or entered a secret."""
         if self.instance._state.adding:
             return True
         if self.kind == ACTION:

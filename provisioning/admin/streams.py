@@ -226,7 +226,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
 
 
 def _primary_of(stream: EventStream) -> str:
-    """Return the name of the action that fits the state of the stream."""
+    """Return the name of the primary button that fits the state of the stream."""
     if deletion_guard.is_staged(stream):
         return "allow-deletions"
     if stream.held_since is not None:

@@ -1,4 +1,4 @@
-"""Pages that test an action: connection, one user, test event. Each shows the result below its form."""
+"""Pages that test an action: connection, one user, test event. Each page shows the result below its form."""
 
 from __future__ import annotations
 

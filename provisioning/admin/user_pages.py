@@ -1,4 +1,4 @@
-"""Provisioning pages of one user: the timeline of events and deliveries, and provisioning the user now."""
+"""Pages about the provisioning of one user: a timeline of events and deliveries, and a page that provisions the user now."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class _OfStream(Endpoint):
     path_schemas: ClassVar[dict[str, Schema]] = {**STREAM_ID, "event_id": {"pattern": f"^{EVENT_ID_PATTERN.pattern}$"}}
 
     def stream_at(self, stream_id: str) -> EventStream:
-        """Return the stream; raise `NotFound` (404) if it does not exist, and refuse a malformed id with 400."""
+        """Return the stream; raise `NotFound` (404) if the stream does not exist, and refuse a malformed id with 400."""
         check_stream_id(stream_id)
         stream = EventStream.objects.filter(pk=stream_id).first()
         if stream is None:
@@ -117,7 +117,7 @@ class DeliveryEndpoint(_OfStream):
 
 
 class RedeliveryEndpoint(_OfStream):
-    """Redelivers failed events: one synchronously, many as a job."""
+    """Redelivers failed events: a single event synchronously, several events as a job."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(

@@ -88,7 +88,7 @@ class EventStreamEndpoint(Endpoint):
         if destination is not None and destination["type"] != stream.destination_type:
             raise invalid_body("The type of a destination cannot be changed", "destination.type")
         if body.get("status") == EventStream.Status.ENABLED:
-            # Check before any write, so that a refused request changes nothing.
+            # Check everything before the first write, so that a refused request changes nothing.
             streams.check_enabling(stream)
         if body.keys() - {"status"}:
             stream = streams.update_stream(

@@ -1,4 +1,4 @@
-"""Runs a synchronization at a terminal: shows the progress, and the result when it ends, waits or is stopped."""
+"""Runs a synchronization at a terminal. Shows the progress, and shows the result when the synchronization ends, waits or is stopped."""
 
 from __future__ import annotations
 

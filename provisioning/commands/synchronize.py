@@ -101,7 +101,7 @@ def start(stream: EventStream, plan: Plan) -> Job:
 
 
 def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
-    """Return the job of --resume, --confirm, --decline or --cancel after its answer; None for a new job."""
+    """Give the answer of --resume, --confirm, --decline or --cancel to its job, and return the job; None without such an option."""
     answers: dict[str, Callable[[Job], Job]] = {
         "resume": lambda job: (
             service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR) if job.parameters.get("waits_for") == "resume" else job

@@ -24,7 +24,7 @@ _FIELDS = [Field(name, name) for name in _COLUMNS]
 
 
 def exported(letters: QuerySet[DeadLetter], form: Format) -> Iterator[str]:
-    """Yield the CSV header, if any, then the letters in chunks of lines, oldest first."""
+    """Yield the CSV header, if any, then the dead letters in chunks of lines, oldest first."""
     if form == "csv":
         yield heading_of(_FIELDS)
     write = record_of(_FIELDS) if form == "csv" else line_of(_FIELDS)

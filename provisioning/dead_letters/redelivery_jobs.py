@@ -1,5 +1,5 @@
-"""Redelivers many dead letters as a job, which includes only dead letters that exist at its start. Its rate is limited; staff can cancel
-it."""
+"""Redelivers many dead letters as a job, which includes only dead letters that exist at its start. The rate is limited, and staff can
+cancel it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PAUSE_SECONDS = 2.0
 class Progress:
     """The number of dead letters per result so far.
 
-    `superseded` letters needed no write. `blocked` letters are deletions that require `force`.
+    `superseded` dead letters needed no write. `blocked` dead letters are deletions that require `force`.
     """
 
     total: int
@@ -93,7 +93,7 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 def redeliver_next(job: Job) -> bool | Pause:
     """Put the next dead letters back into their lanes. The dead letters of a user keep their order.
 
-    `summary` counts letters that were already redelivered as skipped, and deletions of existing users as blocked.
+    `summary` counts dead letters that were already redelivered as skipped, and deletions of existing users as blocked.
     """
     asked = job.parameters
     letters = _left(job)

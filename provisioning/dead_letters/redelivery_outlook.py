@@ -19,7 +19,7 @@ _PREFIX = "user:"
 
 @dataclass(frozen=True)
 class OutlookKind:
-    """Letters with the same event type and the same kind of failure."""
+    """Dead letters with the same event type and the same kind of failure."""
 
     event_type: str
     failure: str

@@ -33,7 +33,7 @@ _BUDGET_SECONDS = 10.0
 
 @dataclass
 class Preview:
-    """The request of a redelivery, the resource before it, and obstacles."""
+    """The request of a redelivery, the resource before the request, and obstacles."""
 
     verb: str = ""
     path: str = ""

@@ -22,7 +22,7 @@ TRIGGER_DOCUMENT = {
     "runtimes": [RUNTIME],
     "default_runtime": RUNTIME,
     "compatible_triggers": [],
-    # Empty, because streams name their action.
+    # This list is always empty, because streams name their action.
     "binding_policy": "entity-bound",
 }
 

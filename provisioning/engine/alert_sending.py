@@ -38,7 +38,7 @@ _LIST = "/admin/provisioning/deadletter/"
 def send_alert(alert_id: int) -> bool:
     """Send the alert, unless another worker has taken it or its tenant is stopped; store failures in the row of the alert.
 
-    Call this with no transaction open.
+    The caller must have no open transaction.
     """
     if of_running_tenants(Alert.objects.filter(pk=alert_id, taken_at__isnull=True)).update(taken_at=timezone.now()) != 1:
         return False
@@ -64,7 +64,7 @@ def link_of(alert: Alert) -> str:
 
 
 def _mailed(alert: Alert, stream: EventStream | None) -> list[str]:
-    """Send one mail per admin, so that a refused email address does not affect other admins. Return the problems."""
+    """Send one mail per admin, so that a refused email address does not affect other admins. Return the errors that occurred."""
     if not settings.MAIL_IS_CONFIGURED:
         return []
     admins = Staff.objects.filter(tenant_id=alert.tenant_id, is_active=True).order_by("pk")

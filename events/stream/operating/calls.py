@@ -1,7 +1,7 @@
 """Calls: requests to every process that serves streams, and their answers.
 
 A call goes to this process directly and to all other processes through one Redis channel, so idle processes write nothing. PUBLISH returns
-the number of listening processes, and so the number of answers to wait for. Without Redis only this process answers.
+the number of listening processes, and so the number of expected answers. Without Redis, only this process answers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Handler = Callable[[Details], Any]
 
 
 def call_channel() -> str:
-    """Return the channel that every process with streams listens to."""
+    """Return the channel to which every process with streams listens."""
     return f"{settings.REDIS_PREFIX}:stream-calls"
 
 
@@ -155,7 +155,8 @@ def tell(do: str, tenant_id: str, **details: Any) -> None:
 
 
 def ask(do: str, tenant_id: str, **details: Any) -> Answers:
-    """Send a call to every process with streams and wait up to one second for the answers. Not for the event loop's own thread."""
+    """Send a call to every process with streams and wait up to one second for the answers. Must not be called in the thread of the event
+    loop."""
     until = time.monotonic() + _PATIENCE_SECONDS
     call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, "wants_answer": True, **details}
     own = [callee.asked(call) for callee in _own_callees()]

@@ -88,7 +88,7 @@ class WaitingCanary(NamedTuple):
 
 
 def send_canary(*, tenant_id: str, client_id: str, source: str, event_type: str | None) -> tuple[str, datetime]:
-    """Send a canary to the open streams of this client in every process; return its id and the time it was sent."""
+    """Send a canary to the open streams of this client in every process; return its id and the time when it was sent."""
     event_id, requested_at = new_event_id(), time.time()
     calls.tell(CANARY, tenant_id, event=event_id, client=client_id, source=source, type=event_type, requested_at=requested_at)
     return event_id, _moment(requested_at)

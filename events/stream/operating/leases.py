@@ -111,7 +111,7 @@ class Leases:
             release.add_done_callback(self._released.discard)
 
     async def renew(self) -> None:
-        """Renew every held slot three times per lease, until cancelled."""
+        """Renew every held slot three times per lease, until this task is cancelled."""
         while True:
             await asyncio.sleep(self.lease_seconds / _RENEWALS_PER_LEASE)
             for tenant_id, members in list(self._held.items()):

@@ -18,7 +18,7 @@ WARNING_SHARE = 0.9
 def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
     """Return the earliest cursor that is served, and the earliest `from_timestamp` if any event was pruned.
 
-    The time is the first whole second after the last pruned event, so a stream from that time misses nothing.
+    The time is the first whole second after the last pruned event, so a stream from this time misses no event.
     """
     headers = [(FLOOR.lower().encode(), sealer.seal(Cursor(bounds.epoch, bounds.floor)).encode())]
     if bounds.floor_recorded_at is not None:

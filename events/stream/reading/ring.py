@@ -11,7 +11,7 @@ RING_BYTES = 256 * 1024
 
 
 class Ring:
-    """Frames without a hole: those after `after`, up to and including `end`. A stream is a position in this range."""
+    """Frames without a hole: the frames after `after`, up to and including `end`. Each stream has a position in this range."""
 
     __slots__ = ("_frames", "after", "end", "size")
 
@@ -34,7 +34,7 @@ class Ring:
         del self._frames[:dropped]
 
     def covers(self, position: int) -> bool:
-        """Tell whether the ring has everything after the position."""
+        """Tell whether the ring has all frames after the position."""
         return position >= self.after
 
     def frames_after(self, position: int) -> list[Frame]:

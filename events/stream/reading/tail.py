@@ -28,7 +28,7 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# Read together all positions that were announced while a slow page was read.
+# Positions that were announced while a slow page was read are read together.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
 # After this many streams, which take some milliseconds, other tasks run.

@@ -25,7 +25,7 @@ def obstacle_of(stream: EventStream | None) -> str:
 
 
 def queued(letter: DeadLetter) -> str:
-    """Return the message after the redelivery of one letter."""
+    """Return the message after the redelivery of one dead letter."""
     obstacle = obstacle_of(EventStream.objects.of(letter.tenant_id).filter(pk=letter.stream_id).first())
     if obstacle:
         return Caution(f"Redelivery queued. It waits, because {obstacle}")
@@ -33,7 +33,7 @@ def queued(letter: DeadLetter) -> str:
 
 
 def all_queued(count: int, letters: Iterable[DeadLetter]) -> tuple[int, str]:
-    """Return level and text of the message after the redelivery of several letters."""
+    """Return level and text of the message after the redelivery of several dead letters."""
     said = f"{count:,} {'redelivery' if count == 1 else 'redeliveries'} queued."
     streams = list(EventStream.all_tenants.filter(pk__in={letter.stream_id for letter in letters}))
     obstacles = [obstacle for stream in streams if (obstacle := obstacle_of(stream))]
@@ -45,6 +45,6 @@ def all_queued(count: int, letters: Iterable[DeadLetter]) -> tuple[int, str]:
 
 
 def outlook_panel(outlook: Outlook) -> Panel:
-    """Return the kinds of failure of the letters, the most frequent first."""
+    """Return the kinds of failure of the dead letters, the most frequent kind first."""
     rows = [[Cell(kind.event_type), Cell(kind.failure), Cell(f"{kind.count:,}")] for kind in outlook.kinds[:_KINDS_SHOWN]]
     return Panel("What would be redelivered", ("Event", "Kind of failure", "Dead letters"), rows)

@@ -29,7 +29,7 @@ class ScimUserProvisioning:
 
         1. Read the secrets. A missing required secret holds the stream; the event stays in its lane.
         2. Skip an event without a type or an object, with a warning that contains its top-level names.
-        3. Skip a test event: it never causes a request.
+        3. Skip a test event, which must never cause a request.
         4. Skip an event of a connection outside `SCIM_CONNECTION_ALLOWLIST`.
         5. Ignore an event type that is not about users.
         6. Skip an event of a user outside the scope, including deletions, without a request.
