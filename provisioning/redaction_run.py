@@ -37,7 +37,7 @@ def redact(*, tenant_id: str | None, is_applied: bool) -> RedactionReport:
 
     1. Read rows, events, dead letters and the audit log, and collect readable secrets.
     2. Write to each tenant's audit log which secrets must be rotated, before the first value is removed.
-    3. Rewrite attempts, deliveries, dead letters, events and marks, tenant by tenant; web processes drop their frames.
+    3. Rewrite attempts, deliveries, dead letters, events and marks, tenant by tenant. Web processes then drop their cached frames.
     4. Rewrite the audit log and the rows of connections.
     """
     report = RedactionReport()

@@ -35,7 +35,7 @@ def probe(stream_id: str, tenant_id: str) -> None:
 
 @shared_task(name=nudges.READ_PROBE)
 def read_probe(stream_id: str, tenant_id: str) -> None:
-    """After a 403, send a read request; hold the stream if the destination refuses this request as well."""
+    """After a 403, send a read request; hold the stream if the destination also refuses this request."""
     hold_when_reading_is_refused(stream_id=stream_id, tenant_id=tenant_id)
 
 

@@ -1,4 +1,4 @@
-"""Fast path: while a delivery runs, the database settles the previous delivery and claims the next one.
+"""Fast path: while a delivery runs, the database settles the previous delivery and claims the next delivery.
 
 The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` has the figure of
 the time that the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in advance
@@ -40,7 +40,7 @@ class Ahead:
     def __init__(self) -> None:
         self._sender: ScriptSender | None = None
         self._is_wanted = False
-        self._is_alone = False  # No other lane was due, so this turn sends no more scripts.
+        self._is_alone = False  # True if no other lane was due; then this turn sends no more scripts.
         self._is_under_way = False
         self._settling: Claim | None = None  # The claim that the pending script settles.
 

@@ -35,7 +35,7 @@ def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_s
     with transaction.atomic():
         locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         if threshold is None:
-            # A guard that holds the stream remains until its deletions are allowed.
+            # If the guard holds the stream, keep the guard until an administrator allows the deletions.
             DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id, staged_since=None).delete()
             return None
         values = {"tenant_id": tenant_id, "threshold": threshold, "window_seconds": window_seconds}

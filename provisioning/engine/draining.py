@@ -1,4 +1,4 @@
-"""Tells whether a tenant's event streams have delivered everything. The deletion of a tenant waits for this."""
+"""Tells whether a tenant's event streams have delivered all events. The deletion of a tenant waits until they have."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Rota:
         self._was_full = is_full
 
     def more_urgent(self, stream_id: str) -> tuple[str, str] | None:
-        """Return a stream that must have a turn before `stream_id`, and the key of its first due lane; None if no stream must.
+        """Return a stream that must have a turn before `stream_id`, and the key of its first due lane; None if there is no such stream.
 
         The database is read only after a full turn, because short turns empty the queue fast enough.
         """
@@ -55,5 +55,5 @@ _rotas: dict[int, Rota] = {}
 
 
 def rota() -> Rota:
-    """Return the rota of this process; a forked child gets a new one."""
+    """Return the rota of this process; a forked child gets a new rota."""
     return _rotas.setdefault(os.getpid(), Rota())

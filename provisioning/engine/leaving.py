@@ -1,4 +1,4 @@
-"""Checks provisioning before a tenant is exported: no delivery may run. Declares how a move copies its tables."""
+"""Checks provisioning before a tenant is exported: no delivery may run. Declares how a move copies the tables of provisioning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports the log positions that streams and deliveries still need, for the pruning and the restoring of a log."""
+"""Reports the log positions that streams and deliveries still need, to the code that prunes or restores a log."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DeliveryFollower:
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return holds of streams that have not read up to `through`, and of streams with waiting deliveries.
 
-        The holds stay valid: deliveries are created only after the position of their stream, and new or enabled streams start
+        The holds stay valid, because deliveries are created only after the position of their stream, and new or enabled streams start
         at the head. Waiting deliveries of a stream that was just disabled count as well.
         """
         found = []

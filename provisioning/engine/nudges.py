@@ -27,7 +27,7 @@ READ_PROBE = "provisioning.read_probe"
 ALERT = "provisioning.alert"
 TRY = "provisioning.try_event"
 
-# Seconds without publishing after a failure: each attempt to publish may block for two seconds.
+# Seconds without publishing after a failure, because each attempt to publish may block for two seconds.
 _PAUSE_SECONDS = 30.0
 # The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new messages.
 _MOST_WAITING = 10_000

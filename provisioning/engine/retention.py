@@ -11,7 +11,7 @@ from foundation.database.statements import execute, fetch_all
 from identity.stopped_tenants import STOPPED_TENANTS
 
 BATCH = 2000
-# How long clients can read executions, both attempts and trials.
+# Clients can read executions, both attempts and trials, for this time.
 TRIALS_KEPT_DAYS = 10
 
 _IS_RUNNING = f"tenant_id NOT IN ({STOPPED_TENANTS})"

@@ -46,7 +46,7 @@ class Flow:
 
     @property
     def success(self) -> float | None:
-        """The percentage of ended deliveries that the destination accepted; None if none has ended."""
+        """The percentage of ended deliveries that the destination accepted; None if no delivery has ended."""
         ended = self.accepted + self.failed
         return 100 * self.accepted / ended if ended else None
 

@@ -1,7 +1,7 @@
 """Counts attempts per stream for the metrics: each delivery counts in memory, and each sweep adds the counts to the database.
 
 Workers have no port for metrics, so they store their counts in the database. One statement stores all counts of a process, for any number
-of streams. The counts of the last seconds are lost with a killed worker.
+of streams. If a worker is killed, its counts of the last seconds are lost.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from django.db import transaction
 from foundation.database.statements import fetch_all, fetch_one
 from provisioning.engine import delivery_rows, lane_rows
 
-# The deletion of a user that does not exist must still be delivered. The deletion of a user that exists again must not.
+# The deletion of a user that does not exist must still be delivered. The deletion of a user that exists again must not be delivered.
 _IS_PAST = """
 d.state = 'todo' AND d.position <= %(through)s AND d.key LIKE 'user:%%' AND (
     d.event_type IN ('user.created', 'user.updated')

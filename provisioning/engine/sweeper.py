@@ -1,4 +1,5 @@
-"""Finds work after lost nudges and crashes. Each worker process has a thread for this; one of these threads leads at a time."""
+"""Finds work after lost nudges and crashes. Each worker process has a sweeper thread; only one of these threads, the leader, sweeps at a
+time."""
 
 from __future__ import annotations
 
@@ -93,7 +94,8 @@ def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
 
 
 class SweeperThread(threading.Thread):
-    """Stores the tallies of its worker process every `DELIVERY_SWEEP_SECONDS`, and sweeps while it leads. Started after the fork."""
+    """Stores the tallies of its worker process every `DELIVERY_SWEEP_SECONDS`, and sweeps while it leads. The thread starts after the
+    fork."""
 
     def __init__(self) -> None:
         super().__init__(name="sweeper", daemon=True)

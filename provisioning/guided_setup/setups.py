@@ -111,7 +111,7 @@ def unfinished(tenant_id: str) -> list[GuidedSetup]:
 
 
 def _with_deliveries(rows: QuerySet[EventStream]) -> QuerySet[EventStream]:
-    """Annotate each stream with whether it has a delivery."""
+    """Add to each stream whether it has a delivery."""
     return rows.annotate(has_deliveries=Exists(Delivery.objects.filter(stream_id=OuterRef("pk"))))
 
 

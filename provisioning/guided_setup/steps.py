@@ -36,7 +36,7 @@ def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStr
 
 
 def discard(setup: GuidedSetup) -> None:
-    """Delete the stream, the action and the secrets of the setup. Users already written to the server remain there."""
+    """Delete the stream, the action and the secrets of the setup. Users that were already written to the server remain on the server."""
     if setup.is_at_work:
         raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
     if setup.stream is not None:

@@ -1,4 +1,4 @@
-"""Database rows of links: read before a write, written with the outcome of a run, and locked if several streams share a server.
+"""Database rows of links. A run reads the rows before a write, stores them with its outcome, and locks them if streams share a server.
 
 The rules are in `provisioning.scim.links`; every operation is one round trip to the database.
 """
@@ -109,7 +109,7 @@ _FIELDS = frozenset(field.name for field in fields(Link))
 
 
 class DatabaseRows:
-    """The rows that concern one user on one server."""
+    """The rows of links for one user on one server."""
 
     def __init__(self, server: str, user_id: str, holds_secret: Callable[[Link], bool] = lambda link: False) -> None:
         self._server = server
@@ -146,7 +146,7 @@ class DatabaseRows:
 class RunLinks:
     """The links of one run of an action for the event at `position`, and the new facts of the run.
 
-    On `shared_servers` a run locks the user's account, because other enabled streams of the tenant write there as well.
+    On `shared_servers` a run locks the user's account, because other enabled streams of the tenant also write to these servers.
     """
 
     def __init__(self, setup: Setup, position: int, *, shared_servers: frozenset[str] = frozenset()) -> None:

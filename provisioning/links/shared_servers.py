@@ -1,4 +1,4 @@
-"""Finds servers that several enabled streams of a tenant write to."""
+"""Finds servers to which several enabled streams of a tenant write."""
 
 from __future__ import annotations
 

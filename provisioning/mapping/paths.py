@@ -73,7 +73,7 @@ def parse_path(text: str) -> ScimPath:
     if match is None:
         raise PathRefused(f'{text!r} is not a path such as userName, name.givenName or emails[type eq "work"].value.')
     urn, attribute, element_type, leaf = (match.group(name) or "" for name in ("urn", "attribute", "type", "leaf"))
-    # RFC 7643, 2.1: names and URNs are case-insensitive.
+    # Names and URNs are case-insensitive (RFC 7643, 2.1).
     urn = "" if urn.casefold() == _CORE_URN else urn
     if not urn and attribute.casefold() in _RESERVED:
         raise PathRefused(f"{attribute} cannot be mapped.")
@@ -119,7 +119,7 @@ def _set_leaves(elements: list[dict[str, Any]], leaf: str, values: list[Any]) ->
 
 
 def _set_leaf(elements: list[dict[str, Any]], element: dict[str, Any], leaf: str, value: Any) -> None:
-    # RFC 7643, 2.4: at most one element is primary. By default, this is the first element; a mapping row can set `primary` on another one.
+    # At most one element is primary (RFC 7643, 2.4): by default the first element; a mapping row can set `primary` on another element.
     if leaf.casefold() == "primary" and value is True:
         for other in elements:
             if other.get("primary"):

@@ -1,6 +1,6 @@
-"""Checks a mapping table on saving: paths and constants must fit the schema. Pure.
+"""Checks a mapping table when it is saved: paths and constants must match the schema. Pure.
 
-Tables saved earlier are not checked again: a run sends the rows that work and logs the values that it omits.
+Tables that were saved earlier are not checked again; a run sends all valid values and logs the values that it omits.
 """
 
 from __future__ import annotations

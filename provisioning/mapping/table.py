@@ -26,7 +26,7 @@ _REQUIRED_PATHS = ("externalId", "userName")
 
 @dataclass(frozen=True)
 class TableProblem:
-    """A problem of a table: in a field of the row at `index`, in that row, or in the whole table."""
+    """A problem of a table: in one field of the row at `index`, in the whole row, or in the whole table."""
 
     text: str
     index: int | None = None
@@ -164,7 +164,7 @@ def replaces_list(path: ScimPath, resource: Mapping[str, Any]) -> bool:
 def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
     """Return the mapped `externalId` and `userName`; empty strings for missing values.
 
-    Raises `MappingFailed` as `map_user` does.
+    Raises `MappingFailed` in the same cases as `map_user`.
     """
     rows = [row for row in table if row.path in _REQUIRED_PATHS]
     values = {row.path: Fitting().at(parse_path(row.path), _found(row, document)) for row in rows}

@@ -60,7 +60,7 @@ class Fitting:
         items = value if isinstance(value, list) else [value]
         found = [element for item in items if (element := self._element(place, item, described))]
         for element in found[1:]:
-            # RFC 7643, 2.4: at most one element of an attribute is primary.
+            # At most one element of an attribute is primary (RFC 7643, 2.4).
             if element.get("primary") and any(other.get("primary") for other in found[: found.index(element)]):
                 element["primary"] = False
         return found or None

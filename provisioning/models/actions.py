@@ -1,4 +1,4 @@
-"""Actions: what a stream runs for each event, their options, their mapping table and their secrets.
+"""Actions, which streams run for each event, with their options, mapping table and secrets.
 
 The action row is the draft. Deliveries run its deployed version, which is immutable.
 """

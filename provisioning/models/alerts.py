@@ -1,4 +1,4 @@
-"""Alerts about dead letters and held streams. Each row is a raised alert and the claim to send it once."""
+"""Alerts about dead letters and held streams. Each row is a raised alert, and ensures that the alert is sent once."""
 
 from __future__ import annotations
 

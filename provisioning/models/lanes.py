@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 
 class Lane(models.Model):
-    """The queue of one stream and one order key. It exists while deliveries wait in it; its row is the lock of these deliveries.
+    """The queue of one stream and one order key. The row exists while deliveries wait in the lane, and is the lock of these deliveries.
 
     `token` identifies the current claim. A worker whose lease has expired has an old token, so its outcome is discarded.
     """
@@ -29,8 +29,9 @@ class Lane(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stream_id", "key"], name="provisioning_lane_stream_key_unique")]
         indexes = [
-            # Claims and the sweep find the oldest due lane of a stream. The id is an expression so that lookups by id never use this
-            # index: for a table without statistics the planner would rate this index equal to the primary key and scan it completely.
+            # Claims and the sweep find the oldest due lane of a stream. The id is an expression, so that lookups by id never use this
+            # index: for a table without statistics, the planner would rate this index equal to the primary key, and scan the whole
+            # index.
             models.Index(F("stream_id"), F("not_before"), F("id") + 0, name="provisioning_lane_by_due"),
         ]
 

@@ -1,4 +1,4 @@
-"""Results of a synchronization per user, and the guard that holds back mass deletions."""
+"""Results of a synchronization per user, and the guard that holds a stream with mass deletions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SynchronizationRow(models.Model):
 
 
 class DeletionGuard(models.Model):
-    """Holds a stream when more than `threshold` deletions of users are dispatched to it within a window."""
+    """Holds a stream if more than `threshold` deletions of users become its deliveries within a window."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class WebhookSecrets(models.Model):
-    """Credentials that a stream sends to its webhook, as one sealed JSON object. They are never shown."""
+    """Credentials that a stream sends to its webhook, as one sealed JSON object. No page or response shows the credentials."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63, db_index=True)

@@ -1,4 +1,4 @@
-"""Exceptions of a run: one class per next step of the delivery. Pure.
+"""Exceptions of a run. The class of an exception determines the next step of the delivery. Pure.
 
 A normal return means delivered or skipped. In every other case, the run raises one of these exceptions. Deliveries store `kind`, by which
 failures are grouped. Message, detail and exchanges never contain secrets.

@@ -23,7 +23,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to run one delivery until `lease_until`; settling it requires `token`."""
+    """The right to run one delivery until `lease_until`. Only the owner of `token` can settle the delivery."""
 
     lane_id: int
     token: UUID

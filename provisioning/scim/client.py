@@ -46,7 +46,7 @@ class ScimClient(AccountLookup):
 
         1. Store a doubt first, so that the account is recognized later if the answer is lost.
         2. Look the user up before the POST if this is a repetition, or if a link or a doubt suggests that an account exists.
-        3. POST. Before it is repeated after a lost answer, look the user up again.
+        3. POST. Before this request is repeated after a lost answer, look the user up again.
         4. After a 409, return the existing account if it is proven to be the user's; otherwise raise `Conflict`.
 
         Raises `EventOutdated`, before any request is sent, if the event is older than the account or its deletion.
@@ -97,7 +97,7 @@ class ScimClient(AccountLookup):
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:
-        """PATCH the user with a message of `scim.patch`; return and raise the same as `replace`."""
+        """PATCH the user with a message of `scim.patch`; the result and the exceptions are the same as of `replace`."""
         return self._write("PATCH", match, message, person)
 
     def delete(self, match: Match, person: Person) -> bool:
@@ -120,7 +120,7 @@ class ScimClient(AccountLookup):
         return True
 
     def once_more_if_changed(self, person: Person, match: Match, write: Callable[[Match], Any]) -> Any:
-        """Write; if the resource has changed since it was read, read it again and write once more (RFC 7644, 3.14)."""
+        """Write the resource. If it has changed since it was read, read it again and repeat the write once (RFC 7644, 3.14)."""
         try:
             return write(match)
         except PreconditionFailed:
@@ -163,8 +163,8 @@ class ScimClient(AccountLookup):
         return written
 
     def _proven(self, person: Person) -> Match | None:
-        """Return the resource that the key or a link proves to be this user. A user name alone proves nothing, because it may be of another
-        person."""
+        """Return the resource that the key or a link proves to be this user. A user name alone proves nothing, because another person may
+        have the same name."""
         try:
             found = self.find(person)
         except ForeignAccount:
@@ -206,8 +206,8 @@ class ScimClient(AccountLookup):
         return existing
 
     def _proven_by_holder(self, person: Person) -> Match | None:
-        """Return the account with the user name if our key, or a link of another action, proves that it is the user. A filter on keys
-        missed it."""
+        """Return the account with the user name if our key, or a link of another action, proves that this account belongs to the user. A
+        filter on keys did not find the account."""
         try:
             return self.find_by_user_name(replace(person, proves_name=False))
         except (ForeignAccount, UnverifiableMatch, FilterRefused):

@@ -1,4 +1,4 @@
-"""Compares times returned by a server (RFC 7643, 2.3.5) as instants. Pure."""
+"""Compares times that a server has returned (RFC 7643, 2.3.5) as instants. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Account links of one user in one run: judges accounts that a server returns, and collects new facts about them. Pure."""
+"""Account links of one user in one run. Judges accounts that a server returns, and collects new facts about these accounts. Pure."""
 
 from __future__ import annotations
 

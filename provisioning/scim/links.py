@@ -27,7 +27,7 @@ class Link:
     """One row: the account `remote_id` on `server` belongs to the user, from the event at `birth` until the event at `ended`.
 
     Positions are positions in the tenant's log. `remote_id` is empty until an account is known. `doubt` is the position of the
-    event whose create request got no answer. A suspect authorizes nothing until an administrator confirms it.
+    event whose create request got no answer. A suspect authorizes no write until an administrator confirms the link.
     """
 
     tenant_id: str

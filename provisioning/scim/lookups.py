@@ -1,4 +1,4 @@
-"""Finds the account of a user on a SCIM server and proves that it belongs to the user (docs/adr/0072). Only reads."""
+"""Finds the account of a user on a SCIM server, and proves that the account belongs to the user (docs/adr/0072). Only reads."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class AccountLookup:
         return self.find_by_user_name(person)
 
     def find_by_user_name(self, person: Person) -> Match | None:
-        """Return the resource with this user name that is proven to be the user, or None; raise as `find` does."""
+        """Return the resource with this user name that is proven to be the user, or None; raise the exceptions of `find`."""
         return self._settled(matches.by_user_name(self._named(person), person, self.links), person, attribute="userName")
 
     def filtered(self, attribute: str, value: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Decides which resource returned by a lookup is our user. Pure.
+"""Decides which of the resources that a lookup returns is our user. Pure.
 
-Servers may ignore filters, match another attribute, or treat the value as a pattern, and still answer 200. A returned account is
-therefore written only if it has our key, a link names it, or another rule of docs/adr/0072 proves it.
+Servers may ignore filters, match another attribute, or treat the value as a pattern, and still answer 200. Therefore the service
+writes to a returned account only if the account has our key, a link names the account, or another rule of docs/adr/0072 proves it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Resource = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """One path with a value on the server that differs from the mapped value; None means no value."""
+    """One path whose value on the server differs from the mapped value; None means no value."""
 
     path: str
     here: Any
@@ -59,7 +59,7 @@ def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow]
 
 def _difference(path: ScimPath, mapped: MappedUser, found: Resource, *, clears: bool) -> Difference | None:
     here, there = values_at(mapped.resource, path), values_at(found, path)
-    # RFC 7643, 4.1.1: `active` is optional; a missing value does not mean inactive.
+    # `active` is optional, so a missing value does not mean inactive (RFC 7643, 4.1.1).
     if here == there or (path.attribute.casefold() == "active" and not path.urn and here == [True] and not there):
         return None
     is_cleared = clears or path.removal in mapped.removed or replaces_list(path, mapped.resource)

@@ -18,7 +18,8 @@ class ScimError:
 
     scim_type: str = ""
     detail: str = ""
-    # RFC 7644, 3.12. Only such a body proves that a 404 is about the resource and not about the route.
+    # The schema of an error (RFC 7644, 3.12). Only a body with this schema proves that a 404 is about the resource, and not about the
+    # route.
     is_scim: bool = False
 
 

@@ -43,7 +43,7 @@ class ScimSettings:
     connection_allowlist: frozenset[str] = frozenset()
 
     def allows(self, connection_name: str) -> bool:
-        """Tell whether events of this connection are processed; an empty list allows all, and names are exact."""
+        """Tell whether events of this connection are processed; an empty list allows all connections, and names must be equal."""
         return not self.connection_allowlist or connection_name in self.connection_allowlist
 
 
@@ -77,7 +77,8 @@ def check_secret(name: str, value: str, *, allow_http: bool) -> None:
 
 
 def parse_base_url(value: str, *, allow_http: bool) -> str:
-    """Return the base URL without trailing slashes. Error texts do not repeat the value, because users paste tokens into it."""
+    """Return the base URL without trailing slashes. Error texts do not repeat the value, because users sometimes paste a token into this
+    field."""
     text = value.strip().rstrip("/")
     try:
         parts = urlsplit(text)

@@ -96,9 +96,9 @@ class ScimTransport:
     def send(self, request: Request, *, before_uncertain_repeat: Callable[[], None] | None = None) -> Answer:
         """Return a 2xx answer. Repeats on 429, 5xx and network errors, at most `SCIM_MAX_RETRIES` times within the budget.
 
-        `before_uncertain_repeat` runs before the repeat of a request that the server may have processed; it may raise to prevent
-        the repeat. Raises the failure of the last try, with the delay from `Retry-After`. `is_uncertain` of the failure tells
-        whether the server may have processed one of the tries.
+        `before_uncertain_repeat` runs before the repeat of a request that the server may have processed; the function may raise an
+        exception to prevent the repeat. Raises the failure of the last try, with the delay from `Retry-After`. `is_uncertain` of the
+        failure tells whether the server may have processed one of the tries.
         """
         body = encoded(request.body)
         repeats, is_uncertain = 0, False
@@ -163,7 +163,7 @@ class ScimTransport:
     def _pause(self, repeat: int, failure: ActionError) -> bool:
         """Wait before a repeat and return True. Return False if the budget is too small for the pause and another try."""
         longest = longest_pause_ms(repeat) / 1000
-        # The jitter prevents that workers affected by the same outage retry simultaneously.
+        # With jitter, workers that an outage has affected do not retry simultaneously.
         seconds = failure.retry_after or random.uniform(longest / 2, longest)  # noqa: S311  (no secret)
         if self._remaining() - seconds < _SHORTEST_TRY_SECONDS:
             return False

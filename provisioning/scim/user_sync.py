@@ -1,4 +1,4 @@
-"""Translates user events into SCIM requests, by the rules of the spec, "Requests made by the provisioning action"."""
+"""Makes SCIM requests from user events, by the rules of the spec, "Requests made by the provisioning action"."""
 
 from __future__ import annotations
 

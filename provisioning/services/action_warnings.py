@@ -20,7 +20,7 @@ def budget_warning_of(action: Action) -> str:
     if action.template != SCIM_USER_PROVISIONING:
         return ""
     setup = draft_setup(action)
-    # Decrypt only the numbers, because this runs for each action of a list.
+    # Decrypt only the numbers, because this function runs for each action of a list.
     numbers = open_sealed(replace(setup, sealed={name: setup.sealed[name] for name in (TIMEOUT_MS, MAX_RETRIES) if name in setup.sealed}))
     try:
         timeout_ms, max_retries = parse_timeout_ms(numbers.get(TIMEOUT_MS, "")), parse_max_retries(numbers.get(MAX_RETRIES, ""))

@@ -53,7 +53,8 @@ def create_action(
     secrets: Mapping[str, str] | None = None,
     deploy: bool = False,
 ) -> Action:
-    """Create an action from a template or an installed entry point; raise `Invalid`, `AlreadyExists`, or `Conflict` beyond 100."""
+    """Create an action from a template or an installed entry point; raise `Invalid`, `AlreadyExists`, or `Conflict` if the tenant has too
+    many."""
     if bool(template) == bool(entry_point_path):
         raise Invalid({"template": ["Name either a template or an entry point."]})
     _check_entry_point(template, entry_point_path)

@@ -46,7 +46,7 @@ class ScimSession:
     links: RunLinks
 
     def client_of(self, user_id: str) -> ScimClient:
-        """Return the client for one user. It reads the user's account links; `links.store` saves new facts."""
+        """Return the client for one user. The client reads the user's account links; `links.store` saves new facts."""
         return self.client.for_user(self.links.book(server_of(self.settings.base_url), user_id))
 
 
@@ -57,7 +57,7 @@ def require_scim(setup: Setup) -> None:
 
 
 def mask_of(setup: Setup) -> Mask:
-    """Return the mask for all secrets of the action; raise `Misconfigured` if one cannot be decrypted."""
+    """Return the mask for all secrets of the action; raise `Misconfigured` if a secret cannot be decrypted."""
     secrets = open_sealed(setup)
     return Mask([value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and (len(value) >= 4 or name == BEARER_TOKEN)])
 

@@ -1,4 +1,4 @@
-"""Trials of actions: one at a time per action, stored with steps and actor."""
+"""Stores trials of actions with their steps and actor. At most one trial of an action runs at a time."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def begin_trial(setup: Setup, kind: Trial.Kind, actor: str, *, user_id: str = ""
 
 
 def end_trial(row: Trial, outcome: Trial.Outcome, report: TrialReport) -> None:
-    """Store the end of the trial, unless it was given up meanwhile."""
+    """Store the end of the trial, unless the trial has been marked as lost meanwhile."""
     Trial.objects.filter(pk=row.pk, outcome=Trial.Outcome.RUNNING).update(
         outcome=outcome, ended_at=timezone.now(), summary=shortened(report.summary), steps=storable(report.steps.documents)
     )

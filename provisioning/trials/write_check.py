@@ -57,7 +57,7 @@ class WriteCheck:
 
     @property
     def recommended_mode(self) -> str:
-        """The recommended update mode; empty if none works."""
+        """The recommended update mode; empty if no mode works."""
         return next((mode for mode in _RECOMMENDED if mode in self._good_modes), "")
 
     def _create(self) -> Finding:
@@ -232,7 +232,7 @@ def _differences(sent: Any, stored: Any, place: str = "") -> list[str]:
         pairs = zip(sorted(sent, key=_type_of), sorted(stored, key=_type_of), strict=True)
         return [wrong for ours, theirs in pairs for wrong in _differences(ours, theirs, place)]
     if isinstance(sent, str) and isinstance(stored, str):
-        # RFC 7643, 4.1.1: userName is case-insensitive, and servers may store it in another case.
+        # userName is case-insensitive, and servers may store it in another case (RFC 7643, 4.1.1).
         return [] if sent == stored or (place in {"userName", "emails.value"} and sent.casefold() == stored.casefold()) else [place]
     return [place] if type(sent) is not type(stored) or sent != stored else []
 
