@@ -18,8 +18,8 @@ class ScimError:
 
     scim_type: str = ""
     detail: str = ""
-    # The schema of an error (RFC 7644, 3.12). Only a body with this schema proves that a 404 is about the resource, and not about the
-    # route.
+    # Whether the body has the schema of SCIM errors (RFC 7644, 3.12). Without this schema, a 404 may be about the route, and not about
+    # the resource.
     is_scim: bool = False
 
 

@@ -54,7 +54,7 @@ def create_action(
     deploy: bool = False,
 ) -> Action:
     """Create an action from a template or an installed entry point; raise `Invalid`, `AlreadyExists`, or `Conflict` if the tenant has too
-    many."""
+    many actions."""
     if bool(template) == bool(entry_point_path):
         raise Invalid({"template": ["Name either a template or an entry point."]})
     _check_entry_point(template, entry_point_path)
