@@ -83,6 +83,8 @@ class World:
         self.random = random.Random(self.seed)
         self.postgres: Process
         self.redis: Process
+        # The directory in which the directory of PostgreSQL is created.
+        self.database_home = self.directory
         self._start_database()
         self._start_redis()
         self._tenants: list[Seeded] = []
@@ -105,7 +107,7 @@ class World:
 
     def address(self, database: str = postgres.DATABASE) -> str:
         """Return the `DATABASE_URL` of a database on this server."""
-        return postgres.url_of(self.directory, database)
+        return postgres.url_of(self.database_home, database)
 
     @property
     def redis_url(self) -> str:
@@ -249,7 +251,7 @@ class World:
 
     def start_postgres(self, environment: Mapping[str, str] | None = None, settings: Iterable[str] = ()) -> None:
         """Start the stopped server with these variables and settings (`name=value`)."""
-        program = postgres.prepare(self.directory, durable=True)
+        program = postgres.prepare(self.database_home, durable=True)
         command = [*program.command, *(part for setting in settings for part in ("-c", setting))]
         known = os.environ | dict(environment) if environment else program.environment
         self.postgres = self._start(replace(program, command=tuple(command), environment=known))
@@ -315,7 +317,7 @@ class World:
 
     def _start_database(self) -> None:
         self.start_postgres()
-        postgres.ensure_database(self.directory)
+        postgres.ensure_database(self.database_home)
 
     def _start_redis(self) -> None:
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
