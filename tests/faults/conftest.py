@@ -45,7 +45,9 @@ def pytest_report_collectionfinish(items: list[pytest.Item]) -> list[str]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Start a test only if the run has enough time left for it."""
+    """Start a fault test only if the run has enough time left for it."""
+    if item.get_closest_marker("fault") is None:
+        return
     if not _BUDGET.has_time_for(item.name, now=time.monotonic(), load=programme.load_per_core()):
         pytest.skip(f"not enough time left in this run; {programme.SEED_VARIABLE}={programme.seed()} repeats its order")
     item.stash[_STARTED] = time.monotonic()
@@ -62,8 +64,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a limited run in which no fault test had enough time."""
-    faults = [item for item in session.items if item.get_closest_marker("fault")]
-    if programme.limit_seconds() is not None and faults and not any(_STARTED in item.stash for item in faults):
+    started = [_STARTED in item.stash for item in session.items if item.get_closest_marker("fault")]
+    if programme.tested_nothing(found=len(started), started=sum(started)):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 

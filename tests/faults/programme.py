@@ -58,6 +58,11 @@ def load_per_core() -> float:
     return os.getloadavg()[0] / (os.cpu_count() or 1)
 
 
+def tested_nothing(*, found: int, started: int) -> bool:
+    """Report whether a limited run had not enough time for any of its fault tests."""
+    return limit_seconds() is not None and found > 0 and started == 0
+
+
 @dataclass
 class Budget:
     """The time of a run that began at `began`: how much is left, and how slow the machine is."""
