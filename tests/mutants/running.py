@@ -81,10 +81,17 @@ def copied_tree(root: Path) -> Iterator[Path]:
             if (root / name).is_file():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, copy / name)
+        _make_repository(copy)
         for name in _LINKED:
             if (root / name).exists():
                 (copy / name).symlink_to((root / name).resolve())
         yield copy
+
+
+def _make_repository(copy: Path) -> None:
+    """Put the files of the copy into the index of a new repository: some tests read the names of the files from Git."""
+    subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
+    subprocess.run(["git", "add", "--all", "--force"], cwd=copy, check=True)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.catalog import MUTANTS
+from tests.mutants.running import copied_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 # The run has its own process, because a fork of a test process would inherit its threads and plugins.
@@ -86,3 +87,9 @@ def test_help_explains_the_results() -> None:
 def test_an_unknown_name_is_an_error() -> None:
     done = run_command("--only", "no-such-mutant")
     assert (done.returncode, done.stdout.strip()) == (2, "No mutant is named no-such-mutant. --list prints the names.")
+
+
+def test_git_lists_the_files_of_a_copy() -> None:
+    with copied_tree(ROOT) as copy:
+        listed = subprocess.run(["git", "ls-files", "manage.py", "tests/mutants"], cwd=copy, capture_output=True, text=True, check=True)
+    assert {"manage.py", "tests/mutants/running.py"} <= set(listed.stdout.split())
