@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from dataclasses import dataclass
@@ -33,12 +34,27 @@ class SchemaDump:
 
 
 def sources_digest() -> str:
-    """Return one hexadecimal SHA-256 over all sources of the schema in this checkout."""
+    """Return one hexadecimal SHA-256 over all sources of the schema in this checkout, without their comments and docstrings."""
     content = hashlib.sha256()
     for pattern in _SOURCES:
         for file in sorted(ROOT.glob(pattern)):
-            content.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+            text = file.read_text()
+            statements = _statements(text) if file.suffix == ".py" else text
+            content.update(f"{file.relative_to(ROOT)}\0{statements}\0".encode())
     return content.hexdigest()
+
+
+def _statements(source: str) -> str:
+    """Return a text that changes if a statement of the Python source changes."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [line for line in node.body if not _is_text(line)]
+    return ast.dump(tree)
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
 
 
 def read() -> SchemaDump | None:

@@ -1,4 +1,4 @@
--- sources: 4c99f38ddbca013fcb9f6dc4f6233eb3bee4defa70def3ed059f9ef8f2a09594
+-- sources: db307eea55521405083210805b53b81afd27c260a698767e9f6f07cea7d8ad2c
 -- server: 18
 --
 -- PostgreSQL database dump

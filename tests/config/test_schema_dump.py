@@ -6,6 +6,7 @@ import dataclasses
 import os
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -87,6 +88,26 @@ def test_a_dump_with_a_statement_that_the_server_refuses_changes_nothing(
 def test_a_dump_of_other_migrations_is_not_used(kept: dump.SchemaDump, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump, "sources_digest", lambda: "0" * 64)
     assert dump.read() is None
+
+
+MIGRATION = '"""Why."""\n\n\nclass Migration:\n    """What."""\n\n    # Which.\n    sql = "CREATE TABLE a ();"\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_other"),
+    [("Which.", "The first table.", False), ("Why.", "Why so.", False), ("What.", "The table.", False), ("TABLE a", "TABLE b", True)],
+    ids=["a comment", "the docstring of the module", "the docstring of a class", "a statement"],
+)
+def test_only_a_changed_statement_changes_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, is_other: bool
+) -> None:
+    monkeypatch.setattr(dump, "ROOT", tmp_path)
+    file = tmp_path / "events" / "migrations" / "0001_initial.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(MIGRATION)
+    before = dump.sources_digest()
+    file.write_text(MIGRATION.replace(old, new))
+    assert (dump.sources_digest() != before) == is_other
 
 
 def test_the_dump_contains_no_session_settings_and_no_dates() -> None:
