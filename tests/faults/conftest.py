@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import redis
@@ -18,6 +19,7 @@ from django.db import connection
 from config.launcher.programs import redis_servers
 from tests.deadlines import eventually
 from tests.faults import programme
+from tests.faults.durations import expected_seconds
 from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
@@ -25,7 +27,16 @@ from tests.faults.world import World
 # Tests that break no server, which `make test` therefore runs.
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
 
-_STARTED = pytest.StashKey[float]()
+
+class Started(NamedTuple):
+    """A started test: how long it is expected to take, and the moment of its start by the monotonic clock."""
+
+    expected: float
+    moment: float
+
+
+_STARTED = pytest.StashKey[Started]()
+_HAS_WORLD = pytest.StashKey[bool]()
 _BUDGET = programme.Budget(programme.process_began(), programme.limit_seconds())
 
 
@@ -48,9 +59,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Start a fault test only if the run has enough time left for it."""
     if item.get_closest_marker("fault") is None:
         return
-    if not _BUDGET.has_time_for(item.name, now=time.monotonic(), load=programme.load_per_core()):
+    starts_world = "world" in getattr(item, "fixturenames", ()) and not item.session.stash.get(_HAS_WORLD, False)
+    expected = expected_seconds(item.name, starts_world=starts_world)
+    if not _BUDGET.has_time_for(expected, now=time.monotonic(), load=programme.load_per_core()):
         pytest.skip(f"not enough time left in this run; {programme.SEED_VARIABLE}={programme.seed()} repeats its order")
-    item.stash[_STARTED] = time.monotonic()
+    item.stash[_STARTED] = Started(expected, time.monotonic())
+    item.session.stash[_HAS_WORLD] = starts_world or item.session.stash.get(_HAS_WORLD, False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,7 +72,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Measure how slow the machine is."""
     result = yield
     if _STARTED in item.stash:
-        _BUDGET.note(item.name, time.monotonic() - item.stash[_STARTED])
+        _BUDGET.note(item.stash[_STARTED].expected, time.monotonic() - item.stash[_STARTED].moment)
     return result
 
 

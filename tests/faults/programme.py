@@ -15,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.durations import expected_seconds
-
 MINUTES_VARIABLE = "FAULT_MINUTES"
 SEED_VARIABLE = "FAULT_SEED"
 _SECONDS_PER_MINUTE = 60.0
@@ -77,12 +75,12 @@ class Budget:
         measured = self._taken / self._expected if self._expected >= _ENOUGH_SECONDS else 1.0
         return max(1.0, measured, load)
 
-    def has_time_for(self, name: str, *, now: float, load: float) -> bool:
-        """Report whether the run will end before the limit if it starts the test now."""
-        needed = (expected_seconds(name) + _END_SECONDS) * self.slowness(load)
+    def has_time_for(self, expected: float, *, now: float, load: float) -> bool:
+        """Report whether the run will end before the limit if it now starts a test that takes so long on an idle machine."""
+        needed = (expected + _END_SECONDS) * self.slowness(load)
         return self.limit is None or now - self.began + needed <= self.limit
 
-    def note(self, name: str, seconds: float) -> None:
+    def note(self, expected: float, taken: float) -> None:
         """Note how long a test took with its fixtures."""
-        self._expected += expected_seconds(name)
-        self._taken += seconds
+        self._expected += expected
+        self._taken += taken

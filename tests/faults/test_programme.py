@@ -14,8 +14,8 @@ from tests.faults.durations import SECONDS, expected_seconds
 from tests.faults.programme import Budget
 
 FOLDER = Path(__file__).parent
-LONG = "test_an_idle_transaction_delays_only_the_user_and_the_log_that_it_locks"
-SHORT = "any other test"
+LONG = 35.0
+SHORT = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +60,10 @@ def test_a_run_begins_with_its_process() -> None:
     assert before - 0.02 <= began < loaded <= time.monotonic()
 
 
-def seconds_for(name: str) -> float:
+def seconds_for(expected: float) -> float:
     """Return the time that is left when a test can only just start on an idle machine."""
     budget = Budget(began=0.0, limit=1000.0)
-    return next(1000.0 - now for now in range(1000, 0, -1) if budget.has_time_for(name, now=now, load=0.0))
+    return next(1000.0 - now for now in range(1000, 0, -1) if budget.has_time_for(expected, now=now, load=0.0))
 
 
 def test_no_test_starts_after_the_time_limit() -> None:
@@ -75,7 +75,7 @@ def test_no_test_starts_after_the_time_limit() -> None:
 def test_only_short_tests_start_near_the_time_limit() -> None:
     budget = Budget(began=1000.0, limit=300.0)
     now = 1300.0 - seconds_for(LONG)
-    assert seconds_for(LONG) > expected_seconds(LONG)
+    assert seconds_for(LONG) > LONG
     assert budget.has_time_for(LONG, now=now, load=0.0)
     assert not budget.has_time_for(LONG, now=now + 1, load=0.0)
     assert budget.has_time_for(SHORT, now=now + 1, load=0.0)
@@ -90,7 +90,7 @@ def test_a_loaded_machine_is_expected_to_take_longer() -> None:
 
 def test_earlier_tests_show_how_slow_the_machine_is() -> None:
     budget = Budget(began=1000.0, limit=300.0)
-    budget.note(LONG, 3 * expected_seconds(LONG))
+    budget.note(LONG, 3 * LONG)
     now = 1300.0 - 3 * seconds_for(LONG)
     assert budget.has_time_for(LONG, now=now, load=0.0)
     assert not budget.has_time_for(LONG, now=now + 1, load=0.0)
@@ -109,6 +109,12 @@ def test_a_limited_run_without_time_for_any_fault_test_fails(monkeypatch: pytest
     assert not programme.tested_nothing(found=0, started=0)
     monkeypatch.delenv(programme.MINUTES_VARIABLE)
     assert not programme.tested_nothing(found=5, started=0)
+
+
+def test_the_first_test_of_a_world_takes_longer_than_a_later_test() -> None:
+    name = next(iter(SECONDS))
+    assert expected_seconds(f"{name}[case]") == SECONDS[name]
+    assert expected_seconds(name, starts_world=True) > SECONDS[name]
 
 
 def test_a_run_without_a_time_limit_starts_every_test() -> None:
