@@ -77,7 +77,7 @@ def _texts() -> ListOf:
 
 
 class Metadata(JsonObject):
-    """At most ten texts. A null value removes the key."""
+    """At most ten keys with texts as values. A null value removes the key."""
 
     default_error_messages = {"texts": "Expected strings of at most 255 characters, or null"}
 

@@ -1,6 +1,6 @@
 """Device codes (RFC 8628): issued to a device, answered by a user in a browser, exchanged once by the device. Rows store digests only.
 
-The tokens of a device are not tied to the session in which the user allowed it: the user logs out of the browser and returns to the device.
+The tokens of a device do not end with the browser session in which the user allowed the device: the user may log out of the browser.
 """
 
 from __future__ import annotations

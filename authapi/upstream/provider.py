@@ -245,7 +245,7 @@ def _filled(address: str, places: Mapping[str, str]) -> str:
 
 
 def _address(connection: Connection, name: str) -> str:
-    """Return an address from the first of its options that is set. An address with a query string is sealed."""
+    """Return the value of the first option for this address that is set. An option with a query string is sealed."""
     named = _GENERIC_ADDRESSES.get(name)
     options = connection.options
     return (_text(options, named) or connection.secret_option(named) or "" if named else "") or _text(options, name)
@@ -280,7 +280,7 @@ def _plain(named: Any) -> dict[str, str]:
 
 
 def _parameters(named: Any) -> dict[str, str]:
-    """Return the `upstream_params` with fixed values. Those with an alias are added when the request is known (`passed_on`)."""
+    """Return the `upstream_params` with fixed values. `passed_on` returns the parameters that have an alias."""
     if not isinstance(named, dict):
         return {}
     return {name: rule["value"] for name, rule in named.items() if isinstance(rule, dict) and isinstance(rule.get("value"), str)}

@@ -43,7 +43,7 @@ class Group:
         2. The SCIM server, and PostgreSQL and Valkey unless the environment names other servers.
         3. Migrations and the demo's data.
         4. Web and worker.
-        5. The tour through the main job, unless the database has other tenants.
+        5. The tour, which checks the main function, unless the database has other tenants.
         6. Beat, without waiting for it.
         """
         self._listener = Listener(self._options.data_dir, self._answer)
@@ -103,7 +103,7 @@ class Group:
         return report.facts(self._options, secrets, seeded, self._certificate)
 
     def _tour(self) -> report.Measured:
-        self._console.say("Checking the main job: a user, its event, the same user in the SCIM server ...")
+        self._console.say("Checking the main function: a user, its event, the same user in the SCIM server ...")
         path = report.write(self._options.data_dir, self._facts, self._pids(), name="tour.json")
         try:
             printed = self._supervisor.run_once(

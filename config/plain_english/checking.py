@@ -1,4 +1,4 @@
-"""The paths that are checked, and the findings in them."""
+"""Lists the paths whose texts are checked, and searches them for refused words."""
 
 from __future__ import annotations
 

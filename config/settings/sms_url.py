@@ -14,7 +14,7 @@ _PROBLEM = (
 
 
 def sms_settings(url: str) -> dict[str, Any]:
-    """Return the kind of the sender and its parameters; an empty object without a URL.
+    """Return the kind of the sender and its parameters, or an empty object if the URL is empty.
 
     Raises `ImproperlyConfigured` for another scheme or a missing part, without repeating the URL.
     """

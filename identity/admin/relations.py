@@ -16,7 +16,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class RelationAdmin(ServiceAdmin[Row]):
-    """The base of these pages. `joined` names the joined columns. A subclass implements `join` and deletion through its services."""
+    """The base of the admin pages. `joined` names the joined columns. A subclass implements `join` and deletion through its services."""
 
     joined: tuple[str, ...] = ()
     # The title of a row's page, with the names of the joined columns in braces.

@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 1000
 
 
 def secrets_of(table: CarriedTable, tenant_id: str, *, after: Any = None, last: Any = None) -> Iterator[tuple[Any, str, Pointer, str]]:
-    """Yield key, column, pointer and decrypted value of every encrypted value of the tenant's rows, after one key and up to another.
+    """Yield every encrypted value in the tenant's rows after one key and up to another: key, column, pointer and decrypted value.
 
     Raises `MoveRefused` for a value that cannot be decrypted here.
     """

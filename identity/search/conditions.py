@@ -48,7 +48,7 @@ class DomainIs:
 
 @dataclass(frozen=True, slots=True)
 class ValueIs:
-    """The column has this value. If `needs` is set, that column must not be empty."""
+    """The column has this value. If `needs` names another column, the other column must not be empty."""
 
     column: str
     value: bool | int | str
@@ -66,7 +66,7 @@ class ValueWithin:
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """The column has a value that documents show. If `needs` is set, that column must not be empty."""
+    """The column has a value that documents show. If `needs` names another column, the other column must not be empty."""
 
     column: str
     is_text: bool

@@ -56,7 +56,7 @@ def update_organization(*, tenant_id: str, organization_id: str, changes: dict[s
 
 
 def _empty(organization: Organization, limit: int) -> int:
-    """Delete up to `limit` of its relations, then its groups, then its roles."""
+    """Delete up to `limit` relations of the organization, then its groups, then its roles."""
     here = organization.tenant_id
     return (
         delete_relations(tenant_id=here, organization=organization, limit=limit)

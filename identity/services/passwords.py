@@ -50,7 +50,7 @@ def note_leak(credential: PasswordCredential) -> bool:
 
 
 def was_used_before(user: User, password: str) -> bool:
-    """Tell whether this is the user's password or one in its history."""
+    """Tell whether this is the password of the user or a former password in the history."""
     kept = history_size(user.connection.options)
     if not kept:
         return False

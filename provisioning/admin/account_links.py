@@ -43,7 +43,7 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
     actions = (bulk_action(CONFIRM_LINKS, permission="confirm", effect=_CONFIRM, is_dangerous=True),)
     fields = ("tenant_id", "action", "user_id", "remote_id", "state", "origin", "user_names", "keys", "birth", "ended", "updated_at")
     readonly_fields = ("action", "state")
-    empty_text = "No links yet. One appears with each account that a delivery creates or finds by its externalId."
+    empty_text = "No links yet. A link is stored when a delivery creates an account or finds it by its externalId."
     object_actions = (
         ObjectAction(
             name="confirm",
@@ -57,7 +57,7 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
             name="forget",
             label="Forget",
             explain=lambda *_: (
-                "The account on the server does not change. The next event of the user looks it up by externalId; if the server does not "
+                "The account on the server does not change. The next delivery searches for it by externalId; if the server does not "
                 "find it, the event becomes a dead letter or is skipped."
             ),
             run=_forget,

@@ -1,4 +1,4 @@
-"""Services on clusters, with tenants, writers, readers, and their final state."""
+"""Services on a PostgreSQL cluster or on Redis with sentinels, and the tenants, writers and readers of a test."""
 
 from __future__ import annotations
 

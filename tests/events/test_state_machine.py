@@ -1,4 +1,4 @@
-"""A random machine over every kind of write. The expected result: the events, applied in order, give the tables."""
+"""Random sequences of every kind of write. The events of a sequence, applied in order, must give the same tables."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ _FOLDER = Path(__file__).parent / "wrong_clock"
 
 
 def clock(hours: int) -> dict[str, str]:
-    """Return the variables of a Python process whose clock is this many hours ahead.
+    """Return the environment variables of a Python process whose clock is this many hours ahead.
 
     libfaketime cannot be used: its version 0.9.10 refuses or delays every `time.sleep` of Python 3.11.
     """

@@ -1,6 +1,6 @@
 """Checks the deliveries of a stream: `python -m tests.faults.judging_deliveries <stream> <directory of the records> <start>`.
 
-`start` is the position after which the stream began. No process has crashed.
+`start` is the position after which the stream began. The checks are valid only if no process has crashed.
 """
 
 from __future__ import annotations

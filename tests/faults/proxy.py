@@ -22,7 +22,7 @@ _RESET = struct.pack("ii", 1, 0)
 class Proxy:
     """A context manager that forwards connections to `targets` in turn, and skips targets that do not listen.
 
-    A target is an address, or the path of a Unix socket. With `tls`, clients are decrypted.
+    A target is an address, or the path of a Unix socket. With `tls`, the proxy decrypts the bytes of clients.
     """
 
     def __init__(self, *targets: Address | Path, listen_backlog: int = 1024, tls: ssl.SSLContext | None = None) -> None:
@@ -55,7 +55,7 @@ class Proxy:
             writer.transport.abort()
 
     def inject(self, data: bytes, *, to_clients: bool) -> None:
-        """Send every client bytes that its target did not send, or send every target bytes that its client did not send."""
+        """Insert `data` into every connection, in the direction of the clients or of the targets."""
         asyncio.run_coroutine_threadsafe(self._inject(data, to_clients=to_clients), self._loop).result(5)
 
     async def _inject(self, data: bytes, *, to_clients: bool) -> None:
@@ -70,7 +70,7 @@ class Proxy:
         task = self._loop.create_task(self._connected(client_in, client_out))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # A task that is canceled before it starts closes nothing.
+        # The task does not close the connection if it is canceled before it starts.
         task.add_done_callback(partial(_abort, client_out))
 
     async def _connected(self, client_in: asyncio.StreamReader, client_out: asyncio.StreamWriter) -> None:
@@ -87,7 +87,7 @@ class Proxy:
             self._loop.create_task(self._pass_on(upstream_in, client_out)),
         ]
         try:
-            # The end of one side ends the other side.
+            # If one side closes its connection, close the connection of the other side.
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for way in ways:
@@ -102,7 +102,7 @@ class Proxy:
         for _ in range(len(self.targets)):
             target = self.targets[next(self._turn) % len(self.targets)]
             try:
-                # Unlike `asyncio.wait_for`, a cancellation at the last moment loses no open connection.
+                # Not `asyncio.wait_for`: a cancellation at the last moment would lose the open connection.
                 async with asyncio.timeout(2.0):
                     return await _connection(target)
             except OSError:
@@ -115,7 +115,7 @@ class Proxy:
                 await asyncio.sleep(0.02)
             data = await source.read(_PIECE)
             if not data:
-                # Bytes in transit still arrive.
+                # Bytes that are delayed in the other direction still arrive.
                 await asyncio.sleep(self.delay_seconds)
                 return
             data = self._damaged(data)
@@ -153,7 +153,7 @@ class Proxy:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        # Aborted and closed transports close their sockets in the next turn of the event loop.
+        # Aborted and closed transports close their sockets in the next iteration of the event loop.
         await asyncio.sleep(0.01)
 
 

@@ -74,7 +74,7 @@ def test_a_broker_without_memory_delays_deliveries_and_loses_none(
     stream = make_stream(tenant)
     worker = start_worker(**_QUICK)
     keys = [f"user:{tenant.pk}-{number}" for number in range(_USERS)]
-    # Deliveries are in progress, and messages wait in the queue, when the memory ends.
+    # Deliveries are in progress, and messages wait in the queue, when Redis runs out of memory.
     (directory / "pause").touch()
     append_events(tenant, keys * 2, data=[number for number in range(2) for _ in keys])
     eventually(lambda: recorded(directory), seconds=60)

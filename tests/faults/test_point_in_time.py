@@ -35,7 +35,7 @@ _POINT = re.compile(r"recovery_target_time = '[^']+'")
 
 
 def blocks(containing: str) -> list[str]:
-    """Return the blocks of the page with this text, without their indentation."""
+    """Return the code blocks of the page that contain this text, without their indentation."""
     found = [re.sub(f"^{indent}", "", content, flags=re.MULTILINE) for indent, content in _BLOCK.findall(PAGE.read_text())]
     return [block for block in found if containing in block]
 
@@ -131,7 +131,7 @@ class Disaster:
         )
 
     def assert_restored(self) -> None:
-        """Assert that the restored database is the one of the point in time."""
+        """Assert that the restored database has the state of the point in time."""
         assert self.lost.position > self.before.position
         assert self.world.head(self.tenant) == self.before
         assert self._log() == self.log

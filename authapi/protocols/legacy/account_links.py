@@ -45,7 +45,7 @@ def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
 
 @tenant_page("link_account")
 def link_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask the user whether to link the account that logs in next."""
+    """Ask the user whether to link the account of the next login."""
     login, handle = opened_login(http_request, host)
     try:
         session = _check_session(login, login.wish.link_to)

@@ -74,8 +74,8 @@ def counted(count: int) -> str:
 
 
 def _counts(viewer: Viewer) -> dict[str, int]:
-    """Return bounded row counts by the name of their model."""
-    # The order selects the index of open letters, or the index of a tenant's letters by state.
+    """Return the number of rows of each model that the account may list. Each number has a maximum."""
+    # PostgreSQL counts with an index in each order: open dead letters of all tenants, or dead letters of one tenant by state.
     letters = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by("stream_id", "created_at")
     if viewer.tenant_id:
         rows: dict[str, QuerySet[User] | QuerySet[DeadLetter] | QuerySet[Tenant] | QuerySet[Outbox] | QuerySet[Staff]] = {

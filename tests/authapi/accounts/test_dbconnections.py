@@ -349,6 +349,6 @@ def test_an_unavailable_mail_server_does_not_delay_the_answer_or_lose_the_mail(c
 @pytest.mark.parametrize(
     ("kind", "raw"), [("application/json", b"{"), ("text/plain", b"x"), ("application/json", b"[]"), (FORM, b"a=1&a=2")]
 )
-def test_an_unreadable_body_is_refused_in_the_format_of_these_endpoints(client: Client, path: str, kind: str, raw: bytes) -> None:
+def test_an_unreadable_body_is_refused_in_the_error_format_of_dbconnections(client: Client, path: str, kind: str, raw: bytes) -> None:
     answer = post(client.tenant_id, path, raw, kind=kind)
     assert (answer.status, answer.json()["statusCode"], answer.json()["code"]) == (400, 400, "invalid_request")

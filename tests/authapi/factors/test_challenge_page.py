@@ -232,7 +232,7 @@ def test_an_unavailable_sender_is_reported_and_the_login_does_not_continue(walk:
         assert walk.again().status == 503
 
 
-def test_too_many_messages_are_refused_with_their_limit(walk: Walk) -> None:
+def test_too_many_messages_are_refused_and_the_response_states_the_limit(walk: Walk) -> None:
     page = sent_page(walk)
     for number in range(1, 10):
         with time_machine.travel(time.time() + 31 * number):

@@ -337,7 +337,7 @@ def test_a_used_token_is_valid_until_its_absolute_expiry_and_no_use_extends_that
         assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
-def test_an_unused_token_expires_earlier(tenant: Tenant) -> None:
+def test_a_token_that_is_not_used_expires_before_its_absolute_expiry(tenant: Tenant) -> None:
     registered = client_with(tenant, token_lifetime=1000, idle_token_lifetime=60)
     token = first_token(tenant, registered)
     with time_machine.travel(timezone.now() + timedelta(seconds=61)):

@@ -140,7 +140,7 @@ def test_without_redis_only_this_process_answers_and_without_delay(settings: Set
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b'{"id":"x"}', b'{"id":"x","do":"nothing"}', b"\xff"])
-def test_other_payloads_on_the_channel_are_ignored(payload: bytes) -> None:
+def test_payloads_that_are_not_calls_are_ignored(payload: bytes) -> None:
     async def story() -> None:
         process = Process("one")
         process.callee.hear(payload)

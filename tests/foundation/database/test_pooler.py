@@ -35,7 +35,7 @@ def shared(first: object, second: object) -> bool:
     return _share_servers(cast("psycopg.Connection[Any]", first), cast("psycopg.Connection[Any]", second))
 
 
-def test_two_connections_with_a_process_each_are_no_pooler(servers: list[psycopg.Connection[Any]]) -> None:
+def test_two_connections_with_different_processes_are_no_pooler(servers: list[psycopg.Connection[Any]]) -> None:
     assert not shared(*servers)
 
 

@@ -1,4 +1,6 @@
-"""`/oauth/access_token` at social providers. Each provider reports in its own format to which application a token was issued."""
+"""`/oauth/access_token` with tokens of social providers. Each provider names the application of a token in
+its own format.
+"""
 
 from __future__ import annotations
 

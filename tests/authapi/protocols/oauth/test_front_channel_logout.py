@@ -84,7 +84,7 @@ def test_the_page_continues_with_and_without_script(inside: Login) -> None:
     assert inside.browser.get(following).location == HOME
 
 
-def test_a_page_is_shown_only_once(inside: Login) -> None:
+def test_a_logout_page_is_shown_only_once(inside: Login) -> None:
     redirect = logged_out(inside)
     page = inside.browser.follow(redirect)
     inside.browser.get(page.headers["refresh"].partition(";url=")[2])
@@ -110,7 +110,7 @@ def test_a_revoked_application_is_not_notified(inside: Login, blog: Client) -> N
     assert len(addresses_of(inside.browser.follow(logged_out(inside)))) == 1
 
 
-def test_a_session_that_ends_without_a_browser_leaves_no_page(inside: Login) -> None:
+def test_a_session_that_the_service_revokes_creates_no_logout_page(inside: Login) -> None:
     revoke_session(Session.objects.of(inside.tenant.pk).get())
     assert not LogoutTransaction.objects.of(inside.tenant.pk).exists()
 

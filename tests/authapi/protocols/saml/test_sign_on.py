@@ -315,7 +315,7 @@ def test_a_login_of_another_user_gets_another_session_index(application: Applica
     assert (first.name != second.name, first.session_index != second.session_index) == (True, True)
 
 
-def test_a_message_in_the_body_of_another_namespace_is_refused(application: Application) -> None:
+def test_a_posted_message_of_an_unsupported_type_is_refused(application: Application) -> None:
     assert application.post(element(qualified(SAMLP, "ArtifactResolve"), {"Version": "2.0"})).status == 400
 
 
