@@ -38,7 +38,7 @@ class HttpProtocol(UvicornProtocol):
     """One connection."""
 
     _head_timer: asyncio.TimerHandle | None = None
-    # Number of bytes that the parser has read without a result: of an unfinished head, or after a body.
+    # Number of bytes that the parser has read without a result: bytes of an unfinished head, or bytes after a complete body.
     _pending_bytes = 0
     # How many of these bytes `all_parked_bytes` includes.
     _parked_bytes = 0

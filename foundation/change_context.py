@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ChangingClient:
-    """The client behind a change, with its `metadata`; models of public libraries refuse a client without the map."""
+    """The client that made a change. The typed models of public client libraries refuse a client without `metadata`."""
 
     client_id: str
     name: str
@@ -24,7 +24,7 @@ class ChangingClient:
 
 @dataclass(frozen=True)
 class ChangeContext:
-    """The client and the request behind a change, the request in the form of an event's context; None when unknown."""
+    """The client and the request that caused a change; None if unknown. `request` has the form of the context of an event."""
 
     client: ChangingClient | None = None
     request: dict[str, Any] | None = None

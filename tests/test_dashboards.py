@@ -62,7 +62,7 @@ def test_every_panel_uses_existing_metrics_and_labels(expression: str) -> None:
 
 
 @pytest.mark.parametrize("expression", [expr for _, expr in TARGETS if "sign_in_log_lines" in expr])
-def test_every_type_of_the_sign_in_log_in_a_panel_exists(expression: str) -> None:
+def test_panels_select_only_existing_types_of_sign_in_log_lines(expression: str) -> None:
     [(_, value)] = _MATCHER.findall(expression)
     for alternative in value.split("|"):
         assert [code for code in IN_WORDS if re.fullmatch(alternative, code)], alternative

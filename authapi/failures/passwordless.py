@@ -27,7 +27,7 @@ class PasswordlessCase(Case):
     WRONG_EMAIL_CODE = 403, "invalid_grant", "Wrong email or verification code."
     WRONG_PHONE_CODE = 403, "invalid_grant", "Wrong phone number or verification code."
     TOO_MANY_GUESSES = 429, "too_many_attempts", "Too many wrong codes were tried for this address. Try again later."
-    # Errors of the legacy check.
+    # Errors of `/passwordless/verify`.
     UNVERIFIED_EMAIL = 401, "invalid_user_password", "Wrong email or verification code."
     UNVERIFIED_PHONE = 401, "invalid_user_password", "Wrong phone number or verification code."
     # The client gets this error by a redirect.

@@ -1,6 +1,6 @@
 """Logouts that need the browser: the browser visits each participant of the ended session, and then the target of the logout.
 
-The rest of the route is in a sealed row. Each participant sends the browser back with the handle of that row.
+A sealed row stores the remaining visits. Each participant sends the browser back with the handle of that row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST_HANDLE = 64
 
 @dataclass(frozen=True)
 class _Route:
-    """The rest of the route. The browser is at the first round trip. `otherwise` is the target if a participant failed."""
+    """The remaining visits of a logout. The browser is at the first of them. `otherwise` is the target if a participant failed."""
 
     round_trips: tuple[RoundTrip, ...]
     then: BrowserCall

@@ -8,7 +8,8 @@ from authapi.models.base import UnrecordedOwned
 
 
 class AddressBlock(UnrecordedOwned):
-    """An address that was refused because it has used up its attempts at a stage. The buckets decide; this row shows the block."""
+    """An address that was refused because it has used up its attempts, for example to log in. The buckets decide; this row shows the
+    block."""
 
     address = models.CharField(max_length=45, help_text="An IPv4 address, or the /64 network of IPv6 addresses.")
     stage = models.CharField(max_length=32)

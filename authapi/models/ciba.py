@@ -1,4 +1,4 @@
-"""Requests of clients that a user approves elsewhere, while they wait for the user's answer and for the client to fetch its tokens."""
+"""Requests of clients that users answer in another browser (CIBA). A request waits for the answer, and then for the client's next poll."""
 
 from __future__ import annotations
 

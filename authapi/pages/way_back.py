@@ -1,4 +1,8 @@
-"""The redirect after a used link: to the return URL of an application, with the parameters of the upstream system, or to its login page."""
+"""Where the browser goes after a user has opened a link of a mail.
+
+The browser goes to the return URL of the ticket, with the result in parameters that the upstream system defines. Without such a URL,
+a page shows a link to the application.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: 
 
 
 def result_targets(parameters: Mapping[str, Any]) -> list[str]:
-    """Return the targets of forms that the content policy must contain."""
+    """Return the origins that the `form-action` directive of the Content-Security-Policy must allow."""
     address = parameters.get("result_url", "")
     return [form_target(address)] if address else []
 

@@ -1,6 +1,7 @@
 """`POST /passkey/challenge` and `/passkey/register`: an application gets the options to use or create a passkey (contract 2.11).
 
-They do not reveal whether an account exists: a challenge lists no key, and a sign-up checks the name only after the passkey is created.
+The endpoints do not reveal whether an account exists: a challenge lists no key, and a sign-up checks the name only after the passkey is
+created.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Measure provisioning on private durable servers: `make bench-provisioning`. `--quick` only checks that the benchmark runs, `--document`
-writes the figures to the page.
+writes the figures into docs/performance.md.
 
 Uses DATABASE_URL and REDIS_URL where they are set. Compare only figures of the same run.
 """
@@ -28,7 +28,7 @@ def main() -> int:
             "INSECURE_HTTP": "1",
             "DATA_DIR": directory,
             "DJANGO_SETTINGS_MODULE": "config.settings.development",
-            # As in production: readable lines cost more.
+            # As in production. Log lines in the readable format cost more time.
             "LOG_FORMAT": "json",
             "REDIS_PREFIX": f"bench-{os.getpid()}",
             "OUTBOUND_ALLOW_HTTP": "1",

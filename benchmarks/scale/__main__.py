@@ -1,6 +1,6 @@
 """Measure how costs grow with tenants, log, streams and web processes: `make bench-scale`.
 
-`--quick` tries it out; `--document` writes docs/performance.md.
+`--quick` only checks that the benchmark runs. `--document` writes docs/performance.md.
 
 Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others. A complete run takes about half an hour and 15 GB of disk.
 Compare only figures of the same run.
@@ -33,7 +33,7 @@ def main() -> int:
             "INSECURE_HTTP": "1",
             "DATA_DIR": directory,
             "DJANGO_SETTINGS_MODULE": "config.settings.development",
-            # As in production: readable lines cost more.
+            # As in production. Log lines in the readable format cost more time.
             "LOG_FORMAT": "json",
             "REDIS_PREFIX": f"bench-{os.getpid()}",
             "OUTBOUND_ALLOW_HTTP": "1",

@@ -1,4 +1,4 @@
-"""Servers for a limited run: tests and benchmarks get a new PostgreSQL and Valkey, or the outside ones."""
+"""Servers for tests and benchmarks: a new PostgreSQL and a new Valkey, or the servers that the environment names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Checks the main job once with real data through the public interfaces only; `make up` shows the measured times.
+"""Checks once, through public interfaces only, that a change of a user arrives in the event stream and in the SCIM server.
 
-Run as `python -m config.launcher.tour FACTS`, a file with the members of `up.json`; the last line printed is JSON.
+`make up` shows the measured times. Run as `python -m config.launcher.tour FACTS`, where FACTS is the path of a file with the members of
+`up.json`. The last printed line is JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _POLL_SECONDS = 0.1
 
 
 class TourFailed(Exception):
-    """The main job failed; the message names the step."""
+    """A step failed; the message names the step."""
 
 
 class Interface:

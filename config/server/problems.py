@@ -1,4 +1,4 @@
-"""The last error handler of the management interface: errors that only `config` can name, then the table of `authapi.problems`."""
+"""The error handler of the management interface. Translates errors of several apps, and leaves all others to `authapi.problems`."""
 
 from __future__ import annotations
 

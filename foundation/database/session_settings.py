@@ -1,6 +1,6 @@
 """Settings of each database session, such as its limits, sent by a statement after connecting.
 
-As startup options they would not pass a pooler: PgBouncer refuses the parameter `options`, or ignores it silently.
+Startup options would not pass a pooler: PgBouncer refuses the parameter `options`, or ignores it silently.
 """
 
 from __future__ import annotations

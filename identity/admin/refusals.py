@@ -1,4 +1,4 @@
-"""Exceptions of services that the admin shows as refusals. Upper apps add their own."""
+"""Exceptions of services that the admin shows as refusals. Apps that import this app add their own exceptions."""
 
 from __future__ import annotations
 

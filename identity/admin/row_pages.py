@@ -1,4 +1,5 @@
-"""Additional pages of one row, each with an address and a button. Upper apps add them to admin classes of lower apps."""
+"""Additional pages of one row, each with an address and a button. Apps also add such pages to the admin classes of apps that they
+import."""
 
 from __future__ import annotations
 

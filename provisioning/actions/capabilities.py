@@ -1,4 +1,4 @@
-"""Capabilities of an action's server, which checks have found; stored with the action for a day."""
+"""Stores with an action which capabilities checks have found at its server."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Redelivered:
 def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
     """Redeliver these dead letters of the tenant.
 
-    New dead letters are not included. Each event is delivered before newer events of its user. Without force, a redelivery ends as
+    Each event is delivered before newer events of its user. Without force, a redelivery ends as
     superseded if a newer event of the user was written, and the deletion of a user that exists again is not redelivered. Actor and
     reason are stored with the dead letter.
     """

@@ -22,7 +22,6 @@ TRIGGER_DOCUMENT = {
     "runtimes": [RUNTIME],
     "default_runtime": RUNTIME,
     "compatible_triggers": [],
-    # This list is always empty, because streams name their action.
     "binding_policy": "entity-bound",
 }
 

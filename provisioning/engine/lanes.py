@@ -177,7 +177,7 @@ def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
 
 
 def bury_disabled(stream_id: str, cause: Failure, *, through: int, limit: int) -> int:
-    """Make dead letters, with copies of the events, of waiting deliveries of a disabled stream up to position `through`.
+    """Turn the waiting deliveries of a disabled stream, up to position `through`, into dead letters with copies of their events.
 
     Processes at most `limit` lanes and returns their number; lanes with a running attempt are skipped.
     """
@@ -218,8 +218,10 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
 
 
 def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
-    """Claim after the fast statement locked a lane without a claim, because the delivery must not run, or the stream is held or
-    disabled."""
+    """Find the next claim after `SETTLE_AND_TAKE` has locked a lane and claimed no delivery.
+
+    The delivery must not run, or the stream is held or disabled.
+    """
     if taken.lane_id == claim.lane_id:
         with transaction.atomic():
             found = _claim_in(claim.lane_id) if lane_rows.lock_claimed(claim.lane_id, claim.token) else None

@@ -19,7 +19,7 @@ class RetryLater(Exception):
 
 
 class RetryingTask(Task):  # type: ignore[type-arg]  # celery's Task is generic in its stubs only
-    """Retries `RetryLater` without limit, because the row of a delivery counts its attempts, and not the message."""
+    """Retries `RetryLater` without limit, because attempts are counted in the row of the delivery, not in the message."""
 
     autoretry_for = (RetryLater,)
     max_retries = None

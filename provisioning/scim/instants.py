@@ -11,8 +11,10 @@ _NANOSECONDS = 9
 
 
 def same_instant(one: str, other: str) -> bool:
-    """Tell whether two times are equal if both have the coarser precision of the two, truncated or rounded. Texts that are no times must be
-    equal."""
+    """Tell whether two times are equal after the more precise one is truncated or rounded to the precision of the other.
+
+    Texts that are not times must be equal.
+    """
     if one == other:
         return True
     first, second = _read(one), _read(other)

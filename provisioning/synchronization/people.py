@@ -50,7 +50,7 @@ class People:
         return None if row is None else _local(row, position)
 
     def existing(self, user_ids: Collection[str]) -> set[str]:
-        """Return those of the ids whose users exist, in any connection."""
+        """Return the given ids whose users exist, in any connection."""
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:

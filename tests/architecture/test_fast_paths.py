@@ -1,6 +1,7 @@
-"""Fast paths are isolated modules. The first line of each docstring says that the module is a fast path and names a figure.
+"""Fast paths are isolated modules. The first line of each docstring says that the module is a fast path.
 
-The manual lists each fast path with a test that compares it with the plain path.
+The docstring also names the plain path and the page with the measurement. The page lists each fast path with the test that compares
+both paths.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def docstrings() -> dict[str, str]:
     return {path: text for path, text in found.items() if text.startswith("Fast path: ")}
 
 
-def test_every_fast_path_is_listed_with_a_figure_and_a_test_that_exists() -> None:
+def test_every_fast_path_is_listed_with_a_measurement_and_a_test_that_exists() -> None:
     listed = dict(_ROW.findall((ROOT / "docs" / "figures.md").read_text()))
     assert listed.keys() == docstrings().keys()
     assert [test for test in listed.values() if not (ROOT / "tests" / test).exists()] == []
 
 
-def test_every_fast_path_names_its_plain_path_and_the_document_of_its_figure() -> None:
+def test_every_fast_path_names_its_plain_path_and_the_page_with_its_measurement() -> None:
     for path, text in docstrings().items():
         assert "plain path" in text, path
         assert re.search(r"docs/(figures|performance)\.md|has the\s+figure", text), path

@@ -46,7 +46,7 @@ def test_the_same_seed_repeats_the_order_and_another_seed_changes_it(items: list
     assert all(sorted(order) == sorted(item.nodeid for item in items) for order in orders)
 
 
-def test_a_run_begins_with_its_process() -> None:
+def test_the_start_of_a_run_is_the_start_of_its_process() -> None:
     before = time.monotonic()
     printed = subprocess.run(
         [sys.executable, "-c", "import time; from tests.faults import programme; print(programme.process_began(), time.monotonic())"],

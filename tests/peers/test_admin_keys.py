@@ -1,4 +1,4 @@
-"""The ten most frequent tasks in the admin with the keyboard alone, and the number of keys of each, which the manual lists.
+"""The ten most frequent tasks in the admin, done with the keyboard alone. The manual lists how many keys each task needs.
 
 A test compares the numbers with `docs/reference/admin.md`; `RENEW_KEYS=1` writes them there.
 """
@@ -100,7 +100,7 @@ class Keys:
         self.follow()
 
     def choose(self, name: str) -> None:
-        """Go to an element of the content and follow it."""
+        """Move the focus to an element of the content and press Enter."""
         self.skip_navigation()
         self.to(name)
         self.follow()

@@ -1,4 +1,5 @@
-"""Sends a code or a link to the user. Only this module sends them, and only its worker looks up whether an account exists.
+"""Sends a code or a link to the user. Only this module sends them, and only the worker that runs the job looks up whether an account
+exists.
 
 The job stores code and link encrypted, and deletes them when it is done.
 """

@@ -41,7 +41,7 @@ def second_factors_view(visit: Visit) -> HttpResponse:
                 visit,
                 "factors",
                 SECOND_FACTORS,
-                problems=[Problem(_("Add a second step first. The recovery code replaces it if you lose it."))],
+                problems=[Problem(_("Add a second step first. A recovery code only replaces a lost second step."))],
             )
         return visit.show("recovery_code", {"code": code})
     return _changed(visit, SECOND_FACTORS) or _page(visit, "factors", SECOND_FACTORS)

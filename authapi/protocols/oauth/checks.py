@@ -1,7 +1,7 @@
-"""The checks of an authorization request whose address is trusted, called by the engine. Refusals come from the table of error cases.
+"""The checks of an authorization request whose address is trusted. Refusals come from the table of error cases.
 
-The engine calls them in its order (`validate_authorization_request` of its grants). Each check raises a refusal with a text of this
-service, or returns. The engine's own refusal of the same error is never reached. The checks use no database.
+The engine calls the checks in its own order (`validate_authorization_request` of its grants). Each check raises a refusal with a text of
+this service, or returns. The engine's own refusal of the same error is never reached. The checks use no database.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ class Sent:
 
 @dataclass(frozen=True)
 class AuthnRequest:
-    """A request of an application. Absent texts are empty. A login that begins at this service has empty members (`is_unsolicited`)."""
+    """A request of an application. Absent texts are empty. All texts are empty if there was no request: the login began at this service
+    (`is_unsolicited`)."""
 
     id: str = ""
     issuer: str = ""

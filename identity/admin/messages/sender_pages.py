@@ -68,7 +68,7 @@ class SendersPage(TenantPage):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                messages.success(request, "Provider saved. To test it, send a test email from the page of a message.")
+                messages.success(request, "Provider saved. To test it, open a message in Mails and messages, and send a test email.")
                 return HttpResponseRedirect(self.address)
         context = {"form": form, "row": row, "channel": known, "title": _TITLES[known], "back_url": self.address}
         return self.page(request, "admin/sender.html", context | {"delete_url": self._at("delete", known)})

@@ -140,11 +140,11 @@ def test_the_page_of_a_client_lists_the_rules_with_the_broken_ones_first(tenant:
     assert rules.PUSHED.sentence in content
     assert "follows every rule" in content
     bank.set(algorithm="RS256")
-    listed = re.search(r"Rules of its compliance level.*?</section>", browser.get(page(bank.client)).content.decode(), re.DOTALL)
+    listed = re.search(r"Rules of the compliance level.*?</section>", browser.get(page(bank.client)).content.decode(), re.DOTALL)
     assert listed is not None
     assert listed[0].count("badge-bad") == 1
     assert listed[0].index("badge-bad") < listed[0].index(rules.PS256_ID_TOKENS.sentence) < listed[0].index(rules.PUSHED.sentence)
-    assert "Rules of its compliance level" not in browser.get(page(ordinary)).content.decode()
+    assert "Rules of the compliance level" not in browser.get(page(ordinary)).content.decode()
 
 
 # --- Standard answers -----------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_a_hint_of_the_application_does_not_replace_the_invited_address(host: Ho
     assert "mallory" not in page.text
 
 
-def test_the_account_of_a_guest_is_remembered_for_the_next_login(host: Host) -> None:
+def test_the_account_of_an_invited_user_is_remembered_for_the_next_login(host: Host) -> None:
     person(host.login.connection, email=GUEST)
     host.log_in(host.ask(host.invite(), prompt="login"))
     page = host.browser.follow(host.login.ask(prompt="login"))

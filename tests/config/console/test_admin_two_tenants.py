@@ -1,4 +1,5 @@
-"""Every model page of the admin, requested with rows of another tenant. It answers 404, and shows and changes no row of that tenant."""
+"""Every model page of the admin, requested with rows of another tenant. The page answers 404, and shows and changes no row of that
+tenant."""
 
 from __future__ import annotations
 

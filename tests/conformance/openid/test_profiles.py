@@ -53,7 +53,8 @@ def test_oidcc_scope_phone(party: RelyingParty) -> None:
 
 
 def test_oidcc_scope_address(party: RelyingParty, provider: Provider) -> None:
-    """No profile contains a postal address, so the document does not list the scope. The request is accepted and adds no claim."""
+    """No profile contains a postal address, so the discovery document does not list the scope. The request is accepted and adds no
+    claim."""
     told = party.told(party.logged_in(scope="openid address"))
     assert "address" not in told
     assert "address" not in provider.metadata["claims_supported"]
@@ -65,7 +66,7 @@ def test_oidcc_scope_all(party: RelyingParty) -> None:
 
 
 def test_oidcc_claims_locales(party: RelyingParty) -> None:
-    # The parameter is voluntary (Core 1.0, 5.2). The name exists in only one language.
+    # A server may ignore the parameter (Core 1.0, 5.2). Names of users exist in only one language.
     told = party.told(party.logged_in(scope="openid profile", claims_locales="se"))
     assert told["name"] == "Ada Lovelace"
 
@@ -78,5 +79,5 @@ def test_oidcc_claims_essential(party: RelyingParty, variant: Variant) -> None:
 
 
 def test_oidcc_userinfo_rs256(provider: Provider) -> None:
-    """The suite requires signed profiles if the document lists an algorithm for them. The document lists none."""
+    """The suite requires signed profiles if the discovery document lists an algorithm for them. It lists none."""
     assert "userinfo_signing_alg_values_supported" not in provider.metadata

@@ -190,7 +190,7 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 
-def test_the_command_ends_after_give_up_after_if_the_server_is_unreachable() -> None:
+def test_the_command_ends_if_the_server_is_unreachable_for_the_time_of_give_up_after() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     done = run("tail", server.url, "--give-up-after", "0.5", EVENTS_TOKEN="some-token")

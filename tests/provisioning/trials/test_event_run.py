@@ -73,7 +73,7 @@ def action_of(tenant: Tenant, name: str, **more: Any) -> Action:
 
 
 def ended(action: Action, event_type: str = "user.created", data: dict[str, Any] | None = None) -> Trial:
-    """Run the draft like a worker in this thread, because only the main thread can be interrupted."""
+    """Run the draft as a worker does, but in this thread, because only the main thread can be interrupted."""
     trial = event_trials.ask_for_event(draft_setup(action), event_type=event_type, data=data, actor="a test")
     tasks.try_event(str(trial.pk))
     return event_trials.wait_for_end(trial)
@@ -183,7 +183,7 @@ def test_clients_can_try_entry_points_over_the_management_interface(tenant: Tena
 
 
 @pytest.mark.usefixtures("worker")
-def test_staff_can_try_entry_points_on_their_page(tenant: Tenant) -> None:
+def test_staff_can_try_entry_points_on_the_page_of_an_action(tenant: Tenant) -> None:
     browser: Client = browser_of(new_staff(tenant))
     action = action_of(tenant, "Crash")
     scim = ActionFactory.create(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")

@@ -267,7 +267,7 @@ def test_the_rate_of_challenges_per_address_is_limited(visitor: Client, committe
     assert int(answers[-1].headers["retry-after"]) >= 1
 
 
-def test_these_pages_accept_only_their_own_http_methods(visitor: Client, committed_db: None) -> None:
+def test_the_urls_for_sign_in_with_a_passkey_refuse_get(visitor: Client, committed_db: None) -> None:
     for name in ("passkey_sign_in", "passkey_sign_in_options"):
         assert visitor.get(reverse(f"admin:{name}")).status_code == 405
 
