@@ -22,7 +22,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
 # By default a busy thread holds the interpreter for 5 ms. Every event on its way to a subscriber would wait that long.
 sys.setswitchinterval(0.0005)
 django_application: Any = get_asgi_application()
-# The line above has switched collections on again. The imports below create as many objects as Django, so switch them off once more.
+# The line above has switched garbage collection on again. The imports below create as many objects as Django does, so switch it off.
 collector.rest()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)

@@ -59,7 +59,7 @@ _is_speaking: ContextVar[bool] = ContextVar("is_speaking", default=False)
 
 
 def let_tenants_enable(read: Callable[[str], Sequence[str]]) -> None:
-    """Use `read(tenant_id)` to find the languages that a tenant enables. The settings of tenants are in the app above."""
+    """Use `read(tenant_id)` to find the languages that a tenant enables. Another app has the settings of tenants."""
     global _read_enabled
     _read_enabled = read
 

@@ -70,7 +70,8 @@ def is_refused(tenant_id: str, password: str, is_new: bool) -> bool:  # noqa: FB
 def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) -> None:
     """Write a log line and notify the administrators if a new password was found in a breach. Otherwise do nothing.
 
-    `line` has the arguments of `sign_in_log.note`. If the password is refused, call it outside the transaction that is rolled back.
+    `line` has the arguments of `sign_in_log.note`. If the password is refused, call this function outside the transaction that is rolled
+    back.
     """
     rules = leak_rules(tenant_id)
     if not rules.is_enabled or not is_in_breach(password):

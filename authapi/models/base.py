@@ -1,4 +1,4 @@
-"""The base of the rows of this app: an owner, and managers that require a tenant. These rows have no events, so bulk writes are allowed."""
+"""The base of the models of this app: a tenant, and managers that require a tenant. Their rows have no events; bulk writes are allowed."""
 
 from __future__ import annotations
 

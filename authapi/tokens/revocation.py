@@ -1,6 +1,6 @@
-"""Revokes tokens: one access token, one family, or every refresh token of a user or of a client.
+"""Revokes tokens: one access token, one lineage, or every refresh token of a user or of a client.
 
-All rows of a family are locked before it is revoked, because a concurrent exchange may be about to insert a successor.
+All refresh tokens of a lineage are locked before it is revoked, because a concurrent exchange may be about to insert a successor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOCK_MARGIN = timedelta(minutes=1)
 def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
     """End a client's token of any kind. Return False for a token that is invalid or belongs to another client.
 
-    A refresh token ends with its whole family: RFC 7009, 2.1 requires that the access tokens of the same grant end as well.
+    A refresh token ends with its whole lineage: RFC 7009, 2.1 requires that the access tokens of the same grant end as well.
     """
     return _revoke_jwt(token, client, host) if token.count(".") == 2 else _revoke_stored(token, client, host.tenant_id)
 
@@ -69,7 +69,7 @@ def revoke_refresh_tokens(
         raise ValueError("Name the refresh tokens to revoke by at least one argument.")
     rows = RefreshToken.objects.of(tenant_id).filter(**narrowed)
     if ids is not None:
-        # A rotation changes the id, so revoke the whole family.
+        # A rotation changes the id, so revoke the whole lineage.
         lineages = list(rows.values_list("lineage", flat=True))
         rows = RefreshToken.objects.of(tenant_id).filter(lineage__in=lineages)
     return _revoke_locked(rows)

@@ -57,7 +57,7 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
 
 
 def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
-    """Return the check of a token: from the table, or from the discovery document of a provider that a tenant describes."""
+    """Return the check of a token: that of a known provider, or one from the discovery document of an OpenID provider."""
     if provider.row is not OPENID:
         check = provider.row.token_check
         if check is None:

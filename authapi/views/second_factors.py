@@ -169,7 +169,7 @@ def _authenticators(request: TokenRequest, call: Call) -> Answer:
 def _removed(request: TokenRequest, call: Call) -> Answer:
     caller = _caller(request, call)
     if REMOVE not in caller.scopes:
-        # This includes the token of a waiting login: a password alone must not remove the second factor.
+        # The token of a waiting login lacks this scope, too: a password alone must not remove the second factor.
         raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"A token for {request.host.issuer}mfa/ with the scope {REMOVE} is needed.")
     user, (_, _, device) = caller.user, call.named.get("id", "").rpartition("|")
     context = context_of(request.host, caller.prover.client, ip=caller.prover.place.ip, user_agent=caller.prover.place.user_agent)

@@ -17,7 +17,7 @@ _WARM_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a run: requests per second, and milliseconds of processor time per request by account."""
+    """The result of a run: requests per second, and milliseconds of processor time per request, by account of the operating system."""
 
     rate: float
     processor: dict[str, float]
@@ -67,7 +67,7 @@ async def _ask(port: int, following: NextRequest, until: float) -> int:
         body = await _answered(reader)
         count += 1
     writer.close()
-    # The next connection continues from the last response.
+    # Pass the last response on, because its values are needed on the next connection.
     following(body)
     return count
 

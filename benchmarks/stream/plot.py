@@ -22,7 +22,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure for every server that has it."""
+    """One measured value of each server; servers without this value are left out."""
 
     title: str
     note: str

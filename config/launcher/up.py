@@ -77,6 +77,6 @@ def _sentence(error: Exception) -> str:
 
 
 def as_detached_child(descriptor: int) -> int:
-    """Run the supervisor of a detached start; `descriptor` leads to the `make up` that waits for the report."""
+    """Run the supervisor of a detached start. `descriptor` is the pipe to the `make up` that waits for the report."""
     with os.fdopen(descriptor, "w") as herald:
         return supervise(Console(sys.stdout, herald), with_parent=False)

@@ -146,7 +146,7 @@ def _parameter_rows(parameters: Iterable[dict[str, Any]]) -> Iterator[tuple[str,
 
 def _body_fields(operation: _Operation) -> list[tuple[str, str, str]]:
     content = operation.described.get("requestBody", {}).get("content", {})
-    # The forms of one body have the same members.
+    # All content types of one body have the same members.
     schema = next((_resolved(form["schema"]) for form in content.values()), {})
     if schema.get("type") == "array":
         schema = _resolved(schema["items"])

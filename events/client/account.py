@@ -1,4 +1,4 @@
-"""Totals of one run of the reader: events per type, connections, the last offset, and the summary printed at the end. Pure."""
+"""Totals of one run of the command that reads a stream: events per type, connections, the last offset, and the summary. Pure."""
 
 from __future__ import annotations
 

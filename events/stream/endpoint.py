@@ -125,7 +125,7 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
 
 def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
-        # The server would wait for a client that does not read. Its buffers are freed only if the connection is dropped.
+        # The server would wait for a client that does not read. Dropping the connection frees its buffers.
         abort()
 
 

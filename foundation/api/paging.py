@@ -35,7 +35,7 @@ Render = Callable[[Any], dict[str, Any]]
 class Listing:
     """The options of one list: its collection key, the fields of its items, and its differences from other lists.
 
-    The parameter `fields` selects from `fields`; the response always has the fields in `kept`, and has the fields in
+    The request parameter `fields` selects names from this tuple; the response always has the fields in `kept`, and has the fields in
     `only_on_request` only when the request names them.
     """
 
@@ -129,7 +129,7 @@ def answer_list(
 ) -> list[dict[str, Any]] | dict[str, Any]:
     """Return the list in the form and with the fields that the parameters request.
 
-    Raises `Refusal` for parameters that do not fit.
+    Raises `Refusal` for invalid parameters.
     """
     project = projection_of(query, listing.fields, kept=listing.kept)
 

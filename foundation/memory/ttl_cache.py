@@ -62,8 +62,7 @@ class Remembered(Generic[Key, Value]):
     def get(self, key: Key, *, max_age: float | None = None) -> Value:
         """Return the cached answer, or load it. Exceptions of `load` are not cached.
 
-        On an event loop, raises `Missing` instead of loading, and `Cold` when a younger answer is required than the cache's
-        maximum age.
+        On an event loop, this function never loads: without a fresh answer it raises `Missing`, or `Cold` if the call has a `max_age`.
         """
         try:
             return self.warm(key, max_age=max_age)

@@ -1,4 +1,4 @@
-"""Reads TXT records of the DNS, as proof that a tenant controls a name. It opens no connection to the host itself."""
+"""Reads TXT records of the DNS, as proof that a tenant controls a name. Opens no connection to the host with this name."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from identity.models import (
 )
 from identity.services import memberships, organizations
 
-# The tab of the tables that the app with the invitations adds.
+# The tab for invitations. Another app adds the table of invitations to this tab.
 INVITATIONS = "Invitations"
 _BRANDING = ("logo_url", "primary_color", "page_background_color")
 _COLORS = {"primary_color": "primary", "page_background_color": "page_background"}
@@ -63,7 +63,7 @@ class OrganizationForm(ServiceForm):
 
     class Meta:
         model = Organization
-        fields = ()  # The fieldsets of the admin class list them.
+        fields = ()  # The fieldsets of the admin class list the fields.
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -13,7 +13,7 @@ from identity.admin.relations import RelationAdmin
 from identity.models import Role, User, UserRole
 from identity.services import roles
 
-# The tab of the tables that the app with the permissions adds.
+# The tab for permissions. Another app adds the tables of permissions to this tab.
 PERMISSIONS = "Permissions"
 
 

@@ -1,4 +1,4 @@
-"""Whether a tenant refuses a breached new password. The app above this one, which has the settings of tenants, supplies the rule."""
+"""Whether a tenant refuses a breached new password. Another app, which has the settings of tenants, supplies the rule."""
 
 from __future__ import annotations
 

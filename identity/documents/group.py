@@ -11,7 +11,7 @@ from identity.shapes import GROUP, GROUP_MEMBER
 
 
 def group_resource(group: Group) -> dict[str, Any]:
-    """Return the group as the management interface shows it. Its events show fewer members."""
+    """Return the group as the management interface shows it. Events of the group have fewer fields."""
     return values(partial(getattr, group), GROUP.names, tenant_name=group.tenant_id)
 
 

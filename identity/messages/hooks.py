@@ -1,4 +1,4 @@
-"""Posts events to a server of the tenant instead of sending a mail: a signed POST to a target that the app above supplies."""
+"""Posts events to a server of the tenant instead of sending a mail: a signed POST to a target that another app supplies."""
 
 from __future__ import annotations
 

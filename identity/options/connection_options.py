@@ -33,9 +33,9 @@ def database_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for a response. For an email connection, adds the mail with a body.
+    """Return the options for a response. For an email connection, adds an empty body of the mail if it has none.
 
-    Deploy tools write the body into a separate file and fail without a body.
+    Deploy tools write the body into a separate file, and fail if it is missing.
     """
     if strategy != "email":
         return dict(options)

@@ -1,4 +1,4 @@
-"""Forms of the strategies that the service stores but cannot log in through, with the strategy to use instead. Pure.
+"""Forms of strategies whose connections the service stores, but with which no user can log in. Each names the strategy to use. Pure.
 
 Tenants import such connections from other services. The users, groups and events of these connections work as usual.
 """

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pause:
-    """Result of a step that must wait: the sweep sends the job again when the time is over."""
+    """Result of a step that must wait: the sweep sends the job again after this time."""
 
     seconds: float
 

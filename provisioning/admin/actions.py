@@ -64,7 +64,7 @@ def _explain_deploying(_request: HttpRequest, action: Action) -> str:
     deployed = actions.deployed_version(action)
     if deployed is None:
         return "Creates a version of the draft. Event streams can be bound to the action afterwards."
-    return f"Creates a version of the draft for all further deliveries. Currently they run version {deployed.number}."
+    return f"Creates a version of the draft for all further deliveries. Deliveries now run version {deployed.number}."
 
 
 def _has_undeployed_changes(action: Action) -> bool:

@@ -23,7 +23,7 @@ from provisioning.models import DeadLetter
 
 # Largest number of dead letters per confirmation. For more dead letters, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
-_REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. New dead letters are not included."
+_REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. Other dead letters are not sent."
 _DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."
 
 

@@ -110,7 +110,8 @@ class Person:
 
 
 def parse_table(rows: Any, *, enterprise: bool = False) -> tuple[MappingRow, ...]:
-    """Parse the rows of a tenant's table, or return the default table for None; `enterprise` enables all rows of that extension.
+    """Parse the rows of a tenant's table, or return the default table for None; `enterprise` enables all rows of the Enterprise User
+    extension.
 
     Raises `MappingRefused` with a sentence that names the row.
     """

@@ -179,8 +179,7 @@ class WriteCheck:
         return Person(self._key, person.user_name)
 
     def _mapped(self, number: int, operation: Any) -> MappedUser:
-        """Map with the tenant's table, so that the check covers the attributes of the table. externalId is always the key of the marked
-        user."""
+        """Map with the mapping table of the tenant, to check its attributes. externalId is always the key of the marked user."""
         try:
             mapped = map_user(self._document(number), self._session.table, operation)
         except MappingFailed as error:

@@ -140,7 +140,7 @@ def _weight(page: Document, body: str) -> list[str]:
     loaded = [one.attributes.get("href", "") for one in page.all("link") if one.attributes.get("rel") == "stylesheet"]
     loaded += [one.attributes.get("src", "") for one in page.all("script")]
     files = [STATIC / address.removeprefix("/static/") for address in loaded if address.startswith("/static/")]
-    # A form can carry a signed and encrypted response to its application. The application determines the length of the response.
+    # A form can contain a signed and encrypted response to its application. The application determines the length of the response.
     carried = sum(len(one.attributes.get("value", "")) for one in page.all("input") if one.attributes.get("name") == "SAMLResponse")
     weight = len(body.encode()) - carried + sum(file.stat().st_size for file in files)
     return [] if weight < MOST_BYTES else [f"The page weighs {weight} bytes."]

@@ -1,4 +1,4 @@
-"""Staff add and remove permissions of roles and users on their pages in the admin."""
+"""Staff add and remove permissions on the pages of roles and users in the admin."""
 
 from __future__ import annotations
 

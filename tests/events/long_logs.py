@@ -1,4 +1,4 @@
-"""Logs of a given age. The rows are written directly, because these tests are about pruning."""
+"""Logs of a given age, for tests of pruning. The rows are written directly, without the recorder and the numberer."""
 
 from __future__ import annotations
 

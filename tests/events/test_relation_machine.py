@@ -1,4 +1,4 @@
-"""The random machine over organizations, groups, roles and their relations, in addition to users. Same result as `test_state_machine`."""
+"""A random state machine like `test_state_machine`, with organizations, groups, roles and relations in addition to users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker itself. A correct history passes, and every planted fault is reported. Needs no server."""
+"""The checks of the histories that fault tests record: a correct history passes, and every planted fault is reported. Needs no server."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.peers.chromium import Page
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 DESKTOP, PHONE = 1440, 360
 
-# The header and the navigation are the same on every page of the admin, so only the start page checks them.
+# The header and the navigation are the same on every page of the admin, so they are checked on the start page only.
 CONTENT = {"exclude": ["#header", "#nav-sidebar", "#toggle-nav-sidebar", "#footer"]}
 # Test scripts cannot run in frames whose sandbox forbids every script.
 _JUDGED = (

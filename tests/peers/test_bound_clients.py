@@ -24,7 +24,7 @@ DRIVERS = Path(__file__).parent / "drivers"
 
 
 def hardened(tenant: Tenant, given: dict[str, Any]) -> dict[str, str]:
-    """Register a client with assertions, which must push its requests, with a key for signed requests."""
+    """Register a client that authenticates with assertions, must push its requests, and has a key for signed requests."""
     known = given["clients"]["assertion"]
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()

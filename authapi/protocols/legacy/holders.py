@@ -1,4 +1,4 @@
-"""Finds the user of an access token that allows to read the profile, for old endpoints."""
+"""Finds, for old endpoints, the user of an access token with which a client may read the profile."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Certificates of providers: read from options and metadata in every form that administrators paste. Pure.
 
-Only the key of a certificate is used. The administrator or the provider's metadata names it, so no chain is built. An expired
-certificate still verifies: providers often replace a certificate late, and logins must not fail for this reason. Pages show the expiry and
-warn of it.
+Only the key of a certificate is used. The administrator or the provider's metadata names the certificate, so no chain is built. An expired
+certificate still verifies: providers often replace a certificate late, and logins must not fail for this reason. Pages show the
+expiry and warn before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads claims with an access token, for providers without id tokens, and applies the expressions of the table to all claims."""
+"""Reads claims with an access token, for providers without id tokens, and maps claims with the expressions of the provider."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def mapped_claims(provider: Provider, whole: Any, *, has_standard: bool = True) 
 
 
 def judged_claims(provider: Provider, claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims of an id token, changed by the expressions of the table. Raises `UpstreamFailed`.
+    """Return the claims of an id token, changed by the expressions of the provider. Raises `UpstreamFailed`.
 
     A user of an organization that `hosted_domains` does not list is refused: any organization can open accounts at the provider.
     """

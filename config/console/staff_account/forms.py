@@ -1,4 +1,4 @@
-"""The forms of these pages. They never send an entered secret back."""
+"""Forms for the password and the factors of a staff account. They never send an entered secret back."""
 
 from __future__ import annotations
 

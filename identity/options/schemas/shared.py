@@ -54,7 +54,7 @@ TARGETS = (
     "oidc_metadata/token_endpoint",
     "oidc_metadata/pushed_authorization_request_endpoint",
     "tokenURL",
-    # Receives custom headers and the access tokens of users.
+    # This address receives custom headers and the access tokens of users.
     "userInfoURL",
     "accessTokenURL",
     "requestTokenURL",

@@ -1,4 +1,4 @@
-"""The sign-in log over the management interface: pages, queries, and a follower that misses no line."""
+"""The sign-in log over the management interface: pages, queries, and clients that follow the log and miss no line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_invalid_query_is_refused_even_if_it_would_have_no_effect(api: Manage
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
 
 
-def test_a_reader_can_follow_the_log_from_a_line_with_the_oldest_lines_first(api: Management, ada: User) -> None:
+def test_a_client_can_read_the_lines_after_a_line_oldest_first(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=5)).pk for _ in range(2)]
     lines = [*sorted(lines), make_sign_in(ada, created_at=now - timedelta(minutes=1)).pk]
@@ -69,7 +69,7 @@ def test_a_reader_can_follow_the_log_from_a_line_with_the_oldest_lines_first(api
     assert api.get("logs", {"from": "log_unknown"}).json["errorCode"] == "invalid_query_string"
 
 
-def test_a_follower_whose_last_line_was_pruned_continues_with_the_oldest_line(api: Management, ada: User) -> None:
+def test_a_client_whose_last_line_was_pruned_continues_with_the_oldest_line(api: Management, ada: User) -> None:
     pruned = make_sign_in(ada, created_at=timezone.now() - timedelta(days=31)).pk
     drop_ended()
     assert api.get("logs", {"from": pruned}).json == []
@@ -78,7 +78,7 @@ def test_a_follower_whose_last_line_was_pruned_continues_with_the_oldest_line(ap
     assert ids(api.get("logs", {"from": pruned}).json) == [line]
 
 
-def test_a_follower_does_not_get_a_line_while_an_earlier_line_may_be_uncommitted(api: Management, ada: User) -> None:
+def test_a_client_does_not_get_a_line_while_an_earlier_line_may_be_uncommitted(api: Management, ada: User) -> None:
     make_sign_in(ada, created_at=timezone.now())
 
     assert api.get("logs", {"take": 10}).json == []

@@ -32,7 +32,7 @@ def _api(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("scope", [SCOPES, "openid", "openid name created_at"])
-def test_both_paths_show_the_same_profile(tenant: Tenant, scope: str) -> None:
+def test_the_event_loop_and_a_thread_return_the_same_profile(tenant: Tenant, scope: str) -> None:
     user = some_user(
         tenant, name="Ada", given_name="Ada", family_name="Lovelace", nickname="ada", username="ada", phone_number="+4930123456"
     )
@@ -45,7 +45,7 @@ def test_both_paths_show_the_same_profile(tenant: Tenant, scope: str) -> None:
     assert (fast.status, fast.body, headers_of(fast)) == (200, plain.body, headers_of(plain))
 
 
-def test_the_next_request_shows_a_change(tenant: Tenant) -> None:
+def test_the_request_after_a_change_returns_the_new_name(tenant: Tenant) -> None:
     user = some_user(tenant, name="Ada")
     token = token_of(tenant, user)
 

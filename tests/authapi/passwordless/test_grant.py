@@ -215,10 +215,10 @@ def test_an_unknown_auth_session_is_refused(door: Door) -> None:
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
 
-# --- The legacy check -------------------------------------------------------------------------------------------------
+# --- /passwordless/verify ---------------------------------------------------------------------------------------------
 
 
-def test_the_legacy_check_does_not_use_up_the_code(door: Door) -> None:
+def test_passwordless_verify_does_not_use_up_the_code(door: Door) -> None:
     code = door.code()
     body = {"connection": "email", "email": ADA, "verification_code": code}
     answer = door.post("/passwordless/verify", body)
@@ -230,7 +230,7 @@ def test_the_legacy_check_does_not_use_up_the_code(door: Door) -> None:
     assert (refused.status, refused.json()["error"]) == (401, "invalid_user_password")
 
 
-def test_the_legacy_check_counts_wrong_codes(door: Door) -> None:
+def test_passwordless_verify_counts_wrong_codes(door: Door) -> None:
     code = door.code()
     for by in range(1, 6):
         assert (

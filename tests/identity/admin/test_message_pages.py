@@ -1,4 +1,4 @@
-"""Pages of mails and messages: texts, previews, test mails to the own address, and senders."""
+"""Pages of mails and messages: texts, previews, test mails to the staff account, and senders."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ MUTANTS = (
         at="provisioning.engine.sweeper:_DUE_LANES",
         old="(l.nudged_until IS NULL OR l.nudged_until <= clock_timestamp())",
         new="true",
-        rule="The sweeper sends no second message for a lane while the first one may arrive.",
+        rule="The sweeper sends no second message for a lane while the first message may still arrive.",
         tests=("tests/provisioning/engine/test_sweeper.py",),
     ),
     Mutant(

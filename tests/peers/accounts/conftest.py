@@ -37,7 +37,7 @@ def strangers(server: RealServer) -> Strangers:
 
 @pytest.fixture
 def side(tenant: Tenant, database_connection: Connection, front: MisbehavingServer, relay: Relay) -> Side:
-    """A tenant that provisions its users to the server. Its requests pass through the relay."""
+    """A tenant that provisions its users to the server, through a relay that can change or lose responses."""
     return Side(tenant, database_connection, front.base_url, relay.server.name)
 
 

@@ -48,7 +48,7 @@ def test_account_with_the_name_of_a_new_user_is_adopted_if_the_name_is_a_proof(
 def test_account_whose_key_cannot_be_filtered_is_written_if_its_name_is_a_proof(
     side: Side, strangers: Strangers, relay: Relay, proof: str, verified: bool
 ) -> None:
-    # SCIMMY and django-scim2 refuse some keys. The relay refuses them for the other servers.
+    # SCIMMY and django-scim2 refuse some keys. A relay in front of the other servers also refuses these keys.
     relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
     earlier = strangers.add(ANNA)
     side.set_options(user_name_proof=proof)

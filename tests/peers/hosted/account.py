@@ -20,7 +20,7 @@ _NEW = f"{PASSWORD}-2"
 
 
 def enter(walk: Walk) -> None:
-    """Arrive without a session."""
+    """Open a section without a session, and log in."""
     walk.open("/account/profile")
     walk.look("Log in", "Forgot password?")
     walk.submit_login()

@@ -121,7 +121,7 @@ def test_no_delivery_of_a_user_starts_while_a_run_holds_the_lanes_of_the_user(
     assert Delivery.objects.get(stream_id=stream.pk, event_type="user.updated").state == "delivered"
 
 
-def test_the_hold_of_a_killed_process_expires_and_uses_no_attempt(action: Action, stream: EventStream, anna: User) -> None:
+def test_the_lanes_that_a_killed_process_locked_become_free_and_no_attempt_is_used(action: Action, stream: EventStream, anna: User) -> None:
     deliver(anna.tenant, stream)
     key = f"user:{anna.user_id}"
     hold = held_lanes([stream.pk], tenant_id=action.tenant_id, key=key, seconds=0.0)

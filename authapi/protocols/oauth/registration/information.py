@@ -15,7 +15,7 @@ PATH = "/oidc/register"
 
 
 def client_information(client: Client, host: HostMatch, *, token: str, secret: str = "") -> dict[str, Any]:
-    """Return the members of an answer. Only the answer that creates the secret contains it."""
+    """Return the members of an answer. Only the answer to the request that created the secret contains the secret."""
     members: dict[str, Any] = {
         "client_id": client.client_id,
         "client_id_issued_at": int(client.created.timestamp()),

@@ -145,7 +145,7 @@ def test_wrong_codes_are_counted_over_both_endpoints(coded: Coded, kind: str) ->
         assert ask(wrong(code, by=guess), kind).status == 401
     assert refusal(coded.exchange(code, kind))[:2] == (429, "too_many_attempts")
     assert refusal(coded.authenticate(code, kind))[:2] == (429, "too_many_attempts")
-    # A place without wrong guesses can still log in.
+    # The code is still accepted from an IP address without wrong guesses.
     assert coded.exchange(code, kind, address="198.51.100.9").status == 200
 
 

@@ -309,7 +309,7 @@ def test_a_type_that_the_api_removes_is_missing_after_the_next_refresh(bank: Ban
 
 
 def machine(bank: Bank, *types: str) -> dict[str, Any]:
-    """Return the form of a request of a client for itself."""
+    """Return the form of a token request with client credentials."""
     client, secret = create_client(tenant_id=bank.tenant.pk, name="Robot", grant_types=["client_credentials"])
     settings = {"authorization_details_types": list(types)} if types else {}
     create_client_grant(tenant_id=bank.tenant.pk, client_id=client.client_id, api_resource=bank.api, settings=settings)
@@ -318,7 +318,7 @@ def machine(bank: Bank, *types: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_client_gets_only_the_types_of_its_grant_for_itself(bank: Bank, as_json: bool) -> None:
+def test_a_client_without_a_user_gets_only_the_types_of_its_client_grant(bank: Bank, as_json: bool) -> None:
     form = machine(bank, "payment")
     sent = [PAYMENT] if as_json else json.dumps([PAYMENT])
     assert granted(ask_token(bank.tenant, {**form, "authorization_details": sent}, as_json=as_json)) == [PAYMENT]
