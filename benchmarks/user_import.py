@@ -1,4 +1,4 @@
-"""The rate of user imports with and without recording, its stability, its memory, and the delay of concurrent writers.
+"""Measures user imports with and without recording: rate, steadiness, memory, and the delay of concurrent writers.
 
 Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). A run imports
 the same rows three times, each time into a new tenant: recorded and numbered; recorded and numbered while another thread writes in the

@@ -1,7 +1,7 @@
 """Tickets that applications request and deliver themselves: links that set a password or verify an address.
 
 A ticket is the same kind of row as for a mailed link, with a return address. The return address is in the row and never in the link:
-only the administrators of the tenant decide where a used link leads.
+only the administrators of the tenant decide where the browser goes after a link was used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True)
 class WayBack:
-    """Where a used link leads: to `result_url` with the outcome as parameters, or to the login of `client`."""
+    """Where the browser goes after the link was used: to `result_url` with the outcome as parameters, or to the login of `client`."""
 
     result_url: str = ""
     tells_email: bool = False
@@ -105,7 +105,7 @@ def prepared_password(ticket: AccountTicket) -> str:
 
 
 def is_result_address(address: str) -> bool:
-    """Tell whether a used link may lead to the address: https, or http on loopback, where the service itself uses plain http."""
+    """Tell whether a browser may go to the address after the link: https, or http on loopback, where the service itself uses plain http."""
     try:
         parts = urlsplit(address)
     except ValueError:

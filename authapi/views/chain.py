@@ -349,7 +349,7 @@ def _check_request(method: str, methods: tuple[str, ...], body: bytes) -> None:
 
 
 def _worded(error: Exception, words: Mapping[Case, Case]) -> Exception:
-    """Return a refusal with the case that `words` has in place of its case; return any other error unchanged."""
+    """Replace the case of a refusal by the case that `words` has for it. Return any other error unchanged."""
     case = words.get(error.case) if isinstance(error, RequestRefused) else None
     return error if case is None else RequestRefused(case)
 

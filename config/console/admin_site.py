@@ -205,7 +205,7 @@ def _act_of(request: HttpRequest, context: ChangeContext) -> Act | None:
 
 
 def build_site() -> PlatformAdminSite:
-    """Return the site with the pages of every app. Lower apps register first, because upper apps add to their pages."""
+    """Return the site with the pages of every app. An app registers before the apps that import it, because they add to its pages."""
     built = PlatformAdminSite()
     identity.admin.register(built)
     authapi.admin.register(built)

@@ -70,7 +70,7 @@ class ConnectionForm(ServiceForm):
 
     class Meta:
         model = Connection
-        fields = ()  # The fieldsets of the admin class list them.
+        fields = ()  # The fieldsets of the admin class list the fields.
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

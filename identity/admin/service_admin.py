@@ -29,7 +29,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ServiceAdmin(ObjectActionsAdmin[Row]):
-    """The base of these pages. Subclasses implement `create` and `change`; `row_acts` implements deletion. A refusal is shown at the
+    """The base of such admin pages. Subclasses implement `create` and `change`; `row_acts` implements deletion. A refusal is shown at the
     form or as a message.
     """
 

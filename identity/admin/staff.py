@@ -33,7 +33,7 @@ class StaffForm(ServiceForm):
 
     class Meta:
         model = Staff
-        fields = ()  # The fieldsets of the admin class list them.
+        fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {"is_active": "The account cannot log in while this is off. Accounts are never deleted."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -60,7 +60,7 @@ class StaffAdmin(ServiceAdmin[Staff]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Staff | None = None) -> Any:
         if obj is not None:
-            # Staff cannot change their own role, so their own page only shows it.
+            # Staff cannot change their own role, so the page of their own account only shows the role.
             own = ["email", "standing" if obj == staff_of(request) else "role", "is_active", "password"]
             return [(None, {"fields": own}), ("Kept by the service", {"fields": ["last_login", "created_at"]})]
         tenant = tenant_in_scope(request)

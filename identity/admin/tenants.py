@@ -42,7 +42,7 @@ class TenantForm(ServiceForm):
 
     class Meta:
         model = Tenant
-        fields = ()  # The fieldsets of the admin class list them.
+        fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {
             "id": "Part of every event. Cannot be changed. 3 to 63 lowercase letters, digits and inner hyphens.",
             "event_retention_days": (

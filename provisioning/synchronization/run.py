@@ -1,4 +1,4 @@
-"""One turn of a synchronization: job, plan, server, and the time limit of the turn."""
+"""The work of one worker on a synchronization: job, plan, server, and the time after which the worker stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provisioning.synchronization.plan import Plan
 from provisioning.synchronization.remote import Remote
 from provisioning.synchronization.state import save
 
-# Seconds per turn. After a turn, the worker can take other work.
+# A worker stops after this many seconds, so that it can take other work.
 _TURN_SECONDS = 4.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _FIRST_PAUSE_SECONDS = 2.0
@@ -44,7 +44,7 @@ class Run:
         self._next_at = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether this turn has used up its time."""
+        """Whether the worker must stop now."""
         return time.monotonic() >= self._ends_at
 
     def keep_pace(self) -> None:

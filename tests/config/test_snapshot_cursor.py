@@ -66,7 +66,7 @@ def test_every_kind_of_document_has_a_list_with_a_cursor() -> None:
     assert {operation.snapshot_of for operation in operations} - {None} == {kind.name for kind in DOCUMENT_KINDS}
 
 
-def test_only_first_pages_of_these_lists_have_the_cursor(tenant: Tenant, api: Management) -> None:
+def test_only_first_pages_of_snapshot_lists_have_a_cursor(tenant: Tenant, api: Management) -> None:
     own = ids_of(tenant, "own")
     head = len(numbered(tenant.pk))
     described = snapshots()

@@ -82,7 +82,7 @@ def judged(page: Page) -> None:
 
 
 def work_off(tenant: Tenant) -> None:
-    """Run the newest job like a worker."""
+    """Run the newest job as a worker does."""
     job = Job.objects.of(tenant.pk).order_by("-created_at", "-pk")[0]
     run_job(job.pk)
     job.refresh_from_db()

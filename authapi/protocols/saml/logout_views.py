@@ -65,7 +65,7 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
     if known is None or not asked.is_about(_participation(known)):
         return round_trips.send(request, answers.call(REQUESTER, UNKNOWN_PRINCIPAL))
     if not settings.requires_signed_requests and not asked.session_indexes:
-        # A NameID can be guessed. Without a signature, only the session index proves that the application sent it.
+        # A NameID can be guessed. Without a signature, only the session index proves that the application sent the request.
         return round_trips.send(request, answers.call(REQUESTER, REQUEST_DENIED))
     # The requesting application gets no logout request, because it began the logout.
     drop_client(session, client, protocol=NAME)

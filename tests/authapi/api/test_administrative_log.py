@@ -428,7 +428,7 @@ def test_an_act_without_a_tenant_and_a_change_by_a_command_are_not_logged(tenant
 # Lists.
 
 
-def test_both_tables_are_shown_as_one_list_without_gaps_or_duplicates(api: Management, tenant: Tenant, ada: User) -> None:
+def test_administrative_and_sign_in_lines_are_one_list_without_gaps_or_duplicates(api: Management, tenant: Tenant, ada: User) -> None:
     moment = timezone.now().replace(microsecond=0) - timedelta(minutes=5)
     expected: list[tuple[Any, str]] = []
     for number in range(30):
@@ -513,7 +513,9 @@ def test_an_open_transaction_that_writes_is_found(tenant: Tenant) -> None:
         ("type:sapi AND type:fp", set()),
     ],
 )
-def test_a_query_searches_both_tables(api: Management, tenant: Tenant, ada: User, query: str, expected: set[str]) -> None:
+def test_a_query_searches_administrative_and_sign_in_lines(
+    api: Management, tenant: Tenant, ada: User, query: str, expected: set[str]
+) -> None:
     noon = timezone.now().replace(year=2020, month=1, day=1, hour=12)
     made = {
         "client": make_line(tenant, client_id="app").pk,

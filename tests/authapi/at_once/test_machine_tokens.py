@@ -46,7 +46,7 @@ REQUESTS: dict[str, tuple[dict[str, Any], bool, bool]] = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_both_paths_give_the_same_token_and_the_same_answer(tenant: Tenant, name: str) -> None:
+def test_the_event_loop_and_a_thread_give_the_same_token_and_the_same_answer(tenant: Tenant, name: str) -> None:
     changes, as_json, is_basic = REQUESTS[name]
     method = Client.AuthMethod.BASIC if is_basic else Client.AuthMethod.POST
     client = granted_client(tenant, ("read:events", "read:users"), token_endpoint_auth_method=method)
@@ -61,7 +61,7 @@ def test_both_paths_give_the_same_token_and_the_same_answer(tenant: Tenant, name
     assert list(fast.json()) == list(plain.json())
 
 
-def test_a_proof_binds_the_token_on_both_paths_and_is_accepted_once_in_total(tenant: Tenant) -> None:
+def test_a_proof_binds_tokens_of_the_event_loop_and_of_a_thread_and_is_accepted_once(tenant: Tenant) -> None:
     client, prover = granted_client(tenant), Prover()
     form = form_of(tenant, client)
 
@@ -100,7 +100,7 @@ def test_the_event_loop_leaves_refusals_to_the_endpoint(tenant: Tenant, name: st
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_a_revoked_token_is_refused_by_the_path_that_has_cached_it(tenant: Tenant) -> None:
+def test_the_event_loop_refuses_a_revoked_client_and_an_old_secret_that_it_has_cached(tenant: Tenant) -> None:
     rotated, revoked = granted_client(tenant), granted_client(tenant)
 
     async def statuses(*clients: Registered) -> list[int]:
@@ -116,7 +116,7 @@ def test_a_revoked_token_is_refused_by_the_path_that_has_cached_it(tenant: Tenan
     assert on_loop(lambda: statuses(rotated, revoked, renewed)) == [401, 401, 200]
 
 
-def test_each_request_is_counted_once_on_either_path(tenant: Tenant) -> None:
+def test_each_request_is_counted_once_by_the_event_loop_or_by_a_thread(tenant: Tenant) -> None:
     form = form_of(tenant, granted_client(tenant))
 
     async def many() -> list[int]:

@@ -48,7 +48,7 @@ def give_passkey(user: User, host: str, key: Authenticator | None = None) -> tup
 
 
 def pages_with_passkeys(visit: Login) -> list[Page]:
-    """Return the passkey pages: the login before and after a refused passkey, and the offer of a passkey before and after a refused one."""
+    """Return the pages for passkeys: the login and the offer to create a passkey, each before and after a refused passkey."""
     set_passkeys(visit.tenant, visit.connection, offers_passkeys=True)
     asking = visit.browser.follow(visit.ask())
     refused = visit.browser.submit(asking, credential="{}")

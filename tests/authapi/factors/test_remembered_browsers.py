@@ -39,7 +39,7 @@ def remembered(walk: Walk) -> str:
     return secret
 
 
-def test_a_remembered_browser_skips_the_second_factor_until_it_expires_or_the_tenant_disables_this(walk: Walk) -> None:
+def test_a_remembered_browser_skips_the_second_factor_until_it_expires_or_the_tenant_forbids_it(walk: Walk) -> None:
     remembered(walk)
     assert "code" in walk.to_second(prompt="login").answer
     set_factors(walk.at.tenant, "otp", remembers_browsers=False)
