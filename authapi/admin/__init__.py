@@ -102,7 +102,7 @@ from identity.models import Connection, Organization, User
 
 
 def register(site: PagesSite) -> None:
-    """Register every model and page of this app with `site`, and add panels and buttons to the pages of lower apps."""
+    """Register every model and page of this app with `site`, and add panels and buttons to the pages of imported apps."""
     site.register_page(BrandingPage)
     site.register_page(TextsPage)
     site.register_page(SecondFactorsPage)

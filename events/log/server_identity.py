@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 # The timeline of present writes. `pg_control_checkpoint()` shows the timeline of the last checkpoint, which is outdated for a while
-# after a promotion, and this is the time when processes restart.
+# after a promotion. Processes often restart at that time.
 _NOW = """
 SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint FROM pg_control_system()
 """

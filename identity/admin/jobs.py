@@ -47,7 +47,7 @@ _COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     change_form_template = "admin/job_form.html"
     id_field = "id"
-    # Names of actions in order: the first action that applies to the job is the only button of the page. Upper apps add their own names.
+    # Names of actions in order: the first action that applies to the job is the only button of the page. Other apps add names.
     primary_actions: tuple[str, ...] = ("file",)
     list_display = ("id", "what", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")
@@ -73,7 +73,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        # Progress panels by type of job. Upper apps add theirs.
+        # Progress panels by type of job. Other apps add panels.
         self.reports: dict[str, Callable[[Job], Panel]] = {Job.Type.BULK_ACTION: bulk_progress}
         self.panels += [lambda _request, job: self.reports[job.type](job) if job.type in self.reports else None, self.row_errors]
 
@@ -193,7 +193,7 @@ def _name_of(row: dict[str, Any]) -> str:
 def extend_jobs(
     site: admin.AdminSite, reports: Mapping[str, Callable[[Job], Panel]], actions: Sequence[ObjectAction], *, primary: Sequence[str]
 ) -> None:
-    """Add the progress panels and buttons of an upper app to the page of jobs. `primary`: names of actions that come first."""
+    """Add the progress panels and buttons of another app to the page of jobs. `primary`: names of actions that come first."""
     page = site.get_model_admin(Job)
     if isinstance(page, JobAdmin):
         page.reports.update(reports)

@@ -50,7 +50,7 @@ class UserForm(ServiceForm):
 
     class Meta:
         model = User
-        fields = ()  # The fieldsets of the admin class list them.
+        fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {"email_verified": "A changed email address is unverified until this is set again."}
 
 

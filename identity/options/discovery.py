@@ -107,7 +107,7 @@ def _text(options: Mapping[str, Any], name: str) -> str:
 
 
 def _kept(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members with a known name and the specified type. If they are too large, only issuer and endpoints."""
+    """Return the members with a known name and the specified type. If the members are too large, return issuer and endpoints only."""
     known = {name: value for name, value in document.items() if name in METADATA.nodes and _fits(name, value)}
     if len(orjson.dumps(known)) <= _MOST_KEPT_BYTES:
         return known

@@ -87,7 +87,7 @@ def test_a_machine_client_is_created_and_the_copied_command_gets_a_token(
 
 
 def pasted(line: str, web: WebProcess, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command like a shell. The host names of tenants lead to the process of the test."""
+    """Run a command as a shell does. The host names of tenants lead to the process of the test."""
     host = urlsplit(line.partition('"')[2].partition('"')[0]).netloc
     assert host.endswith(f":{web.address[1]}"), line
     (home / ".curlrc").write_text(f'resolve = "{host}:127.0.0.1"\n')
