@@ -10,7 +10,7 @@ extensions = ["myst_parser"]
 exclude_patterns = ["_static"]
 nitpicky = True
 
-# Builds anchors of headings like code hosts, so that links work in both places.
+# Headings get the same anchors as on code hosts, so that links work in both places.
 myst_heading_anchors = 4
 suppress_warnings = [
     # Code blocks in languages without a highlighter are shown as plain text.
@@ -28,7 +28,7 @@ html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 
-# What the theme leaves out for screen readers and keyboards.
+# Replacements in the pages: attributes for screen readers and keyboards that the theme lacks.
 _ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages of the manual">',

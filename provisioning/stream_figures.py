@@ -1,4 +1,4 @@
-"""Metrics with a label for the stream: a bounded number of streams, read with one statement."""
+"""Metrics with a label for the stream, for a bounded number of streams. One statement reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from events.figures import DatabaseFigures, read_in_time
 from provisioning.engine.stream_tallies import BOUNDS, BUCKET_NAMES, SUM_NAME
 
-# Reads one range of the index of tallies per shown stream.
+# Reads one range of the index of tallies for each stream.
 _SHOWN = """
 SELECT shown.id, shown.behind, shown.is_held,
     (SELECT coalesce(json_object_agg(t.name, t.count), '{}')::text FROM provisioning_streamtally t WHERE t.stream_id = shown.id)
@@ -28,7 +28,7 @@ _LIMIT = [format(bound, "g") for bound in BOUNDS] + ["+Inf"]
 
 
 class StreamFigures(DatabaseFigures):
-    """The figures of the first `METRICS_STREAMS` enabled streams, in the order of their creation."""
+    """The metrics of the oldest enabled streams, at most `METRICS_STREAMS`."""
 
     def __init__(self) -> None:
         super().__init__("provisioning_streams", [])
@@ -38,7 +38,7 @@ class StreamFigures(DatabaseFigures):
         return [*_metrics(), self._failed()]
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the metrics of every shown stream."""
+        """Yield the metrics of these streams."""
         failed = self._failed()
         try:
             rows = read_in_time(_SHOWN, [settings.METRICS_STREAMS])

@@ -1,4 +1,4 @@
-"""The tenants of the measurement: created with the services, with clients, tokens and the events of their users."""
+"""The tenants of the measurements of the stream, with clients, tokens and users whose changes cause events."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from identity.services import connections, tenants, users
 
 _SCOPES = ("read:events", "read:users", "update:users")
 _TOKEN_SECONDS = 7200
-# More than any measurement opens, because limits are not measured.
+# More connections than any measurement opens, because limits are not measured.
 _CONNECTIONS_PER_TENANT = 100_000
-# All other tenants have only listeners, because to create users for a thousand tenants would take longer than the measurement.
+# The number of tenants with a user. Further tenants have none: to create users for a thousand tenants takes longer than the measurement.
 _WRITERS = 125
 _COPY = "COPY events_event (event_id, tenant_id, type, root, time, body) FROM STDIN (FORMAT binary)"
 _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "bytea")
@@ -125,7 +125,7 @@ class World:
         return self.sealer(member).seal(Cursor(head.epoch, head.floor))
 
     def history(self, count: int) -> Member:
-        """Return a tenant whose log has `count` more events, which are copies of the event of the template."""
+        """Return a tenant whose log has `count` more events, which are copies of the newest event of the first tenant."""
         newest = _newest(self._first())[1]
         member = _made(f"b{self._run}-history-{secrets.token_hex(2)}", self._pair, with_user=False)
         body, now = bytes(newest.body), datetime.now(UTC)

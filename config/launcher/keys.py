@@ -1,4 +1,4 @@
-"""The keys and passwords of a checkout: created once, stored in `.data/keys` with mode 0600. `make up` shows only those of the demo."""
+"""The keys and passwords of a checkout, created once and stored in `.data/keys` (mode 0600). `make up` shows only demo passwords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEMO_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_TOKEN", 
 
 
 def load_or_create(data_dir: Path) -> dict[str, str]:
-    """Return every secret of the checkout by name; missing ones are created and stored."""
+    """Return every secret of the checkout by name; missing secrets are created and stored."""
     path = data_dir / "keys"
     known = read_assignments(path)
     made = {name: _make(name) for name in (*KEY_LISTS, *DEMO_SECRETS) if name not in known}
@@ -33,6 +33,6 @@ def as_assignments(values: dict[str, str]) -> str:
 
 
 def _make(name: str) -> str:
-    # Letters, digits, - and _, as in client secrets; Django requires 50 characters for its key. The id is random: if new keys replace
-    # lost ones, the start of the service fails and names the id of the missing key, instead of failing later to decrypt.
+    # Letters, digits, - and _, as in client secrets; Django requires 50 characters for its key. The part before the colon is a random
+    # id: if new keys replace lost keys, the service does not start and names the id of the missing key, and does not fail later.
     return f"{secrets.token_hex(4)}:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)

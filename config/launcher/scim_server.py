@@ -1,4 +1,4 @@
-"""The demo's SCIM server: `scim2-server` with a storage on disk instead of its own in memory.
+"""The demo's SCIM server: `scim2-server`, with a storage on disk instead of the storage in memory.
 
 Run as `python -m config.launcher.scim_server DIRECTORY PORT`; the variable DEMO_SCIM_TOKEN has the bearer token.
 """
@@ -30,7 +30,7 @@ class KeptStorage(InMemoryStorage):
         self._directory = directory
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.resources = [_load(path, provider) for path in sorted(directory.glob("*/*.json"))]
-        # After a restart, version numbers continue from the last stored number, so no version names two states.
+        # After a restart, version numbers continue from the last stored number, so two states never have the same version.
         self.versions = itertools.count(1 + max((_number_of(resource) for resource in self.resources), default=0))
 
     def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:
@@ -92,6 +92,6 @@ def _number_of(resource: Resource[Any]) -> int:
 
 
 if __name__ == "__main__":
-    # Ctrl+C is the normal way to stop it, so this is no error.
+    # Ctrl+C is the normal way to stop the server, and is not an error.
     with suppress(KeyboardInterrupt):
         serve(Path(sys.argv[1]), int(sys.argv[2]), os.environ["DEMO_SCIM_TOKEN"])

@@ -15,7 +15,7 @@ _PREVIOUS_SERVER_SECONDS = 30.0
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server over `data_dir`/redis; wait for one that is shutting down.
+    """Return the program of a server over `data_dir`/redis; wait if an earlier server is shutting down.
 
     Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
     """

@@ -30,7 +30,7 @@ from identity.hosts import is_platform_host
 logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
-# Browsers send this for requests of a page of the same site; other programs send nothing.
+# Accepted values of `Sec-Fetch-Site`. Browsers send `same-origin` for requests of the service's own pages; other programs send no header.
 _OWN_PAGE = frozenset({"", "same-origin"})
 
 

@@ -14,7 +14,7 @@ from foundation.timestamps import wire_time
 
 SPEC_VERSION = "1.0"
 TEST_PURPOSE = "test"
-# The maximum length of a cursor, so that a message is small enough with any key that seals its offset.
+# The maximum length of a sealed cursor. The size of a message is checked with an offset of this length.
 MAX_OFFSET_LENGTH = 64
 
 _PREFIX_PATTERN = re.compile(r"[a-z][a-z0-9]{0,15}")

@@ -90,8 +90,7 @@ def paced(send: Send) -> Send:
 
 
 def abort_connection(send: Callable[..., Any]) -> None:
-    """Drop the connection and its buffered bytes, if the server permits this: on Daphne, `send` leads to the request, and so to the
-    transport."""
+    """Drop the connection and its buffered bytes. Only Daphne permits this: its `send` is bound to the request, which has the transport."""
     transport = getattr(getattr(_twisted_request(send), "channel", None), "transport", None)
     if transport is not None:
         transport.abortConnection()

@@ -32,6 +32,6 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # the class is not
 def bounded_count(rows: models.QuerySet[Any], limit: int = COUNT_LIMIT) -> int:
     """Return the number of rows; `limit` + 1 means more than `limit`.
 
-    The ordering is kept, so that PostgreSQL reads its index and stops at the limit.
+    The query keeps its ordering: PostgreSQL then reads the index of this ordering and stops at the limit.
     """
     return rows.values("pk")[: limit + 1].count()

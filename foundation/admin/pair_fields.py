@@ -1,4 +1,4 @@
-"""A form field for a map of texts: a row of two inputs for each pair, and empty rows for new ones."""
+"""A form field for a map of texts: a row of two inputs for each pair, and empty rows for new pairs."""
 
 from __future__ import annotations
 

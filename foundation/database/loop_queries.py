@@ -128,7 +128,7 @@ class LoopSelect(Generic[Instance]):
 class GatheredSelect(Generic[Instance]):
     """A row query for many callers at once: calls during a running statement are combined into the next statement.
 
-    The query has at most one row for each combination of values, by text columns.
+    The query selects by text columns and returns at most one row for each combination of their values.
     """
 
     def __init__(self, name: str, query: Callable[..., models.QuerySet[Instance]], *names: str) -> None:
@@ -149,7 +149,7 @@ class GatheredSelect(Generic[Instance]):
         return found
 
     def _text(self) -> str:
-        """Return the query, joined to each row of the values."""
+        """Return the statement that runs the query once for each combination of values."""
         names = ", ".join(f"v{number}" for number in range(len(self._names)))
         arrays = ", ".join(f"${number}::text[]" for number in range(1, len(self._names) + 1))
         places = iter(self._compiled.parameters(**{name: f"asked.v{number}" for number, name in enumerate(self._names)}))

@@ -108,7 +108,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        # Tables below the form, added by this class and by apps above. A function returns None where its table does not fit the row.
+        # Tables below the form. Apps that depend on this app add tables, too. A function returns None if the row has no such table.
         self.panels: list[PanelOf[Row]] = []
         # Tables on tabs of their own, by the label of the tab. Only the tables of the tab that is shown are read.
         self.tabs: dict[str, list[PanelOf[Row]]] = {}

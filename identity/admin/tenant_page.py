@@ -62,7 +62,7 @@ class TenantPage:
         return self.site.admin_view(scoped)
 
     def page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> TemplateResponse:
-        """Return the page in the frame of the site."""
+        """Return the page with the header and the navigation of the site."""
         request.current_app = self.site.name
         return TemplateResponse(request, template, {**self.site.each_context(request), "title": self.title, "subtitle": None, **context})
 
@@ -73,7 +73,7 @@ class TenantPage:
 
 
 class PagesSite(admin.AdminSite):
-    """A site with such pages."""
+    """An admin site with pages for one tenant."""
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)

@@ -30,7 +30,7 @@ from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.row_acts import BLOCK_USERS, UNBLOCK_USERS
 
-# The tab of the tables that the app with sessions and blocks adds.
+# The label of a tab. Another app adds the tables on this tab, such as sessions and blocks.
 SECURITY = "Security"
 _METADATA = ("user_metadata", "app_metadata")
 _NAMES = ("name", "given_name", "family_name", "nickname", "username", "phone_number", "phone_verified", "picture")

@@ -1,7 +1,7 @@
 """An archive: a directory with encrypted parts, and a manifest that lists them with their digests.
 
 While the export runs, `progress.jsonl` lists the finished parts. A part is renamed into place before its line is written, so a killed
-export continues after its last line. The manifest replaces the lines at the end: an archive without a manifest is incomplete.
+export continues after its last line. At the end, the manifest replaces `progress.jsonl`: an archive without a manifest is incomplete.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def resume(directory: Path, *, tenant_id: str, key: str) -> Draft:
     first = lines[0]
     journey = _journey(key, first)
     draft = Draft(directory, first["archive"], tenant_id, journey, first["stop"], first["before"], [Part(**line) for line in lines[1:]])
-    # Remove an incomplete last line, so that the next line does not follow it.
+    # Remove an incomplete last line, so that the next line is not appended to it.
     _write(directory / _PROGRESS, b"".join(_line(line) for line in lines))
     return draft
 

@@ -1,4 +1,4 @@
-"""The effective roles of a user, assigned directly or through groups, including nested ones."""
+"""The effective roles of a user, assigned directly or through groups, including nested groups."""
 
 from __future__ import annotations
 

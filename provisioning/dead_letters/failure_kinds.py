@@ -7,7 +7,7 @@ from datetime import datetime
 
 from foundation.database.statements import rows_as
 
-# Limits per tenant: the number of unsettled dead letters that a query counts, newest first, and of kinds that it returns.
+# Limits per tenant: a query counts only this many unsettled dead letters, newest first, and returns at most this many kinds.
 LETTERS_LOOKED_AT = 50_000
 MOST_KINDS = 200
 

@@ -30,7 +30,7 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 
 class Turn:
-    """The budget of the turn of one message, and its cache of actions and secrets."""
+    """The time and the number of deliveries that one turn may use, and the actions and secrets that the turn has read."""
 
     def __init__(self, seconds: float = TURN_SECONDS, deliveries: int | None = None) -> None:
         self._ends = time.monotonic() + seconds
@@ -199,7 +199,7 @@ def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     if isinstance(result, NoTurn):
-        # Other deliveries to this destination would reach the rate limit, too. If a probe sent no request, the breaker repeats it later.
+        # Other deliveries to this destination would reach the rate limit, too. The breaker later repeats a probe that sent no request.
         return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)

@@ -47,7 +47,7 @@ class DeliveryFollower:
     """Reports the positions of streams and of waiting deliveries, both of which still read events from the log."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
-        """Make dead letters, with copies of the events, of waiting deliveries of disabled streams up to `through`."""
+        """Turn waiting deliveries of disabled streams, up to position `through`, into dead letters with copies of the events."""
         for (stream_id,) in fetch_all(_DISABLED, [tenant_id]):
             while lanes.bury_disabled(stream_id, _DISABLED_TOO_LONG, through=through, limit=_LANES_AT_ONCE):
                 pass

@@ -23,7 +23,7 @@ _EXPECTED = {
 
 
 class Fitting:
-    """Converts the values of one user; `problems` collects path and sentence for each omitted value."""
+    """Converts the values of one user; `problems` collects a path and a reason for each omitted value."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Clients and their grants: secrets are shown once, tenants are separate, and a version rises with every change that ends tokens."""
+"""Clients and their grants: secrets are shown once, tenants are separate, and changes that end tokens raise the version of the client."""
 
 from __future__ import annotations
 

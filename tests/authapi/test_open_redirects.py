@@ -1,7 +1,7 @@
 """A login or logout never redirects the browser to a URL that only resembles a registered one.
 
-The registered URL is `https://app.example.test/callback`. Each entry is a URL that other implementations compared, parsed or joined
-wrongly.
+The registered URL is `https://app.example.test/callback`. The other URLs in this module are URLs that other implementations compared,
+parsed or joined wrongly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from identity.models import Tenant
 from tests.factories.sign_in import CALLBACK, people, web_client
 
 ELSEWHERE = [
-    # Other hosts, in every spelling that some browser follows.
+    # Other hosts and schemes, in the spellings that browsers accept.
     "https://evil.example",
     "http://app.example.test/callback",
     "//evil.example",

@@ -1,4 +1,4 @@
-"""Deliveries of a world: a worker, a recorder, and a real SCIM server that must have the same users as the tables in the end."""
+"""Deliveries of a cluster test: a worker, a recorder, and a real SCIM server whose accounts must equal the users at the end."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ CRITICAL = logging.CRITICAL
 
 @pytest.fixture
 def noted(committed_db: None) -> Iterator[DatabaseIdentity]:
-    """The row as the first start creates it. It is restored after the test, because all tests share it."""
+    """The row that identifies the database, as the first start creates it. The row is restored afterwards, because all tests share it."""
     with open_connection() as database:
         database_identity.note(database)
     yield DatabaseIdentity.objects.get()

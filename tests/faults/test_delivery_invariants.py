@@ -1,4 +1,4 @@
-"""The checker of deliveries. A correct history passes, and every planted fault is reported. Needs no worker."""
+"""The checks of delivery invariants accept a correct history and report every planted fault. The tests need no worker."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def purged(tenant: Tenant) -> None:
 
 
 def rows_that_name(tenant_id: str) -> dict[str, int]:
-    """Count the rows that contain the id in any column of any table, except the tombstone."""
+    """Count the rows that contain the id in any column of any table, except the row that reserves the id of the former tenant."""
     found = {}
     with connection.cursor() as cursor:
         cursor.execute(

@@ -16,7 +16,7 @@ from authapi.tokens.verifying import TokenRefused, verify_own_token
 from identity.models import User
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a type)
-# Access tokens of this service are JWTs, so both names of token types are correct.
+# Access tokens of this service are JWTs, so a request may name either of these types.
 OWN_TYPES = frozenset({ACCESS_TOKEN, "urn:ietf:params:oauth:token-type:jwt"})
 ON_BEHALF_OF = "on_behalf_of_token_exchange"
 

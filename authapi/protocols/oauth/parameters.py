@@ -26,7 +26,7 @@ from authapi.protocols.oauth.engine_request import AuthorizationCall, response_t
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
 _TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
-# Prefix of names in the state of a login that no client can set: `read` ignores parameters with it.
+# Prefix of names in the state of a login that no client can set: `read` ignores parameters with this prefix.
 _OWN = ":"
 _PUSHED, _SIGNED, LINK_TO = ":pushed", ":signed", ":link_to"
 

@@ -1,4 +1,4 @@
-"""Formats of dates and times in the admin: the order of the wire, to the second, on a 24-hour clock."""
+"""Formats of dates and times in the admin: year, month and day as in the API, to the second, on a 24-hour clock."""
 
 DATE_FORMAT = "Y-m-d"
 DATETIME_FORMAT = "Y-m-d H:i:s"

@@ -82,7 +82,7 @@ def test_an_invalid_body_creates_no_client(api: Management, body: object) -> Non
         {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["profile-changed"]}}},
     ],
 )
-def test_a_request_for_an_unsupported_check_is_refused(api: Management, promise: dict[str, Any]) -> None:
+def test_a_setting_that_the_service_does_not_support_is_refused(api: Management, promise: dict[str, Any]) -> None:
     answer = api.post("clients", {"name": "a", **promise})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 

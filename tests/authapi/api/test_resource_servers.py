@@ -40,7 +40,7 @@ def test_an_invalid_body_creates_no_api(api: Management, body: object) -> None:
 
 
 @pytest.mark.parametrize("promise", [{"consent_policy": "x"}, {"token_encryption": {"a": 1}}])
-def test_a_request_for_an_unsupported_check_is_refused(api: Management, promise: dict[str, object]) -> None:
+def test_a_setting_that_the_service_does_not_support_is_refused(api: Management, promise: dict[str, object]) -> None:
     answer = api.post("resource-servers", {"identifier": ORDERS, **promise})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
     assert api.post("resource-servers", {"identifier": ORDERS, **dict.fromkeys(promise)}).status == 201

@@ -40,14 +40,14 @@ ATTACKER = "198.51.100.9"
 
 
 def public(tenant: Tenant) -> Door:
-    """An application without a secret. Its requests are not authenticated, so they are counted by place."""
+    """An application without a secret. Its requests are not authenticated, so they are counted by IP address."""
     return new_door(tenant, token_endpoint_auth_method="none")
 
 
 # --- Guessing ---------------------------------------------------------------------------------------------------------
 
 
-def test_five_wrong_codes_from_one_place_block_the_place_and_not_the_user(door: Door) -> None:
+def test_five_wrong_codes_from_one_ip_address_block_the_ip_address_and_not_the_user(door: Door) -> None:
     code = door.code()
     answers = [door.redeem(wrong(code, by=by), address=ATTACKER).status for by in range(1, 8)]
     assert answers == [403] * 5 + [429] * 2
@@ -71,13 +71,13 @@ def test_many_sessions_for_one_address_share_a_limit_of_guesses(door: Door) -> N
     assert statuses == [403] * 5 + [429]
 
 
-def test_guesses_at_one_address_from_many_places_are_limited_too(door: Door) -> None:
+def test_guesses_at_one_address_from_many_ip_addresses_are_limited_too(door: Door) -> None:
     code = door.code()
     statuses = [door.redeem(wrong(code, by=number + 1), address=f"203.0.113.{number}").status for number in range(21)]
     assert statuses == [403] * 20 + [429]
 
 
-def test_ten_wrong_guesses_from_any_places_invalidate_a_code(door: Door) -> None:
+def test_ten_wrong_guesses_from_any_ip_addresses_invalidate_a_code(door: Door) -> None:
     code = door.code()
     for number in range(10):
         assert door.redeem(wrong(code, by=number + 1), address=f"203.0.113.{number}").status == 403
@@ -118,7 +118,7 @@ def test_a_guess_waits_for_the_previous_guess_at_the_same_address(door: Door) ->
     assert statuses == [200]
 
 
-def test_a_place_that_guesses_at_many_addresses_is_refused_at_all_of_them(door: Door) -> None:
+def test_an_ip_address_that_guesses_at_many_addresses_is_refused_at_all_of_them(door: Door) -> None:
     suspect(door.tenant.pk, enabled=True, stage={"pre-login": {"max_attempts": 3, "rate": 864_000}})
     names = [f"user{number}@example.test" for number in range(4)]
     statuses = [door.redeem("000000", username=name, address=ATTACKER).status for name in names]
@@ -201,13 +201,13 @@ def test_removing_a_connection_from_the_client_ends_its_auth_sessions(door: Door
 # --- Flooding ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_place_can_send_five_messages_to_an_address_and_the_user_can_still_send_more(door: Door) -> None:
+def test_one_ip_address_can_send_five_messages_to_an_address_and_the_user_can_still_send_more(door: Door) -> None:
     statuses = [door.start(address=ATTACKER).status for _ in range(7)]
     assert statuses == [200] * 5 + [429] * 2
     assert door.start(address="203.0.113.1").status == 200
 
 
-def test_many_places_can_send_at_most_ten_messages_to_one_number(door: Door) -> None:
+def test_many_ip_addresses_can_send_at_most_ten_messages_to_one_number(door: Door) -> None:
     asked = {"connection": "sms", "email": None, "phone_number": NUMBER}
     statuses = [door.start(address=f"203.0.113.{number}", **asked).status for number in range(12)]
     assert statuses == [200] * 10 + [429] * 2
@@ -225,7 +225,7 @@ def test_other_spellings_of_an_address_and_other_clients_share_the_limit_of_mess
     assert statuses == [200] * 5 + [429]
 
 
-def test_one_place_can_request_fifty_messages_over_all_addresses(tenant: Tenant) -> None:
+def test_one_ip_address_can_request_fifty_messages_over_all_addresses(tenant: Tenant) -> None:
     door = public(tenant)
     statuses = [door.start(email=f"user{number}@example.test", address=ATTACKER).status for number in range(51)]
     assert statuses == [200] * 50 + [429]

@@ -104,7 +104,7 @@ def test_an_expired_request_is_refused(login: Login) -> None:
     assert login.come_back(sent).status_code == 400
 
 
-def test_an_error_page_is_shown_if_the_callback_was_removed_and_nothing_is_logged(login: Login) -> None:
+def test_if_the_callback_was_removed_an_error_page_is_shown_and_nothing_is_logged(login: Login) -> None:
     sent = login.leave()
     lines = SignIn.objects.of(login.tenant.pk).count()
     Client.objects.of(login.tenant.pk).update(redirect_uris="https://app.example.test/other")
@@ -462,7 +462,7 @@ def test_a_federated_logout_sends_the_provider_the_id_token_of_the_provider(logi
     assert query["id_token_hint"][0].count(".") == 2
 
 
-def test_a_federated_logout_works_for_a_provider_whose_other_urls_are_listed(tenant: Tenant, provider: Provider) -> None:
+def test_a_federated_logout_discovers_the_logout_url_unless_the_connection_configures_it(tenant: Tenant, provider: Provider) -> None:
     at = provider.issuer
     addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
     login = login_at(tenant, provider, **addresses)

@@ -188,7 +188,7 @@ def test_down_stops_everything_and_the_next_start_keeps_the_data(checkout: Check
     assert status(f"{after['auth_url']}.well-known/jwks.json", after["ca_file"]) == 200
 
 
-def test_daphne_serves_the_main_job(checkout: Checkout, block: str) -> None:
+def test_the_event_of_a_new_user_arrives_in_a_stream_that_daphne_serves(checkout: Checkout, block: str) -> None:
     checkout.run("down")
     shown = checkout.up(WEB_SERVER="daphne")
     command_lines = [Path(f"/proc/{pid}/cmdline").read_text() for pid in checkout.pids("web")]

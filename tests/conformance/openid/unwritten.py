@@ -1,4 +1,4 @@
-"""Modules of the suite without a test in this folder, each with the reason."""
+"""Modules of the OpenID conformance suite that have no test in this folder, each with the reason."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Connection:
 
 
 class OpenStream:
-    """A stream of the log from its first position, with its dependencies."""
+    """A stream that starts before the first event of the log, with everything that the stream needs."""
 
     def __init__(
         self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None, beside: OpenStream | None = None

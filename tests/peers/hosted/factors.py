@@ -68,7 +68,7 @@ def set_up(walk: Walk) -> None:
 
 
 def set_up_by_link(walk: Walk) -> None:
-    """A link of an administrator: a phone, the complete setup of an app, and the used link."""
+    """Visit the pages of a setup link: a phone number, the complete setup of an app, and the link after its use."""
     user = walk.world.another_person(walk.unique("link"))
     link = _link_for(user)
     walk.open(link)
@@ -91,7 +91,7 @@ def set_up_by_link(walk: Walk) -> None:
 
 
 def add_by_link(walk: Walk) -> None:
-    """A link for a user who has a factor, which the user must prove first."""
+    """Visit the pages of a setup link for a user who has a factor. The user must prove this factor first."""
     user = walk.world.another_person(walk.unique("adds"))
     secret = totp.new_secret()
     _give(user, kind="totp", secret=secret)

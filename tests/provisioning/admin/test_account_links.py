@@ -62,7 +62,7 @@ def test_a_suspect_is_confirmed_on_its_page_with_an_entry_in_the_audit_log(brows
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Confirm").exists()
 
 
-def test_a_suspect_is_confirmed_if_its_create_is_recorded_without_a_name(browser: Client, tenant: Tenant) -> None:
+def test_a_link_to_a_created_account_can_be_confirmed_only_if_no_sent_name_is_stored(browser: Client, tenant: Tenant) -> None:
     row = make_link(tenant, "database|anna", origin="created")
     named = make_link(tenant, "database|bob", origin="created", user_names=("bob@example.test",))
     browser.post(reverse("admin:provisioning_accountlink_action", args=(row.pk, "confirm")))

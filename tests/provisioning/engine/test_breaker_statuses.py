@@ -181,7 +181,7 @@ def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_the_last_a
     settings.BREAKER_UNAUTHORIZED = 1
     queue(tenant, KEYS)
     recorder.answers = {key: [unauthorized() for _ in range(20)] for key in KEYS}
-    # Two workers run while the breaker opens. The failure of the second worker is part of the hold.
+    # Two deliveries run while the breaker opens. The failure of the second delivery does not count as an attempt either.
     claims = [lanes.claim_named(stream.pk, key) for key in KEYS]
     for claim in claims:
         assert isinstance(claim, Claim)
@@ -204,7 +204,7 @@ def test_a_delivery_that_runs_while_staff_hold_the_stream_does_not_become_a_dead
         assert isinstance(claim, Claim)
         delivering.deliver_claim(claim, delivering.Turn(deliveries=1))
 
-    # A failure of one document is not part of the hold.
+    # A data failure concerns one document only, so its delivery becomes a dead letter despite the hold.
     assert dict(Delivery.objects.filter(stream_id=stream.pk).values_list("key", "state")) == {"user:a": "todo", "user:b": "dead"}
 
 

@@ -156,7 +156,7 @@ def test_the_signature_of_a_url_covers_the_exact_bytes() -> None:
         read(replace(sent, query=other_spelling), SIGNED)
 
 
-def test_a_signed_message_may_have_parameters_of_this_service_besides_it() -> None:
+def test_parameters_of_this_service_are_allowed_in_the_query_of_a_signed_message() -> None:
     sent = redirected(authn_request(), "", SIGNER)
     assert read(replace(sent, query=f"connection=people&{sent.query}&organization=x"), SIGNED).id == "_request"
 

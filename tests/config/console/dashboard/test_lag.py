@@ -1,4 +1,4 @@
-"""Lag on the start page. Events that wait in lanes count like events that are not dispatched, and a hold hides none of them."""
+"""Lag on the start page. Events that wait in lanes count like events that are not dispatched, also while the stream is held."""
 
 from __future__ import annotations
 
