@@ -1,7 +1,7 @@
 """Providers that the service knows, by the strategy of their connections: addresses, scopes, profile calls and peculiarities. Pure.
 
-A provider is a row of data and has no code of its own; the code that reads a peculiarity implements the peculiarity. A connection names its client at the
-provider and never an address: an operator may replace addresses (`PROVIDER_ADDRESSES`), a tenant may not.
+A provider is a row of data and has no code of its own; the code that reads a peculiarity implements the peculiarity. A connection names
+its client at the provider and never an address: an operator may replace addresses (`PROVIDER_ADDRESSES`), a tenant may not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bell of a stream. A ring is never lost."""
+"""`Bell`: a ring wakes the waiting task, or is stored until a task waits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from events.stream.bell import Bell
 from tests.events.stream.fake_log import run_story
 
 
-def test_a_ring_wakes_present_and_later_listeners_until_it_is_cleared() -> None:
+def test_a_ring_wakes_present_and_later_listeners_until_the_bell_is_cleared() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         bell = Bell(loop)
