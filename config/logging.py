@@ -81,7 +81,7 @@ def configure_structlog() -> None:
 
 
 def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
-    """Return Django's LOGGING: one handler to standard output, in one of the two forms."""
+    """Return Django's LOGGING: one handler that writes JSON or readable lines to standard output."""
     renderer = structlog.processors.JSONRenderer(serializer=rendered) if as_json else structlog.dev.ConsoleRenderer(colors=False)
     return {
         "version": 1,

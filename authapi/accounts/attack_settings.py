@@ -25,7 +25,7 @@ LONGEST_RATE_MS = 30 * 86_400_000
 
 @unit_of_work
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the given settings of suspicious addresses. Stages are merged. Raises `Invalid`.
+    """Replace the given settings of suspicious addresses. The settings of each stage (such as login) are merged. Raises `Invalid`.
 
     Counts are kept: the new limits apply to addresses that are already blocked.
     """
@@ -43,7 +43,7 @@ def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettin
 
 @unit_of_work
 def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the given settings of breached passwords. Stages are merged.
+    """Replace the given settings of breached passwords. The settings of each stage (such as sign-up) are merged.
 
     Raises `Invalid`, and `NotSupported` for the method `enhanced`: the service has only the list of the operator.
     """

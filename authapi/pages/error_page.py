@@ -67,12 +67,12 @@ WORDS: dict[Case, Words] = {
     ),
     PasswordlessCase.LINK_EXPIRED: Words(
         _("This link has expired"),
-        _("A link works only once, and a newer login makes it invalid. Go back to the application and ask for a new one."),
+        _("A link works only once, and a newer login makes it invalid. Go back to the application and request a new link."),
         shows_description=False,
     ),
     PasswordlessCase.WRONG_REDIRECTED_CODE: Words(
         _("This code does not work"),
-        _("The code is wrong, has expired, or was used already. Go back to the application and ask for a new one."),
+        _("The code is wrong, has expired, or was used already. Go back to the application and request a new code."),
         shows_description=False,
     ),
     PasswordlessCase.TOO_MANY_GUESSES: Words(

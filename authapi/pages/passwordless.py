@@ -222,7 +222,7 @@ def _not_taken(login: Login, handle: str, asked: _Asked, refused: LoginRefused) 
     if refused.reason is Refusal.WRONG_CREDENTIALS:
         problem = Problem(_("This code is wrong or has expired. Enter the newest one, or ask for another."), "code")
         return _wait(login, handle, asked, problem=problem, status=400)
-    problem = Problem(_("There were too many wrong codes. Wait some minutes, then ask for a new one."))
+    problem = Problem(_("There were too many wrong codes. Wait some minutes, then request a new code."))
     return with_rate(_wait(login, handle, asked, problem=problem, status=429), refused.rate)
 
 

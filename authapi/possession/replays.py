@@ -1,4 +1,4 @@
-"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each memory has its own generation of nonces.
+"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each of the two memories has its generation of nonces.
 
 A proof that was recorded in the other memory has a nonce of the other generation, or none, so it is refused. For this, every
 proof needs a nonce while PostgreSQL is in use, and for two minutes after the first use of a Redis without earlier records. A restarted

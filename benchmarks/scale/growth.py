@@ -23,7 +23,7 @@ _TABLES = (
     "identity_customdomain",
     "authapi_client",
 )
-# The copies differ in id and time. They are older than the first own event, so the newest events of the log are real.
+# The copies differ in id and time, and are older than the copied event.
 _COPY_EVENTS = f"""
 INSERT INTO events_event (event_id, tenant_id, type, root, time, body)
 SELECT 'evt_' || left(md5(%(salt)s || i), 22), seed.tenant_id, seed.type, 'user:database|' || md5((i %% 50000)::text),
@@ -39,7 +39,10 @@ _RAISE_HEAD = "UPDATE events_head SET position = %(position)s WHERE tenant_id = 
 
 
 def grow_log(member: Member, *, start: int, rows: int, most: int) -> None:
-    """Add copies of the newest event to the tenant's log, from row `start` up to `rows`, spread over 30 days for `most` rows."""
+    """Add copies of the newest event to the tenant's log: the copies with the numbers `start` to `rows`.
+
+    The times of the copies are such that `most` copies would be spread over 30 days.
+    """
     with open_connection() as database:
         database.execute("SET statement_timeout = 0")
         for begin in range(start, rows, _ROWS_PER_STATEMENT):

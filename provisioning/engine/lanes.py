@@ -161,7 +161,7 @@ def open_lane(*, stream_id: str, key: str, tenant_id: str) -> None:
 
 
 def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
-    """Make dead letters of at most `limit` waiting deliveries of a stream; return their number.
+    """Turn at most `limit` waiting deliveries of a stream into dead letters; return their number.
 
     Claims each delivery first, even if the stream is held, so that no worker runs it meanwhile.
     """

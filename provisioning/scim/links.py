@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Stored if a server returns several creation times for the same, verified account. Then creation times of the server do not distinguish accounts.
+# Stored if a server returns several creation times for the same, verified account. Its creation times then distinguish no accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
 # Origins of a confirmed link. The second origin arises if a run overwrites the origin during the confirmation.

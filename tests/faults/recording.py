@@ -30,7 +30,7 @@ class Taken:
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
-    """Append the start and the end of the run. In between, follow the files `pause`, `slow` and `refuse`."""
+    """Append the start and the end of the run. Between them, wait, sleep or fail while a file `pause`, `slow` or `refuse` exists."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     number = envelope["data"]["object"].get("number")
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}

@@ -156,7 +156,7 @@ def test_after_a_wrong_code_the_page_can_be_used_again(visit: Visit, at_code: Ca
     assert "code" in visit.enter_code(again, last_code(visit.door.tenant.pk)).answer
 
 
-def test_too_many_wrong_codes_block_further_guesses_from_this_place(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_too_many_wrong_codes_block_further_guesses_from_this_ip_address(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     statuses = [visit.enter_code(page, wrong(last_code(visit.door.tenant.pk), by=by)).status for by in range(1, 7)]
     assert statuses == [400] * 5 + [429]

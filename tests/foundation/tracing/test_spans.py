@@ -84,7 +84,7 @@ def test_a_failed_step_names_the_type_of_its_error_and_never_the_text(received: 
     assert "s3cret" not in failing.whole
 
 
-def test_a_thread_that_carries_a_span_continues_it(received: Collector) -> None:
+def test_work_in_another_thread_continues_the_current_span(received: Collector) -> None:
     def work() -> None:
         with tracing.span("inside"):
             pass

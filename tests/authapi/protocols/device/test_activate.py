@@ -1,4 +1,4 @@
-"""`/activate`: the code, the login, the question and its answer, and attackers who send their own codes or forms (RFC 8628, 3.3 and 5)."""
+"""`/activate`: the code, the login, the question whether to allow the device, and attackers with their own codes or forms (RFC 8628, 5)."""
 
 from __future__ import annotations
 
