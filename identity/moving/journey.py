@@ -1,4 +1,4 @@
-"""The key of a journey: it encrypts an archive, proves who made it, and is carried apart from it. Pure."""
+"""The journey key of a move: it encrypts an archive and proves who made the archive. Operators send it separately. Pure."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def make_session(user: User, client: Client | None = None, **changes: Any) -> Se
 
 
 def make_refresh_token(user: User, client: Client, session: Session | None = None, **changes: Any) -> RefreshToken:
-    """Create a refresh token of the user at the client, whose secret is unknown."""
+    """Create a refresh token of the user at the client. No test knows the secret of the token."""
     values: dict[str, Any] = {
         "audience": "https://orders.example.test",
         "scope": "openid offline_access",

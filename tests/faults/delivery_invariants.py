@@ -1,4 +1,4 @@
-"""Invariants of deliveries after all work has ended: I9 and I10, and the consistency of attempts."""
+"""Invariants of deliveries after all work has ended: no event is lost (I9), the order is kept (I10), and attempts are consistent."""
 
 from __future__ import annotations
 

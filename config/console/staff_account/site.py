@@ -1,4 +1,4 @@
-"""The part of the admin's site for the staff account: login, proof of identity, and the pages of its own account."""
+"""The part of the admin's site for the staff account: login, proof of identity, and the pages of the account."""
 
 from __future__ import annotations
 

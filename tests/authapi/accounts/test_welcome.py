@@ -1,4 +1,4 @@
-"""The welcome mail for users who sign up, where the tenant has switched it on."""
+"""The welcome mail for users who sign up, if the tenant has enabled the mail."""
 
 from __future__ import annotations
 

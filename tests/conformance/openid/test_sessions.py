@@ -13,7 +13,7 @@ def test_oidcc_prompt_login(party: RelyingParty) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         before = party.logged_in()
         clock.shift(timedelta(seconds=2))
-        # `log_in` fails if no page asks for the password.
+        # `logged_in` fails if no page asks for the password.
         after = party.logged_in(prompt="login")
     assert after.claims["auth_time"] > before.claims["auth_time"]
     assert after.claims["sub"] == before.claims["sub"]
