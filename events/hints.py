@@ -1,4 +1,4 @@
-"""Hints: "look again, this tenant's log now ends at this position". A hint can be lost and never carries an event."""
+"""Hints: "look again, this tenant's log now ends at this position". A hint can be lost and never contains an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of further members of clients that deployment tools send. `client_promises` decides which values are accepted."""
+"""Request bodies of a client: the members that deployment tools send back. `client_promises` decides which values are accepted."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
         indexes = [
             # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
-            # These two indexes find a whole family, which ends after the reuse of a rotated token.
+            # These two indexes find all tokens of one login at one client, which end after the reuse of a rotated token.
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),

@@ -18,7 +18,7 @@ from events.log.numbering import open_connection
 
 
 def described(programs: Programs) -> dict[str, str]:
-    """Return the facts that a reader needs to compare."""
+    """Return the facts that a reader needs to compare two runs."""
     with open_connection() as database:
         postgres = database.info.server_version // 10000
     with redis.Redis.from_url(settings.REDIS_URL) as client:

@@ -1,4 +1,5 @@
-"""The scenarios of each server: one event at a time, a burst, idle streams, connects, replay. Each returns plain figures."""
+"""The scenarios of each server: one event at a time, a burst, idle streams, connects, replay. Each function returns the measured
+numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks before any process starts: ports in use, outside servers that do not answer."""
+"""Checks before any process starts: whether the ports are free, and whether the servers that the environment names answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CannotStart(Exception):
 
 
 def check(options: Options) -> None:
-    """Raise `CannotStart` for a port in use or an outside server that does not answer; no process was started yet."""
+    """Raise `CannotStart` for a port in use, or for a server of the environment that does not answer."""
     _check_port(options.port, "PORT")
     _check_port(options.scim_port, "SCIM_PORT")
     if options.web_server == "daphne" and options.web_processes > 1:

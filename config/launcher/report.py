@@ -1,4 +1,4 @@
-"""The report of `make up`: `.data/up.json` for scripts, `.data/up.env` for shells, and text with commands to copy for people."""
+"""The report of `make up`: `.data/up.json` for scripts, `.data/up.env` for shells, and a text for people with commands to copy."""
 
 from __future__ import annotations
 

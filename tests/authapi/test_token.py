@@ -68,7 +68,7 @@ def test_a_parameter_that_is_not_text_is_refused_and_not_treated_as_missing(tena
 
 @pytest.mark.parametrize("case", REFUSALS)
 @pytest.mark.parametrize("as_json", [False, True])
-def test_each_invalid_request_gets_the_error_of_its_table_row(tenant: Tenant, case: str, as_json: bool) -> None:
+def test_each_invalid_request_gets_the_expected_error(tenant: Tenant, case: str, as_json: bool) -> None:
     changes, status, error, description = REFUSALS[case]
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant), **changes), as_json=as_json)
     assert (answer.status, answer.json()) == (status, {"error": error, "error_description": description})

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo` in its own databases. The demo is complete, can be seeded again, and changes only its own tenant."""
+"""`manage.py seed_demo` in separate databases. The demo is complete, can be seeded again, and changes only its own tenant."""
 
 from __future__ import annotations
 

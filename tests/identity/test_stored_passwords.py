@@ -69,7 +69,7 @@ def test_a_password_change_does_not_change_the_profile(tenant: Tenant) -> None:
     assert Event.objects.filter(tenant_id=tenant.pk).count() == events
 
 
-def test_listeners_are_notified_of_a_password_inside_its_transaction(tenant: Tenant) -> None:
+def test_listeners_are_notified_of_a_new_password_inside_the_transaction_that_stores_it(tenant: Tenant) -> None:
     heard: list[bool] = []
 
     def refuse(user: User, *, is_first: bool, **_: Any) -> None:
@@ -88,7 +88,7 @@ def test_listeners_are_notified_of_a_password_inside_its_transaction(tenant: Ten
     assert PasswordCredential.objects.get(user=user).password_hash == before
 
 
-def test_no_password_matches_the_decoy_hash() -> None:
+def test_no_password_matches_the_stand_in() -> None:
     assert hashing.verified(secrets.token_hex(16), hashing.decoy()) == (False, False)
 
 

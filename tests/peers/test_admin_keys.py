@@ -44,7 +44,7 @@ _FOCUSED = """(() => {
 
 
 class Keys:
-    """A keyboard at one page. It counts every key except the letters of typed values."""
+    """A keyboard on one page. It counts every key except the letters of typed values."""
 
     def __init__(self, page: Page, base: str) -> None:
         self.page = page

@@ -47,7 +47,7 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
         return answer
 
     def create_authorization_code(self, request: Any) -> dict[str, Any]:
-        """Return the code, if requested. Stores its row and that of an opaque access token in one transaction."""
+        """Return the code, if requested. Stores the row of the code and the row of an opaque access token in one transaction."""
         types = request.response_type.split()
         access: Issue | None = None
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The settings of a client's add-on `wsfed`: those of `samlp` that tokens of WS-Federation also use, and the type of token. Pure."""
+"""The settings of a client's add-on `wsfed`: the type of token, and settings of `samlp` that also apply to these tokens. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The statements of the start page. Each uses an index or stops at a bound, so its cost does not depend on the size of a tenant.
+"""The SQL statements of the start page of the admin. Each uses an index or stops at a bound, so its cost does not depend on the size of a
+tenant.
 
 `tenant` None reads all tenants, for platform operators. A result says whether its statement stopped at the bound.
 """

@@ -1,4 +1,4 @@
-"""Addresses over their limit ("indebted"): one request at a time, in the fast threads and in the hashing threads."""
+"""Requests of an address over its limit ("indebted") run one at a time, in the fast threads and in the hashing threads."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_login_requests_stored_behind_a_proxy_that_names_no_client_are_limited_p
     assert other.ask(**large).status == 302
 
 
-def test_a_browser_that_has_logged_in_can_start_a_login_after_its_address_used_up_its_storage(
+def test_a_browser_that_has_logged_in_can_start_a_login_after_the_storage_of_its_address_is_used_up(
     login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ADDRESS_RATE_BURST = 1000

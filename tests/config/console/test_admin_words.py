@@ -35,7 +35,7 @@ def test_every_list_has_the_name_that_the_navigation_shows() -> None:
 
 
 @pytest.mark.parametrize("model", _SAMPLE)
-def test_a_list_begins_with_its_name_and_its_sentence(committed_db: None, tenant: Tenant, model: type[models.Model]) -> None:
+def test_a_list_begins_with_its_name_and_one_sentence(committed_db: None, tenant: Tenant, model: type[models.Model]) -> None:
     operator = browser_of(new_staff(None))
     operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
     label = model._meta.label_lower

@@ -88,7 +88,7 @@ def test_an_invalid_range_is_refused(body: bytes) -> None:
         packed_range(body, Taking(), name="00000")
 
 
-def test_incomplete_unsorted_and_other_files_do_not_replace_the_list(place: Path, tmp_path: Path) -> None:
+def test_incomplete_unsorted_and_unrelated_files_do_not_replace_the_list(place: Path, tmp_path: Path) -> None:
     write_list(place, "kept")
     source = tmp_path / "pwned.txt"
     ntlm = "8846F7EAEE8FB117AD06BDD830B7586C:3\n"

@@ -147,7 +147,7 @@ def test_an_unknown_entry_point_holds_the_stream(tenant: Tenant) -> None:
         run(action)
 
 
-def test_a_passed_probe_is_stored_with_the_action_and_used_by_the_next_run(tenant: Tenant) -> None:
+def test_a_passed_check_of_the_server_is_stored_with_the_action_and_used_by_the_next_run(tenant: Tenant) -> None:
     def exact(request: Any) -> bytes:
         if request.verb == "PUT":
             return reply(204)

@@ -149,7 +149,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_each_invalid_request_gets_the_error_of_its_table_row(name: str) -> None:
+def test_each_invalid_request_gets_the_expected_error(name: str) -> None:
     changes, facts, case = REFUSALS[name]
     with pytest.raises(RequestRefused) as refused:
         judged(with_changes(**changes), **facts)

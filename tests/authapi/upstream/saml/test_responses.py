@@ -53,7 +53,7 @@ def why(raw: bytes, wanted: Expected | None = None, **more: Any) -> str:
     return refused.value.detail
 
 
-def test_a_valid_response_names_the_user_and_the_time_until_which_it_is_remembered() -> None:
+def test_a_valid_response_names_the_user_and_how_long_its_id_is_stored() -> None:
     found = judged(answer(assertion_id="_a").raw)
     statement = found.assertion.statement
     assert (found.assertion.id, statement.issuer, statement.session_index) == ("_a", ENTITY_ID, "_session-1")
@@ -141,7 +141,7 @@ def test_clocks_may_differ_by_at_most_three_minutes() -> None:
     assert why(answer(now=NOW + timedelta(minutes=3, seconds=31)).raw)
 
 
-def test_a_response_to_no_request_may_not_name_a_request() -> None:
+def test_an_unsolicited_response_may_not_name_a_request() -> None:
     assert judged(answer(in_response_to=None).raw, expected(request_id=None)).assertion.id
     assert "did not begin in this browser" in why(answer().raw, expected(request_id=None))
 
