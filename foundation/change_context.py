@@ -1,4 +1,4 @@
-"""The cause of this request's changes: set by the code that handles requests, read by the recorder."""
+"""The client and the request that cause changes. The code that handles a request sets them, and the recorder of events reads them."""
 
 from __future__ import annotations
 

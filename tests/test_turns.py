@@ -1,4 +1,4 @@
-"""The cases of a test that a turn runs."""
+"""Which cases of a test run on which day (`tests.turns`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Browsers in which the second factor is skipped for a while. Each use replaces the secret, so that a copied secret becomes invalid.
+"""Browsers in which the second factor is skipped for a while. Each use replaces the secret in the cookie, so that a copied secret becomes
+invalid.
 
-A cookie contains one secret, so a browser is remembered for one user at a time.
+The cookie contains one secret, so a browser is remembered for one user at a time.
 """
 
 from __future__ import annotations

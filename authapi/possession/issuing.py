@@ -1,4 +1,4 @@
-"""Proofs at the endpoints that issue tokens or handles: the token endpoint and the endpoint for pushed requests."""
+"""DPoP proofs at the endpoints that issue tokens or handles: the token endpoint and the endpoint for pushed requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The certificates with which a tenant signs SAML and WS-Federation: which certificate signs, which are published, and how they roll over.
+"""The certificates of a tenant for SAML and WS-Federation: which certificate signs, which are published, and how a rollover works.
 
 A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current certificate.
 `rotate_key` makes it the signing certificate when partners have it. `remove_key` removes the previous certificate from metadata. No step

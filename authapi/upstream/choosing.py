@@ -1,4 +1,4 @@
-"""The connection of a login: the connection that a client names, that of an email domain, or that of a button."""
+"""Finds the connection of a login: the client names it, the domain of the email address selects it, or the user presses its button."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of commands: those of this service with their options, and the targets of the Makefile."""
+"""The page of commands: the commands of this service with their options, and the targets of the Makefile."""
 
 from __future__ import annotations
 

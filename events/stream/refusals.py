@@ -1,4 +1,4 @@
-"""Error responses in place of the 200 response: one exception, whose body is like every error of the management interface. Pure."""
+"""Error responses to a request for a stream. Their bodies have the form of all errors of the management interface. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions of services: one transaction, root rows locked first, repeated after deadlocks."""
+"""The transactions of services: they lock root rows first, and are repeated after deadlocks."""
 
 from __future__ import annotations
 

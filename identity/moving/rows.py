@@ -1,4 +1,4 @@
-"""Rows on the wire: COPY from the source, COPY into the target with shifted keys, and the digests that both sides compare."""
+"""The rows of a move: COPY from the source, COPY into the target with shifted keys, and the digests that both sides compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paths of this app under `/api/v2/`."""
+"""The paths of `provisioning` under `/api/v2/`."""
 
 from __future__ import annotations
 

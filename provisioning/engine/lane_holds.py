@@ -1,4 +1,4 @@
-"""Holds the lanes of one document while a process other than a delivery writes the document, so that no delivery of it runs meanwhile.
+"""Holds the lanes of one document while code outside of deliveries writes the document, so that no delivery of the document runs then.
 
 Such a hold is a lease, like the lease of a worker, so it expires if its process dies.
 """

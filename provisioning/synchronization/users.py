@@ -1,4 +1,4 @@
-"""The first phase: examines every user of this service in the order of the keys."""
+"""The first phase of a synchronization: examines every user of this service in the order of the keys."""
 
 from __future__ import annotations
 

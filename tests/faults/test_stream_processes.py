@@ -1,4 +1,4 @@
-"""Web processes killed, restarted one after the other, and restarted under two hundred streams."""
+"""Web processes are killed, restarted one after the other, and restarted with two hundred open streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliveries of changes that our services make, to third-party servers: requested delays, outages, floods, redelivery, secrecy.
+"""Deliveries to third-party SCIM servers: requested delays, outages, floods, redelivery, secrecy.
 
 The numbers in the names are those of the table in docs/reference/scim.md.
 """

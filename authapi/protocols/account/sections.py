@@ -1,4 +1,4 @@
-"""The table of sections, and the checks before each section: enabled, logged in, form token, and new login. Sets the language."""
+"""The sections of the account page, and the checks before each section: enabled, logged in, form token, new login. Sets the language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits the number of requests to one user and of waiting requests, against flooded mailboxes and approval fatigue."""
+"""Limits new and waiting approval requests (CIBA), against flooded mailboxes and users who approve requests without reading them."""
 
 from __future__ import annotations
 

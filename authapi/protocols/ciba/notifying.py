@@ -1,4 +1,4 @@
-"""Notifies a user of a request: by a mail with a link, or through the server of the tenant, which gets the same link."""
+"""Notifies a user of an approval request (CIBA): by a mail with a link, or through the server of the tenant, which gets the same link."""
 
 from __future__ import annotations
 

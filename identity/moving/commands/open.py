@@ -1,4 +1,4 @@
-"""`manage.py tenants open`: the switch at the target."""
+"""`manage.py tenants open`: the last step of a move, after which the tenant runs at the target."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_an_emptied_attribute_is_cleared_by_put_and_kept_by_patch(scim_server: R
     assert ("nickName" in found) is kept
 
 
-def test_updates_per_attribute_remove_attributes_of_rows_that_require_it(scim_server: RealServer) -> None:
+def test_an_update_per_attribute_removes_an_empty_attribute_if_its_row_requires_removal(scim_server: RealServer) -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},
