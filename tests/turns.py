@@ -1,7 +1,10 @@
-"""A pytest plugin that divides the cases of a test into turns: `make test` runs a different part of the cases each day.
+"""A pytest plugin that divides the cases of a test into four parts. A run executes one part.
+
+`make test` always executes the same part, so that the same source gives the same result. `make test TURN=today` executes another part
+each day.
 
 This applies only to tests with a database and more than four cases, because a case with a database takes a hundred times as long as
-others. A run takes every second to fourth case, so that each case runs within four days, and each run covers all parts of the list.
+others. A run takes every second to fourth case from the whole list, so that four runs with consecutive numbers execute each case.
 `make test-deep` runs all of them, and so does every run without this option. A test whose cases must stay together has the mark
 `whole`.
 """
