@@ -62,7 +62,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
-        # The block has ended the user's tokens. While the block lasts, the answer names it, because clients compare the text.
+        # The block has ended the user's tokens. While the block lasts, the answer names the block, because clients compare the text.
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)

@@ -60,7 +60,7 @@ class PictureRefused(Exception):
 
 
 def picture_of(sent: bytes, kind: Kind) -> Picture:
-    """Return the picture in a file, scaled down to its kind and re-encoded. Raises `PictureRefused` with a text for the user."""
+    """Return the picture in a file, re-encoded and not larger than its kind allows. Raises `PictureRefused` with a text for the user."""
     if not sent:
         raise PictureRefused("The file is empty. Choose another one.")
     if len(sent) > MOST_BYTES:

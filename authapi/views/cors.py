@@ -9,7 +9,7 @@ _EXPOSED = "DPoP-Nonce, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-Rate
 
 
 def answer_headers(reader: str = "") -> dict[str, str]:
-    """Return the CORS headers of an answer. Every origin may read an answer that depends on no cookie, otherwise `reader` only."""
+    """Return the CORS headers of an answer. Every origin may read an answer without cookies; only `reader` may read any other answer."""
     return {**_readers(reader), "Access-Control-Expose-Headers": _EXPOSED}
 
 

@@ -38,7 +38,7 @@ class LogState:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether head and entries are consistent; if they are not, numbering fails or readers find a hole."""
+        """Tell whether head and entries are consistent; if they are not, numbering fails or readers find a missing position."""
         return self.head == (self.floor if self.last_entry is None else self.last_entry)
 
     @property

@@ -40,8 +40,7 @@ def offset_only(offset: str) -> bytes:
 
 
 def heartbeat(offset: str, lag: Lag) -> bytes:
-    """Return a heartbeat: two comments, so that proxies keep the connection open and the client knows the position, and the cursor
-    message."""
+    """Return a heartbeat: a comment that keeps the connection open at proxies, a comment with head and lag, and the cursor message."""
     return b": heartbeat\n:head=%d lag_events=%d lag_ms=%d\n\n" % (lag.head, lag.events, lag.ms) + offset_only(offset)
 
 

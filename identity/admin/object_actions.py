@@ -1,4 +1,4 @@
-"""Buttons on the page of one row. Each opens a page that explains the effect, and acts on POST only."""
+"""Buttons on the page of one row. Each button opens a page that explains the effect. Only the form of this page runs the action."""
 
 from __future__ import annotations
 

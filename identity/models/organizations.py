@@ -69,7 +69,7 @@ class OrganizationConnection(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "connection"], name="identity_organizationconnection_unique")]
-        # The list in the admin, with pages by key.
+        # Serves the list in the admin, whose pages start after a key.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orgconnection_listed")]
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class OrganizationMember(OrganizationRelation):
         # The members of an organization, oldest first.
         indexes = [
             models.Index(fields=["organization", "created_at", "id"], name="identity_orgmember_list"),
-            # The list in the admin, with pages by key.
+            # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "id"], name="identity_orgmember_listed"),
         ]
 
@@ -103,7 +103,7 @@ class OrganizationMemberRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["member", "role"], name="identity_organizationmemberrole_unique")]
-        # The list in the admin, with pages by key.
+        # Serves the list in the admin, whose pages start after a key.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orgmemberrole_listed")]
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class OrganizationGroupRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "group", "role"], name="identity_organizationgrouprole_unique")]
-        # The list in the admin, with pages by key.
+        # Serves the list in the admin, whose pages start after a key.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orggrouprole_listed")]
 
     def __str__(self) -> str:

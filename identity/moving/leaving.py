@@ -1,4 +1,4 @@
-"""The switch at the source, and the deletion of the rows of a tenant that has moved or whose import is undone."""
+"""Gives up a tenant at the source of a move, and deletes the rows of a tenant that has moved or whose import is undone."""
 
 from __future__ import annotations
 

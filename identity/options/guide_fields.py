@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class OptionField:
-    """One option as a field. A dot in the name leads into an object.
+    """One option as a field. A dot in the name separates an object from its member.
 
     `words` is a text of words or a list of words, `pairs` an object with one member per line, `area` a long text that is no secret.
     """

@@ -113,8 +113,8 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[DeadLetter], term: str) -> models.QuerySet[DeadLetter] | None:
-        """Search by index. Event ids have a separate index, and the indexes of fingerprints and entities begin with the tenant; streams
-        have none."""
+        """Search by index; return None if no index serves the term. Event ids have an index. The indexes of fingerprints and entities begin
+        with the tenant, so they serve only the list of one tenant. Stream ids have no index."""
         is_event = EVENT_ID_PATTERN.fullmatch(term) is not None
         is_served = is_event or (self.is_bound(request) and STREAM_ID_PATTERN.fullmatch(term) is None)
         return searched(rows, term) if is_served else None

@@ -117,7 +117,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     try:
         following, go_on = turn.ahead.finish(), turn.goes_on()
     except (DatabaseError, InterfaceError):
-        # The leases of pending claims will expire. If the usual connection works, it still writes the outcome of this run.
+        # The leases of claims in advance will expire. If Django's connection still works, it writes the outcome of this run.
         _written(claim, result, go_on=False)
         raise
     if go_on and isinstance(result, Success):

@@ -44,7 +44,7 @@ _guard = OutageGuard(_PAUSE_SECONDS)
 
 
 def is_silent() -> bool:
-    """Tell whether this process does not publish for now, because the broker failed recently."""
+    """Tell whether this process publishes nothing at present, because the broker failed recently."""
     return _guard.is_open
 
 

@@ -1,4 +1,4 @@
-"""Counts attempts per stream for the metrics: each delivery counts in memory, and each sweep adds the counts to the database.
+"""Counts attempts per stream for the metrics: each process counts in memory, and each sweep adds the counts to the database.
 
 Workers have no port for metrics, so they store their counts in the database. One statement stores all counts of a process, for any number
 of streams. If a worker is killed, its counts of the last seconds are lost.

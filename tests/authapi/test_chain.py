@@ -1,4 +1,4 @@
-"""The steps before a hot endpoint, also when the endpoint fails or the client disconnects."""
+"""The steps that run before a hot endpoint, also if the endpoint fails or the client disconnects."""
 
 from __future__ import annotations
 

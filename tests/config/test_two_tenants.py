@@ -1,4 +1,4 @@
-"""Every operation of the management interface with every id of another tenant, in path and body. It answers 404 and changes nothing."""
+"""Every operation of the management interface answers 404 and changes nothing if an id in path or body belongs to another tenant."""
 
 from __future__ import annotations
 

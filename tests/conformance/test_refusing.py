@@ -87,7 +87,7 @@ def test_a_missing_or_unreadable_token_gets_401_with_a_challenge(target: Target,
     _refused(stream, 401, None)
 
 
-def test_a_token_for_another_audience_is_refused_as_not_of_a_global_client(target: Target) -> None:
+def test_a_token_for_another_audience_gets_the_error_that_its_client_is_not_global(target: Target) -> None:
     stream = target.subscribe(token=target.token(audience="https://elsewhere.example/"))
     assert _refused(stream, 401, None)["message"] == "Client is not global."
 

@@ -1,5 +1,6 @@
-"""Invariants of a tenant's event stream after kills, cuts and freezes: compares the writers' operations, the readers' frames and
-the final database. They need no server, so that
+"""Checks invariants of a tenant's event stream after kills, cuts and freezes.
+
+The checks compare the writers' operations, the readers' frames and the final database. The checks need no server, so that
 `test_invariants.py` can prove with planted faults that each check can fail.
 """
 

@@ -14,7 +14,7 @@ from identity.models import User
 def check_without_pages(client: Client, user: User) -> None:
     """Raise `RequestRefused` if this user may not log in to this client without a page.
 
-    Every old endpoint that issues tokens for a user calls this function. It also enforces the policy about second factors.
+    Every old endpoint that issues tokens for a user calls this function. The function also enforces the policy about second factors.
     """
     refuse_protected(client)
     if user.blocked:

@@ -95,7 +95,7 @@ ADDITIONS = (
 
 
 class GroupPanels(Tables):
-    """The tables of one site."""
+    """The tables on the page of a group, in one admin site."""
 
     def members(self, request: HttpRequest, row: Group) -> Panel | None:
         if not self.may(request, "view", GroupMember):

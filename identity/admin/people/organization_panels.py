@@ -144,7 +144,7 @@ ADDITIONS = (
 
 
 class OrganizationPanels(Tables):
-    """The tables of one site."""
+    """The tables on the page of an organization, in one admin site."""
 
     def members(self, request: HttpRequest, row: Organization) -> Panel | None:
         if not self.may(request, "view", OrganizationMember):

@@ -102,7 +102,7 @@ ADDITIONS = (
 
 
 class RolePanels(Tables):
-    """The tables of one site."""
+    """The tables on the page of a role, in one admin site."""
 
     def users(self, request: HttpRequest, row: Role) -> Panel | None:
         """Return the users who have the role in the whole tenant; None for the role of an organization."""

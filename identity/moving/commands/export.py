@@ -1,4 +1,4 @@
-"""`manage.py tenants export`: the second step of a move."""
+"""`manage.py tenants export`: writes a stopped tenant to an archive, so that it can move to another installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py tenants hand-over`: the switch at the source."""
+"""`manage.py tenants hand-over`: gives up an exported tenant at the source of a move."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def guest(host: Host, **profile: Any) -> User:
 
 
 def elsewhere(host: Host) -> Host:
-    """The same organization in another browser."""
+    """Return the same organization and login with another browser."""
     login = host.login
     return Host(Login(login.tenant, login.client, login.connection, login.user, Browser(login.tenant)), host.organization)
 

@@ -234,12 +234,12 @@ def test_one_ip_address_can_request_fifty_messages_over_all_addresses(tenant: Te
     assert int(refused.headers["retry-after"]) > 0
 
 
-def test_an_authenticated_application_may_request_codes_for_many_users_from_one_address(door: Door) -> None:
+def test_an_authenticated_application_may_request_codes_for_many_users_from_one_ip_address(door: Door) -> None:
     statuses = {door.start(email=f"user{number}@example.test").status for number in range(55)}
     assert statuses == {200}
 
 
-def test_messages_are_counted_for_the_address_that_a_trusted_application_forwards(door: Door) -> None:
+def test_messages_are_counted_for_the_ip_address_that_a_trusted_application_forwards(door: Door) -> None:
     update_client(
         tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"settings": {"is_token_endpoint_ip_header_trusted": True}}
     )

@@ -216,7 +216,7 @@ def test_the_command_asks_for_confirmation_and_waits(tenant: Tenant, monkeypatch
     assert Tenant.objects.get(pk=tenant.pk).status == "active"
 
 
-def test_a_tenant_that_was_moved_away_starts_again_only_with_the_option_for_it(tenant: Tenant) -> None:
+def test_a_tenant_that_was_moved_away_starts_again_only_with_the_option_after_hand_over(tenant: Tenant) -> None:
     stopping.stop_tenant(tenant_id=tenant.pk)
     put(tenant, "moved")
     with pytest.raises(CommandError, match="was handed over"):

@@ -1,4 +1,4 @@
-"""Operators change each kind of expression and statement once, and leave out what no test of behavior notices."""
+"""Mutation operators change each kind of expression and statement once, and skip code whose change no test of behavior notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tenant and its stream to a SCIM server. It changes its users, and delivers the events like a worker."""
+"""A tenant with a stream to a SCIM server. Methods change a user of the tenant, and deliver the events like a worker."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ TITLE, SETUP = "Confirm that it is you", "Protect your account"
 
 
 def prove(walk: Walk) -> None:
-    """An app, a list of the other methods, a code by text message, and a recovery code."""
+    """Visit the pages that ask for a factor: an app, a list of the other methods, a code by text message, and a recovery code."""
     user = walk.world.another_person(walk.unique("factor"))
     code = _give(user, kind="totp", secret=totp.new_secret())
     _give(user, kind="phone", address=NUMBER)

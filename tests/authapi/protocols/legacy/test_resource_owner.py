@@ -143,7 +143,7 @@ def test_no_id_token_is_issued_without_the_scope_openid(old: OldClient) -> None:
     assert "id_token" not in old.log_in(scope="profile").json()
 
 
-def test_the_default_audience_of_the_tenant_does_not_apply_to_an_old_login(old: OldClient) -> None:
+def test_the_default_audience_of_the_tenant_does_not_apply_at_this_endpoint(old: OldClient) -> None:
     from authapi.services.api_resources import create_api_resource
     from authapi.services.tenant_settings import update_tenant_settings
 
