@@ -89,7 +89,7 @@ def parse_hint(payload: bytes) -> tuple[str, int] | None:
 class HintListener:
     """One subscription per process. Calls `heard(tenant_id, position)`, and `connected()` after each (re)connection.
 
-    `also` maps further channels to functions that take their messages; these must not raise.
+    `also` maps further channels to functions that take their messages; the functions must not raise.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ _current: ContextVar[ChangeContext] = ContextVar("change_context", default=_NONE
 
 
 def current_change_context() -> ChangeContext:
-    """Return the context bound to this task or thread; an empty one outside of requests."""
+    """Return the context bound to this task or thread; an empty context outside of requests."""
     return _current.get()
 
 

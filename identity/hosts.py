@@ -118,7 +118,7 @@ matches: Remembered[str, HostMatch | None] = Remembered(_resolved, seconds=_REME
 
 
 def default_address(tenant_id: str) -> str:
-    """Return `https://<default domain>` of a tenant, for links in mails: the chosen custom domain, or the canonical one."""
+    """Return `https://<default domain>` of a tenant, for links in mails: the chosen custom domain, or the canonical domain."""
     chosen = CustomDomain.objects.of(tenant_id).filter(is_default=True, verified_at__isnull=False).values_list("host", flat=True).first()
     return f"{scheme()}://{chosen}" if chosen else canonical_address(tenant_id)
 

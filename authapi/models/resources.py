@@ -53,7 +53,7 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def signing_secret(self) -> str:
-        """The secret in clear that signs its tokens with HS256, otherwise empty."""
+        """The secret, in clear, that signs tokens of the API with HS256; empty if there is none."""
         return vault.unseal(self.sealed_signing_secret, place=self._secret_place) if self.sealed_signing_secret else ""
 
     def set_signing_secret(self, secret: str) -> None:
@@ -66,14 +66,14 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def scope_values(self) -> tuple[str, ...]:
-        """The names of its scopes. The scopes of the management interface come from the release, not from the row."""
+        """The names of the scopes of the API. The scopes of the management interface come from the release, not from the row."""
         if self.is_system:
             return tuple(MANAGEMENT_SCOPES)
         return tuple(scope["value"] for scope in self.scopes)
 
     @property
     def scope_descriptions(self) -> dict[str, str]:
-        """The description of each scope; empty if it has none."""
+        """The description of each scope; empty if a scope has no description."""
         if self.is_system:
             return MANAGEMENT_SCOPES
         return {scope["value"]: scope.get("description") or "" for scope in self.scopes}
@@ -110,5 +110,5 @@ class ClientGrant(UnrecordedOwned):
 
     @property
     def granted_scopes(self) -> tuple[str, ...]:
-        """The scopes that it grants now."""
+        """The scopes that the grant contains now."""
         return self.api_resource.scope_values if self.allows_all_scopes else tuple(self.scopes)

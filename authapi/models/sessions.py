@@ -76,7 +76,7 @@ class Session(UnrecordedOwned):
 
 
 class SessionClient(UnrecordedOwned):
-    """A client that was answered in a session. Its protocol notifies it when the session ends."""
+    """A client that got a response in a session. Its protocol notifies it when the session ends."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_clients")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")

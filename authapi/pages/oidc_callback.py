@@ -15,7 +15,7 @@ from authapi.upstream.connection_tests import is_test
 from authapi.upstream.login import CALLBACK_PATH, proven
 from identity.hosts import HostMatch
 
-# The parameters of an answer that are read (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
+# The parameters that the service reads from an answer (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
 _MEMBERS = ("code", "state", "iss", "error", "error_description")
 # Profile data that a provider posts only with the first answer about a user. It is personal data, so it must not be in a URL.
 _USER = "user"

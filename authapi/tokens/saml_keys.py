@@ -70,7 +70,7 @@ def signing_identity(tenant_id: str) -> SigningIdentity:
 
 
 def published_certificates(tenant_id: str) -> tuple[x509.Certificate, ...]:
-    """Return the certificates of metadata: current, next, previous. Creates a current certificate if there is none."""
+    """Return the certificates for the metadata: current, next, previous. Creates a current certificate if there is none."""
     return tuple(_certificate(row.certificate) for row in _present(tenant_id))
 
 

@@ -22,7 +22,7 @@ _QUICK: dict[str, tuple[int, ...]] = {
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options; exit with a message for an unknown one."""
+    """Return the options; exit with a message for an unknown option."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__)
     parser.add_argument("--dimensions", nargs="+", choices=list(SIZES), default=list(SIZES), metavar="NAME", help=", ".join(SIZES))
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that the benchmark works, measures nothing")

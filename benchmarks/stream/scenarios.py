@@ -175,7 +175,7 @@ def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figu
 
 @contextmanager
 def open_streams(subject: Subject, programs: Programs, shape: Shape, *, seconds: float = 60.0) -> Iterator[Reader]:
-    """Open the streams of a shape and close them at the end. Raises `NotDelivered` if the server refuses a stream."""
+    """Open the streams that `shape` describes and close them at the end. Raises `NotDelivered` if the server refuses a stream."""
     with programs.reader(subject.address) as reader:
         _opened(reader, subject.requests(shape), seconds=seconds)
         # Some servers respond before they subscribe.

@@ -51,7 +51,7 @@ def memory(pids: Iterable[int]) -> Memory:
 
 
 class Meter:
-    """Processor time and wall time of processes since its creation."""
+    """Processor time and wall time of processes since the creation of this object."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = list(pids)

@@ -45,7 +45,7 @@ def _of_python(source: str) -> Iterator[Text]:
 
 
 def _comments(source: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each comment with its first line; comments on consecutive lines are one, because sentences span them."""
+    """Yield each comment with its first line; comments on consecutive lines count as one comment, because sentences span them."""
     start, lines = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:

@@ -58,7 +58,7 @@ def _is_text(line: ast.stmt) -> bool:
 
 
 def read() -> SchemaDump | None:
-    """Return the dump of this checkout, or None when its sources differ from the present ones."""
+    """Return the dump of this checkout, or None if the sources have changed since the dump was made."""
     text = FILE.read_text() if FILE.exists() else ""
     header = _HEADER.match(text)
     if header is None or header["sources"] != sources_digest():

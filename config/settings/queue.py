@@ -20,7 +20,7 @@ _VISIBILITY_SECONDS = 120
 TASK_SECONDS = 30
 
 _ALWAYS: dict[str, Any] = {
-    # Set in three places, because the shortest one wins (Celery, "Using Redis", visibility timeout).
+    # Set in three places, because the shortest of the three applies (Celery, "Using Redis", visibility timeout).
     "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"visibility_timeout": _VISIBILITY_SECONDS},
     "CELERY_VISIBILITY_TIMEOUT": _VISIBILITY_SECONDS,
     "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,

@@ -35,7 +35,7 @@ class Lifecycle(StrEnum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A query parameter; a `repeated` one may occur several times."""
+    """A query parameter; a `repeated` parameter may occur several times."""
 
     name: str
     schema: Schema

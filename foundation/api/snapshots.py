@@ -16,7 +16,7 @@ CURSOR_HEADER = "X-Events-Cursor"
 
 
 def with_cursor(answer: Callable[..., Response]) -> Callable[..., Response]:
-    """Wrap the method of a list: the cursor is taken before any row is read, so list plus stream leave no gap."""
+    """Wrap the method of a list: the cursor is taken before any row is read, so the list and the stream together leave no gap."""
 
     @wraps(answer)
     def answer_snapshot(endpoint: Any, request: Request, **path: str) -> Response:

@@ -43,9 +43,9 @@ def refuse_transaction_pooling() -> None:
 def _share_servers(first: psycopg.Connection[Any], second: psycopg.Connection[Any]) -> bool:
     """Tell whether a pooler lets two open connections share a server process, or gives one connection different processes.
 
-    If no other client uses the pooler, it assigns in one of two ways. Some poolers assign the server connection that was returned last, so
-    both connections get the same process. Other poolers assign the server connection that was idle for longest, so one connection gets
-    different processes. If other clients use the pooler, both effects occur.
+    Without other clients, some poolers assign the server connection that was returned last, so both connections get the same process. Other
+    poolers assign the server connection that was idle for longest, so one connection gets different processes. With other clients, both
+    effects occur.
     """
     own = _server_process(first)
     return any(_server_process(first) != own or _server_process(second) == own for _ in range(_ROUNDS))

@@ -45,7 +45,7 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
 
 
 def lock_name(name: str) -> None:
-    """Lock a name until the transaction ends. For names without a single row, such as a user id that moves between tables."""
+    """Lock a name until the transaction ends. For names that no single row represents, such as a user id that moves between tables."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 

@@ -18,7 +18,7 @@ _SECONDS = 5.0
 
 
 class OutageGuard:
-    """Tracks when calls are suspended: for `seconds` after a failure, twice as long after each further one, up to `longest`."""
+    """Tracks when calls are suspended: for `seconds` after a failure, twice as long after each further failure, up to `longest`."""
 
     def __init__(self, seconds: float = _SECONDS, *, longest: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._first = seconds
@@ -44,7 +44,7 @@ class OutageGuard:
         self._pause = self._asked_again_at = 0.0
 
     def ask(self, shared: Callable[[], Answer], own: Callable[[], Answer]) -> Answer:
-        """Return Redis's answer, or this process's own while Redis is unavailable. Never fails because of Redis."""
+        """Return the answer of Redis, or the answer of this process while Redis is unavailable. Never fails because of Redis."""
         if not self._may_try():
             return own()
         try:

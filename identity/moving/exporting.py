@@ -29,7 +29,7 @@ from identity.moving.stopping import what_still_runs
 from identity.moving.tables import CarriedTable, carried_tables
 from identity.services.failures import NotFound
 
-# Called with a table and the number of its rows that were just done.
+# Called with the name of a table and the number of rows that were just exported from it.
 Progress = Callable[[str, int], None]
 
 

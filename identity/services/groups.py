@@ -55,7 +55,7 @@ def update_group(*, tenant_id: str, group_id: str, changes: dict[str, Any]) -> G
 
 
 def _empty(group: Group, limit: int) -> int:
-    """Delete up to `limit` of its memberships in other groups, its members and its roles."""
+    """Delete up to `limit` rows of the group: its memberships in other groups, its members and its roles."""
     deleted = delete_relations(tenant_id=group.tenant_id, nested_group=group, limit=limit)
     return deleted or delete_relations(tenant_id=group.tenant_id, group=group, limit=limit)
 
@@ -119,7 +119,7 @@ def remove_group_members(*, tenant_id: str, group_id: str, member_ids: Sequence[
 
 @unit_of_work
 def assign_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Assign roles to every member of the group, all or none. Skips roles that it already has. Raises `NotFound`."""
+    """Assign roles to every member of the group, all or none. Skips roles that the group already has. Raises `NotFound`."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
         if not GroupRole.objects.of(tenant_id).filter(group=group, role=role).exists():

@@ -41,7 +41,7 @@ METADATA = ("user_metadata", "app_metadata")
 
 @unit_of_work
 def create_user(*, tenant_id: str, connection: Connection, identifier: str = "", password: str | None = None, **profile: Any) -> User:
-    """Create a user of `connection` with the id `<provider>|<identifier>`. Without `identifier`, a random one is used.
+    """Create a user of `connection` with the id `<provider>|<identifier>`. Without `identifier`, a random identifier is used.
 
     `name` defaults to the email address, user name or phone number, `nickname` to the part before the at sign.
     Raises `Invalid` for invalid values and `AlreadyExists` if id, email, user name or phone number is taken.

@@ -134,7 +134,7 @@ class PreviewForm(forms.Form):
 
 
 class EnableForm(forms.Form):
-    """How the deliveries begin. If steps were not done, staff must confirm that they go live without these steps."""
+    """How the deliveries begin. If steps were not done, staff must confirm that deliveries begin without these steps."""
 
     begin = forms.ChoiceField(
         label="Existing users",

@@ -239,7 +239,7 @@ def _set_secrets(action: Action, secrets: Mapping[str, str | None]) -> None:
 
 
 def _check_address(action: Action, base_url: str) -> None:
-    """Refuse a base URL with another host without a new token, because the stored token was not issued for that server."""
+    """Require a new token if the base URL names another host, because the stored token was not issued for that server."""
     if takes_token_elsewhere(action, base_url):
         raise Invalid({"secrets": [TOKEN_NEEDED]})
 

@@ -55,7 +55,7 @@ class Remote:
             links.store()
 
     def held_by_others(self, remote_ids: Collection[str]) -> set[str]:
-        """Return the ids of those accounts that are linked to users of other tenants."""
+        """Return the ids of the accounts, among these, that are linked to users of other tenants."""
         return accounts_of_other_tenants(server_of(self.settings.base_url), remote_ids, tenant_id=self._setup.tenant_id)
 
     def note_missed(self, user: dict[str, Any]) -> bool:

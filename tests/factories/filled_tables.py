@@ -88,5 +88,5 @@ def _value(column: Any, copies: Copies, *, is_unique: bool) -> str:
 
 
 def numbered(text: str, number: str, *, length: int) -> str:
-    """Return the SQL of a text in the copy with a number, limited to the length of its column."""
+    """Return the SQL of a text that ends with the number of the copy, limited to the length of the column."""
     return f"left({text}, {length - 8}) || lpad(({number})::text, 8, '0')"

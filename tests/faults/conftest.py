@@ -24,7 +24,7 @@ from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
 
-# Tests that break no server, which `make test` therefore runs.
+# These tests break no server, so `make test` runs them.
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
 
 

@@ -131,7 +131,8 @@ class World:
         return [Seeded(**one) for one in made]
 
     def append(self, tenant: Seeded, *, keys: int, rounds: int) -> str:
-        """Append events of this many users to the log of a stream with recording workers. Return the stream."""
+        """Create a stream whose deliveries the tests record, then append events of this many users to the log. Return the id of the
+        stream."""
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:

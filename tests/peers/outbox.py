@@ -21,7 +21,7 @@ _LINK = re.compile(r"https?://[^\s\"<>]+/u/passwordless/link\?ticket=[\w-]+")
 
 
 class Outbox:
-    """A folder with mails and text messages. A test runs the work of the workers on request."""
+    """A folder with mails and text messages. A test itself runs the jobs that workers would run."""
 
     def __init__(self, folder: Path, settings: Any, *, tenant_id: str) -> None:
         self._folder = folder

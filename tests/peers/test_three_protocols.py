@@ -42,7 +42,7 @@ EMAIL = "ada@example.test"
 
 @dataclass
 class World:
-    """Three applications of one tenant, and a tab."""
+    """Three applications of one tenant, and a tab of the browser."""
 
     tenant: Tenant
     page: Page

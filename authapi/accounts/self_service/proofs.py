@@ -25,7 +25,7 @@ def is_proven(client: Client, session: Session) -> bool:
 
 
 def wished_contexts(client: Client, user: User) -> tuple[str, ...]:
-    """Return the contexts to request for a recent login: those of a second factor if the user can pass a second factor, otherwise none.
+    """Return the contexts to request for a recent login: contexts of a second factor if the user can pass one, otherwise no context.
 
     A second factor is required even if the policy of the tenant does not require it: an attacker with a stolen password must not remove
     factors. A factor that repeats the user's login method does not count, because it proves nothing more. A tenant whose policy is

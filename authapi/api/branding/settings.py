@@ -18,7 +18,7 @@ from foundation.api.operations import Operation
 from identity.services.failures import Invalid
 
 _COLOR = RegexValidator(r"\A(#[0-9a-fA-F]{6})?\Z", "String does not match pattern ^#[0-9a-fA-F]{6}$")
-# The names of the settings, by the names of the members of `colors` in the API.
+# Each member of `colors` in the API, with the name of its setting.
 _COLORS = {"primary": "primary_color", "page_background": "page_background"}
 _PICTURES = ("logo_url", "favicon_url")
 

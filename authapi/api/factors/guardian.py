@@ -32,7 +32,7 @@ from identity.models import EnrolledFactor
 
 # Factors of vendors and of an app that this service does not have. Deployment tools send back values that they have read.
 _NOT_HERE = ("push-notification", "duo")
-# In the order of upstream, which clients expect.
+# In the order of the upstream system, because clients expect this order.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
 # The API has fewer policies than the service. Less strict policies appear as an empty list.
 POLICIES = {SecondFactorPolicy.ALWAYS.value: "all-applications", SecondFactorPolicy.NEW_DEVICE.value: "confidence-score"}

@@ -19,7 +19,7 @@ from authapi.tokens.bindings import bound_to
 from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 
-# The members in the order of an answer.
+# The members of an answer, in their order.
 _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_token", DETAILS)
 
 
@@ -31,7 +31,7 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
 
     def __init__(self, request_validator: Any) -> None:
         super().__init__(request_validator, pre_auth=[check_names], post_auth=[check_login])
-        # The engine's own method, whose `BearerToken` creates the access token.
+        # `add_token` is a method of the engine; its `BearerToken` creates the access token.
         self.register_code_modifier(self.add_token)
         self.register_code_modifier(self.add_id_token)
 
@@ -89,10 +89,10 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
 
 
 class CodeResponse(_ResponseType, AuthorizationCodeGrant):  # type: ignore[misc]
-    """All sets with `code`."""
+    """The response types that contain `code`."""
 
 
 class TokenResponse(_ResponseType, ImplicitGrant):  # type: ignore[misc]
-    """`token`, `id_token`, and both."""
+    """The response types `token`, `id_token`, and both together."""
 
     response_types = ("token", "id_token")

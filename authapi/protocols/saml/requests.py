@@ -110,7 +110,8 @@ def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
 
 
 def read_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str]) -> AuthnRequest:
-    """Return a checked `AuthnRequest`. `addresses` are those of this endpoint. Raises `RequestUnusable` with a text for the developer."""
+    """Return a checked `AuthnRequest`. `addresses` are the addresses of this endpoint. Raises `RequestUnusable` with a text for the
+    developer."""
     try:
         root = received(sent, settings, "AuthnRequest")
         request = _read(root)

@@ -102,7 +102,7 @@ def test_a_secret_is_shown_once_and_a_phone_number_is_never_shown_in_full(api: M
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET.lower(), "name": "Phone app"})
     phone = api.post(at(ada), {"type": "phone", "phone_number": "0049 171 2345678"})
     assert (made.status, made.json["totp_secret"], phone.json["phone_number"]) == (201, SECRET, NUMBER)
-    # No recovery code is created: this interface cannot show one to the user.
+    # No recovery code is created, because this interface cannot show the code to the user.
     assert {row.kind for row in EnrolledFactor.objects.of(ada.tenant_id)} == {"totp", "phone"}
     assert api.post(at(ada), {"type": "phone", "phone_number": NUMBER}).status == 409
     shown = api.get(at(ada)).body + api.get(at(ada, made.json["id"])).body + api.get(f"users/{quote(ada.user_id)}/enrollments").body

@@ -49,7 +49,7 @@ def statuses(answers: list[Page]) -> list[int]:
 def test_an_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_callers(tenant: Tenant) -> None:
     answers = pages(Browser(tenant), 8)
     assert statuses(answers) == [200] * 7 + [429]
-    # The headers are those of the bucket that was charged.
+    # The headers describe the bucket that was charged.
     assert [(answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-remaining"]) for answer in answers[3:]] == [
         ("5", "1"),
         ("5", "0"),

@@ -30,7 +30,7 @@ TENANTS = 4
 # The most rows, over all tables, that one page may read in this test. A tenant has 400 rows.
 LIMIT = 60
 BOUND = 260
-# A page of a list that begins after more rows than the bound.
+# The number of rows before a page in the middle of a list: more than the bound.
 FAR = 350
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)

@@ -162,7 +162,8 @@ def _read(accepted: socket.socket) -> Request | None:
 
 @contextmanager
 def cutting_proxy(origin: tuple[str, int], budget: Callable[[int], int | None]) -> Iterator[Misbehaving]:
-    """Forward connections to a real server. Cut the nth connection after `budget(n)` bytes of its response, or never if it is None."""
+    """Forward connections to a real server. Cut the nth connection after `budget(n)` bytes of its response, or never if the budget is
+    None."""
     numbers = iter(range(1_000_000))
 
     def forward(request: Request, wire: Wire) -> None:

@@ -98,7 +98,7 @@ def test_each_certificate_is_accepted_during_a_rollover() -> None:
 
 
 def test_a_certificate_inside_the_message_is_not_trusted() -> None:
-    # The signature contains the certificate of its own key, which proves nothing.
+    # The signature contains the certificate of the key that made it. This certificate proves nothing.
     raw = answer(key=OTHER).raw
     assert OTHER.text.encode() in b"".join(raw.split())
     assert why(raw)
