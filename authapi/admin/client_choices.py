@@ -49,7 +49,7 @@ GRANTS = (
     ),
     (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),
 )
-# Each text explains why the grant is off by default. Legacy applications may need one; see docs/how-to/old-clients.md for replacements.
+# Each text explains why the grant is off by default. Legacy applications may need it; see docs/how-to/old-clients.md for replacements.
 LEGACY = (
     (
         PASSWORD,

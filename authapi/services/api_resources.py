@@ -1,4 +1,4 @@
-"""The APIs of a tenant for which tokens are issued."""
+"""Creates the APIs of a tenant, and checks their settings. An API is the audience of tokens."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ensure_factors_api(tenant_id: str) -> None:
     try:
         management = ensure_management_api(tenant_id)
     except TenantHasNoDomain:
-        # The identifier needs a domain, and a tenant without one cannot issue tokens.
+        # The identifier needs a domain, and a tenant without a domain cannot issue tokens.
         return
     identifier = management.identifier.removesuffix(MANAGEMENT_PATH) + FACTORS_PATH
     lock_rows(Tenant, [tenant_id])

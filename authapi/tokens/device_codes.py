@@ -146,7 +146,7 @@ def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
 def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant a device its tokens. Raises `RequestRefused` if a user has answered before, or if the code has expired.
 
-    If the same user sends the same answer twice, the second one has no effect. The session is locked, so that a password change, which ends
+    If the same user sends the same answer again, the repetition has no effect. The session is locked, so that a password change, which ends
     the session, finds this approval and revokes it (`take_back_approvals`).
     """
     row, session = _locked(tenant_id, key), approval.session

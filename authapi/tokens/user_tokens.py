@@ -1,4 +1,4 @@
-"""The decision about a login: which tokens one client gets for one user. Makes no token. Pure, except that it contains rows."""
+"""The decision about a login: which tokens one client gets for one user. Makes no token. Pure, but the values contain database rows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from authapi.upstream.saml.connections import known_certificates
 from authapi.upstream.saml.options import STRATEGIES
 from identity.models import Connection
 
-# The maximum number of a tenant's connections that are checked for a page.
+# At most this many connections of a tenant are checked for a page.
 _MOST = 200
 
 

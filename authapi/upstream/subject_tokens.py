@@ -1,4 +1,4 @@
-"""Logs a user in by a token of an external issuer: the profile for its type defines which tokens are accepted, and which user they name.
+"""Logs a user in by a token of an external issuer. A token exchange profile defines which tokens of a type are accepted for which users.
 
 The upstream service runs an action of the tenant for this. Here the profile checks signature, issuer, audience, times, and single use.
 """

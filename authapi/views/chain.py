@@ -163,7 +163,7 @@ def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
     return replace(answer, headers={**answer.headers, "Connection": "close"})
 
 
-# Not frozen, because frozen instances are slower to create, and each request creates one. The same holds for the classes below.
+# Not frozen, because frozen instances are slower to create, and each request creates an instance. This also applies to the classes below.
 @dataclass(slots=True)
 class _Request:
     """One request that is being processed."""

@@ -165,7 +165,7 @@ def _is_enabled(client: Client, connection: Connection) -> bool:
 def _is_in_use(connection: Connection) -> bool:
     """Tell whether a client of the tenant uses the connection.
 
-    Client ids are public, so a request without a client id may do the same as a request with one.
+    Client ids are public, so a request without a client id may do the same as a request with a client id.
     """
     named = Client.objects.of(connection.tenant_id).filter(client_id__in=connection.enabled_clients, revoked_at__isnull=True)
     return takes_passwords(connection) and named.exists()

@@ -34,7 +34,7 @@ from events.log.numbering import numberer  # noqa: E402
 
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
-# The web server of production is measured in all scenarios, the others only in the scenarios in which they differ from it.
+# The web server of production is measured in all scenarios, every other web server only in the scenarios in which it differs.
 DEFAULT = "ours, uvicorn"
 # Seconds for which streams stay idle: long enough for a stable memory size. Only with the largest shape do heartbeats occur.
 _BRIEF_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""Keeps a group of processes running: starts them, shows their output, restarts ended ones, stops all in order.
+"""Keeps a group of processes running: starts them, shows their output, restarts ended processes, and stops all in order.
 
 Single-threaded, because the parent-death signal is bound to the thread that forks: every wait runs the same loop.
 """

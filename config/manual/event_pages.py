@@ -1,4 +1,4 @@
-"""The event catalogue: a page for all types, and one per resource with the fields and an example of each type."""
+"""The event catalogue: a page for all types, and a page for each resource with the fields and an example of each type."""
 
 from __future__ import annotations
 

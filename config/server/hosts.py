@@ -78,7 +78,7 @@ def guarded(application: Application) -> Application:
 
 
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
-    """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped one.
+    """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
 
     With `platform`, everything but the management interface also answers on the platform's own host.
     """

@@ -2,7 +2,7 @@
 
 The plain path is `run_script`, which waits for the answer: with it, a worker process makes 0.52 of the calls of a bare loop,
 and 0.77 with this module (`make bench-provisioning`, docs/performance.md). These scripts use a second connection of the thread, because
-other code may use the thread's usual connection meanwhile. The second connection is opened on first use and closed with the usual one.
+other code may use the thread's usual connection meanwhile. The second connection is opened on first use. The thread closes both together.
 """
 
 from __future__ import annotations

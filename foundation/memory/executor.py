@@ -56,7 +56,7 @@ async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:
     if load is None:
         load = loads[memory, key] = asyncio.ensure_future(run(partial(memory.get, key)))
         load.add_done_callback(partial(_has_loaded, loads, (memory, key)))
-    # Shielded: the cancellation of one caller must not cancel the load, for which others may wait.
+    # Shielded: the cancellation of one caller must not cancel the load, for which other callers may wait.
     return await asyncio.shield(load)
 
 

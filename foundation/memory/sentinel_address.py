@@ -25,7 +25,7 @@ class InvalidSentinelAddress(ValueError):
 
 @dataclass(frozen=True)
 class SentinelAddress:
-    """The sentinels, the name of the master in their configuration, and the parameters of redis-py for connections to both."""
+    """The sentinels, the name of the master in their configuration, and the parameters of redis-py for connections."""
 
     master: str
     sentinels: tuple[tuple[str, int], ...]

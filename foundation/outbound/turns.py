@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-# A web process has few request threads, and a slow server occupies one for seconds.
+# A web process has few request threads, and a slow server occupies a thread for seconds.
 MOST_AT_ONCE = 3
 
 _waiting: set[str] = set()

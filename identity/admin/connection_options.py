@@ -71,7 +71,7 @@ def form_fields(guide: Guide, row: Connection | None) -> dict[str, forms.Field]:
 
 
 def option_at(options: Mapping[str, Any], name: str) -> Any:
-    """Return the option with this name, or None if it is absent. A dot in the name leads into an object."""
+    """Return the option with this name, or None if it is absent. In the name, a dot separates an object from its member."""
     found: Any = options
     for part in name.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None

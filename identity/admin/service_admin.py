@@ -96,7 +96,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         obj.__dict__.update(created.__dict__)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Delete the row after a confirmation. Opens no transaction: the service may need several, and may repeat one."""
+        """Delete the row after a confirmation. Opens no transaction: the service may need several, and repeats a failed one."""
         row = self.get_object(request, unquote(object_id))
         if not self.has_delete_permission(request, row):
             raise PermissionDenied

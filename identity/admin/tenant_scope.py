@@ -60,7 +60,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 
     @property
     def media(self) -> Media:
-        """Leave out the scripts that fill in slugs: no form has one, and they are as large as all other files together."""
+        """Leave out the scripts that fill in slugs: no form has slugs, and the scripts are as large as all other files together."""
         whole = super().media
         return Media(css=whole._css, js=[path for path in whole._js if not path.endswith(_SCRIPTS_OF_SLUGS)])  # type: ignore[attr-defined]  # django-stubs omits both
 
@@ -195,7 +195,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return super().get_form(request, obj, change=change, **kwargs)
 
     def _escaped_help_texts(self) -> dict[str, str]:
-        """Return the escaped help texts of the fields. Django renders help texts as HTML, and some contain text such as `<kind>:<id>`."""
+        """Return the escaped help texts of the fields. Django renders them as HTML, and some texts contain `<kind>:<id>`."""
         own = getattr(getattr(self.form, "Meta", None), "help_texts", None) or {}
         return {field.name: escape(field.help_text) for field in self.model._meta.fields if field.help_text} | own
 

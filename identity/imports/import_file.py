@@ -29,7 +29,7 @@ class BadImportFile(ValueError):
 def read_rows(file: IO[bytes]) -> Iterator[Any]:
     """Yield the rows of a file of either form, unchecked. Raises `BadImportFile` at the first place that is not a row.
 
-    A file that begins with a bracket is an array. Any other file is read line by line; blank lines are counted but hold no row.
+    A file that begins with a bracket is an array. Any other file is read line by line; blank lines are counted but contain no row.
     """
     text = _Text(file)
     text.skip_mark()
@@ -191,7 +191,7 @@ def _refusal(text: _Text, number: int, reason: str) -> BadImportFile:
 
 
 def _reason(error: ValueError) -> str:
-    """Return why a text is not JSON, without quoting it: rows hold hashes."""
+    """Return why a text is not JSON, without a quotation: rows contain hashes."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg[:1].lower()}{error.msg[1:]}"
     return "a number that JSON does not allow, or with too many digits"

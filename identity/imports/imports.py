@@ -206,7 +206,7 @@ def _update(user: User, row: dict[str, Any]) -> None:
 
 def _new_user(connection: Connection, row: dict[str, Any]) -> User:
     user = new_user(connection, row.get("user_id") or new_hex_id(), profile_of(row))
-    # An imported factor is required at the first login, so the profile says from the start that the user has one.
+    # An imported factor is required at the first login, so the profile says from the start that the user has a factor.
     user.multifactor = [EnrolledFactor.PROVIDER] if row.get("mfa_factors") else []
     return user
 

@@ -11,7 +11,7 @@ from identity.models.base import TenantOwned
 
 
 class Job(TenantOwned):
-    """Long work for a tenant. `summary` holds the counts; each chunk updates its counts in its own transaction."""
+    """Long work for a tenant. `summary` contains the counts; each chunk updates its counts in its own transaction."""
 
     class Type(models.TextChoices):
         USERS_IMPORT = "users_import"
@@ -90,7 +90,7 @@ class Job(TenantOwned):
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether the job waits for an answer of staff. `status_details` holds the question."""
+        """Whether the job waits for an answer of staff. `status_details` contains the question."""
         return not self.is_finished and bool(self.parameters.get("waits_for"))
 
     @property
@@ -119,7 +119,7 @@ class Job(TenantOwned):
 class JobChunk(models.Model):
     """A part of a job's input or output, some hundred rows, in order. `number` is the number of its first row.
 
-    Input `content` is compressed and encrypted, because rows hold password hashes. Output `content` is a piece of a gzip file.
+    Input `content` is compressed and encrypted, because rows contain password hashes. Output `content` is a piece of a gzip file.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="chunks")

@@ -83,7 +83,7 @@ class FormerTenant(models.Model):
 
 
 class CustomDomain(TenantOwned):
-    """A host of a tenant: its own or a custom one. Requests reach the tenant once the host is verified. Events name the canonical host.
+    """The first host of a tenant, or a custom domain. Requests reach the tenant once the host is verified. Events name the canonical host.
 
     A host may be pending at several tenants until one of them verifies it: a pending domain must not prevent its owner from registering it.
     """

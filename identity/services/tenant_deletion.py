@@ -41,7 +41,7 @@ _DRAIN_POLL_SECONDS = 2.0
 
 @unit_of_work
 def start(*, tenant_id: str) -> Job:
-    """Begin the deletion, or create a new job if the last one failed. Returns the job. Raises `NotFound` and `NotSupported`."""
+    """Begin the deletion, or create a new job if the last job failed. Returns the job. Raises `NotFound` and `NotSupported`."""
     if tenant_id == settings.LOCALHOST_TENANT:
         raise NotSupported("This tenant answers on localhost: point LOCALHOST_TENANT to another tenant first.")
     tenant = locked_tenant(tenant_id)

@@ -20,7 +20,7 @@ DOCUMENTS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorizat
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_both_discovery_documents_are_the_same(tenant: Tenant, path: str) -> None:
+def test_the_oauth_and_the_openid_discovery_document_are_the_same(tenant: Tenant, path: str) -> None:
     issuer = f"http://{tenant.pk}.example.test/"
     document = get(tenant, path).json()
     assert {name: document[name].replace(issuer, "/") for name in document if name.endswith(("_endpoint", "_uri"))} == {
@@ -69,7 +69,7 @@ def test_every_listed_scope_can_be_granted_and_every_listed_claim_can_be_returne
     assert told <= set(document["claims_supported"])
 
 
-def test_a_tenant_can_remove_its_logout_from_the_document(tenant: Tenant) -> None:
+def test_a_tenant_can_remove_the_logout_endpoint_from_the_document(tenant: Tenant) -> None:
     changes = {"oidc_logout": {"rp_logout_end_session_endpoint_discovery": False}}
     update_tenant_settings(tenant_id=tenant.pk, changes=changes)
     forget_all()

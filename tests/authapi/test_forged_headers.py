@@ -98,7 +98,7 @@ FORGED_ADDRESSES = [
 
 @pytest.mark.parametrize("trusted", [[], [f"{PEER}/32"]], ids=["no proxy", "behind a proxy"])
 @pytest.mark.parametrize("headers", FORGED_ADDRESSES, ids=lambda headers: next(iter(headers)))
-def test_no_other_header_sets_the_ip_address_of_a_login(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
+def test_an_address_header_with_another_name_is_ignored(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
     settings.TRUSTED_PROXIES = trusted
     assert_login_is_noted_from(tenant, PEER, headers)
 

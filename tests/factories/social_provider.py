@@ -1,6 +1,6 @@
 """A test server that behaves like one of the known social providers.
 
-Tables hold the required parameters and the responses of each provider.
+Tables contain the required parameters and the responses of each provider.
 """
 
 from __future__ import annotations

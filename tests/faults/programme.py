@@ -1,6 +1,6 @@
 """The order of a run of the fault tests, and its time limit: a pytest plugin of this folder.
 
-`FAULT_MINUTES` limits a run: its tests run in a random order that `FAULT_SEED` repeats. A test starts only if enough time is left for it.
+If `FAULT_MINUTES` limits a run, the order is random, and `FAULT_SEED` repeats it. A test starts only if enough time is left for it.
 Near the end of a run, only short tests are therefore started. Several limited runs cover all tests.
 """
 

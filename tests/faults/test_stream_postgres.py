@@ -71,7 +71,7 @@ def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscr
 
 
 def _copy_database(world: World, source: str, copy: str) -> None:
-    """Copy a database in its current state. Sessions of others are terminated meanwhile."""
+    """Copy a database in its current state. Other sessions of the database are terminated meanwhile."""
     world.query(f"ALTER DATABASE {source} ALLOW_CONNECTIONS false", database="postgres")
     try:
         world.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", source, database="postgres")

@@ -76,7 +76,7 @@ def enter(page: Page, selector: str, text: str) -> None:
 
 
 def judged(page: Page) -> None:
-    """Check a page for accessibility in both widths and schemes, and against the content policy."""
+    """Check a page for accessibility in two widths and two color schemes, and against the content policy."""
     if AXE.exists():
         assert barriers_of(page) == [], page.text("h1")
 

@@ -79,7 +79,7 @@ class _Over(Exception):
 
 @dataclass(frozen=True)
 class _Visit:
-    """A request to a page of a login in which a user without a factor must enroll one."""
+    """A request to a page of a login in which a user without a factor must enroll a factor."""
 
     login: Login
     handle: str

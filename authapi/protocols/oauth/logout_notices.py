@@ -39,7 +39,7 @@ class Claim:
 
 
 def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -> None:
-    """Write a notice for each client that wants notices for `reason`. Call it inside the transaction that ends the session.
+    """Write a notice for each client that requests notices for `reason`. Call it inside the transaction that ends the session.
 
     Raises `ValueError` for a reason that is not an `Initiator`.
     """
@@ -60,7 +60,7 @@ def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -
 
 
 def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
-    """Return the addresses at which the client wants notices for this reason."""
+    """Return the addresses to which the client requests notices for this reason."""
     wanted: dict[str, Any] = client.settings.get("oidc_logout") or {}
     initiators: dict[str, Any] = wanted.get("backchannel_logout_initiators") or {}
     is_told = reason in _ALWAYS or initiators.get("mode") == "all" or reason in (initiators.get("selected_initiators") or ())

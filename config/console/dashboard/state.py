@@ -1,4 +1,4 @@
-"""The data of the start page, read once, without the parts that the account may not see."""
+"""Reads the data of the admin's start page in one pass: only the data that the staff account may see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provisioning.engine.stream_flow import hour_starts
 from provisioning.models import DeadLetter
 
 COUNT_LIMIT = 10_000
-# Number of tenants whose open streams are counted.
+# Open streams are counted for at most this many tenants.
 _TENANTS_ASKED = 1_000
 _EVENTS_SHOWN = 10
 

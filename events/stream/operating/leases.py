@@ -1,7 +1,7 @@
 """Connection slots: they limit the number of streams that a tenant, and a process, may keep open.
 
 A slot is a member of a sorted set in Redis with its expiry as the score, so the slots of a dead process expire. Without Redis
-each process counts its own streams: a tenant can then hold its maximum in each process.
+each process counts its own streams: a tenant can then have its maximum in each process.
 """
 
 from __future__ import annotations

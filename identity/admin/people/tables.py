@@ -18,7 +18,7 @@ from foundation.admin.returning import returning
 from identity.admin.people.labels import person_cell
 from identity.models import User
 
-# A table shows at most this many rows, and links to the list of all.
+# A table shows at most this many rows, and links to the list of all rows.
 SHOWN = 50
 
 
@@ -51,11 +51,11 @@ class Tables:
         return Cell(text or str(row), self.page_of(row) if self.may(request, "view", type(row)) else "", note=note)
 
     def removal(self, request: HttpRequest, row: Model, text: str = "Remove") -> Cell:
-        """Return a link to the page that removes the row after a confirmation and then leads back. Empty without the permission."""
+        """Return a link to the page that removes the row after a confirmation and then redirects back. Empty without the permission."""
         return Cell(text, returning(request, self.page_of(row, "delete"))) if self.may(request, "delete", type(row)) else Cell("")
 
     def act(self, request: HttpRequest, row: Model, action: str, text: str) -> Cell:
-        """Return a link to the page that runs an action after a confirmation and then leads back. Empty without the permission."""
+        """Return a link to the page that runs an action after a confirmation and then redirects back. Empty without the permission."""
         if not self.may(request, "change", type(row)):
             return Cell("")
         place = reverse(f"{self._site.name}:{row._meta.app_label}_{row._meta.model_name}_action", args=(quote(row.pk), action))
@@ -68,7 +68,7 @@ def moment(value: datetime) -> str:
 
 
 def cut(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **options: Any) -> Panel:
-    """Return the table with at most `SHOWN` rows. If `rows` has one more, the table links to the complete list."""
+    """Return the table with at most `SHOWN` rows. If `rows` has an additional row, the table links to the complete list."""
     if len(rows) <= SHOWN:
         options = {**options, "more_url": ""}
     return Panel(title, columns, rows[:SHOWN], **options)

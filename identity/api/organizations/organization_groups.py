@@ -1,4 +1,4 @@
-"""Groups in an organization, their roles there, and the groups and members that have a role."""
+"""Groups in an organization, their roles in the organization, and the groups and members that have a role."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = {"tenant_id": options["tenant"], "connection_id": self._connection_id(options["tenant"], options["connection"])}
         cursor = export_cursor(options["tenant"])
-        # Standard output holds the rows, so progress is written to standard error.
+        # Standard output contains the rows, so progress is written to standard error.
         console = Console(file=self.stderr, no_color=options["no_color"])  # type: ignore[arg-type]  # Django's wrapper is a text stream
         columns = (TextColumn("Exporting"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]} users/s"))
         started, count = time.monotonic(), 0

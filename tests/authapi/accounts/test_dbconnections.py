@@ -203,7 +203,7 @@ def test_a_sign_up_without_a_client_id_is_refused_if_no_client_uses_the_connecti
         Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
     elif use == "client of another tenant":
         enabled = [web_client(new_tenant())[0].client_id]
-    # Rows that were written before the current checks existed may hold an outdated or foreign id.
+    # Rows that were written before the current checks existed may contain an outdated or foreign id.
     connection.enabled_clients = enabled
     connection.save()
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
@@ -248,7 +248,7 @@ def test_known_and_unknown_addresses_get_the_same_answer_and_only_users_get_mail
     assert SignIn.objects.of(client.tenant_id).get(type="scpr").user_name == name
 
 
-def test_an_overlong_or_blank_name_gets_the_same_answer_and_starts_no_job(client: Client, ada: User) -> None:
+def test_an_overlong_or_blank_name_gets_the_usual_answer_and_starts_no_job(client: Client, ada: User) -> None:
     for name in ("x" * 255, "x" * 60_000, " "):
         answer = post(client.tenant_id, "change_password", {"connection": "people", "email": name})
         assert (answer.status, answer.body.decode()) == (200, SENT)

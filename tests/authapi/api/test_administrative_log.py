@@ -567,7 +567,7 @@ COUNT = 40_000
 
 @pytest.fixture(scope="module")
 def long_log(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Tenant:
-    """A tenant with many lines in both tables, between which lines of a second tenant were written."""
+    """A tenant with many administrative and sign-in lines, between which lines of a second tenant were written."""
     with django_db_blocker.unblock(), database.cursor() as cursor:
         for name in (f"t-{secrets.token_hex(6)}" for _ in range(2)):
             tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")

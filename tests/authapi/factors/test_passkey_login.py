@@ -47,7 +47,7 @@ def sessions(at: Walk) -> int:
     return Session.objects.of(at.at.tenant.pk).count()
 
 
-def test_only_the_right_answer_to_this_login_is_accepted(walk: Walk) -> None:
+def test_only_a_valid_answer_to_the_challenge_of_the_login_is_accepted(walk: Walk) -> None:
     tenant, host, user = walk.at.tenant, walk.browser.host, walk.at.user
     set_passkeys(tenant, walk.at.connection)
     eve = person(walk.at.connection, email="eve@example.test")

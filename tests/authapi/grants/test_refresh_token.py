@@ -213,7 +213,7 @@ def test_the_successor_is_stored_encrypted_until_the_leeway_ends(tenant: Tenant)
     assert (row.sealed_successor, row.sealed_until) == ("", None)
 
 
-def test_a_longer_leeway_does_not_return_a_successor_that_was_stored_for_a_shorter_one(tenant: Tenant) -> None:
+def test_a_longer_leeway_does_not_return_a_successor_that_was_stored_for_a_shorter_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     refresh(tenant, registered, first)

@@ -111,7 +111,7 @@ def test_the_request_of_the_client_is_sealed_during_the_login(login: Login) -> N
     assert "canary" not in row.sealed_request
 
 
-def test_a_session_that_began_with_one_protocol_is_valid_for_another(login: Login) -> None:
+def test_a_session_that_began_with_one_protocol_is_valid_for_another_protocol(login: Login) -> None:
     login.begin_session()
     assert ask(login, silent="1").answer["user"] == login.user.user_id
     assert login.ask(prompt="none").answer.keys() == {"code", "state", "iss"}
@@ -136,7 +136,7 @@ def test_the_consent_page_shows_the_words_of_the_protocol(login: Login) -> None:
     assert ask(login, takes="train", silent="1").location == f"{CALLBACK}?refused=consent_required"
 
 
-def test_consent_is_remembered_for_the_terms_that_it_names(login: Login) -> None:
+def test_consent_is_remembered_only_for_the_terms_that_the_user_has_allowed(login: Login) -> None:
     page = login.browser.follow(login.log_in(ask(login, takes="train")))
     assert login.browser.submit(page, answer="allow").answer["takes"] == "train"
     assert [(row.audience, row.scopes) for row in Consent.objects.of(login.tenant.pk)] == [("toys", ["train"])]

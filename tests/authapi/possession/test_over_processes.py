@@ -74,7 +74,7 @@ def test_a_proof_that_one_process_has_accepted_is_refused_by_the_other_process(p
             assert (status, told["error"], "used before" in told["error_description"]) == (400, "invalid_dpop_proof", True)
 
 
-def test_only_one_of_many_simultaneous_uses_in_two_processes_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_only_one_of_many_simultaneous_uses_of_a_proof_in_two_processes_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), Prover()
     for _ in range(3):
         proof = fresh_proof(pair[0], tenant, registered, prover)

@@ -19,7 +19,7 @@ from tests.deadlines import own_time
 
 
 class Process:
-    """The part of a web process that handles calls: counts them, and answers with its name and the tenant."""
+    """The part of a web process that handles calls. It stores each call, and answers with the name of the process and the tenant."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,7 +122,7 @@ def test_a_call_does_not_wait_for_a_process_whose_event_loop_has_ended() -> None
     assert asking.seconds < 0.5
 
 
-def test_without_redis_only_this_process_answers_and_without_delay(settings: Settings) -> None:
+def test_without_redis_only_the_calling_process_answers_without_delay(settings: Settings) -> None:
     async def story() -> None:
         process = Process("one")
         attach(process.callee)

@@ -97,7 +97,7 @@ def test_the_dns_record_of_another_tenant_proves_nothing(api: Management, tenant
     assert tenant_at(host) == tenant.pk
 
 
-def test_a_pending_domain_does_not_block_its_owner_and_the_first_proof_decides(
+def test_a_domain_pending_at_two_tenants_belongs_to_the_first_tenant_that_proves_control(
     api: Management, tenant: Tenant, server: NameServer, host: str
 ) -> None:
     other = make_other_tenant()
@@ -314,7 +314,7 @@ def test_the_number_of_domains_of_a_tenant_is_limited(api: Management, tenant: T
     assert api.post("custom-domains", {"domain": f"b.{tenant.pk}.example.org", "type": "self_managed_certs"}).status == 409
 
 
-def test_reading_and_writing_require_their_scopes(tenant: Tenant, host: str) -> None:
+def test_reading_and_writing_custom_domains_require_scopes(tenant: Tenant, host: str) -> None:
     reader, writer = Management(tenant, scope="read:custom_domains"), Management(tenant, scope="create:custom_domains")
     domain = add(writer, host)
     path = f"custom-domains/{domain['custom_domain_id']}"

@@ -105,7 +105,7 @@ def test_filters_can_be_combined_and_invalid_filters_are_refused(
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), odd
 
 
-def test_one_event_is_redelivered_and_its_history_shows_it(
+def test_one_event_is_redelivered_and_the_history_of_the_event_shows_the_redelivery(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (event,) = failed(tenant, stream, recorder, "user:a")

@@ -34,7 +34,7 @@ def append_events(tenant: Tenant, keys: list[str], *, event_type: str = "user.up
 
 
 def make_stream(tenant: Tenant, *, subscriptions: list[str] | None = None, position: int = 0) -> EventStream:
-    """Create a stream from the tenant's log to the recording destination."""
+    """Create a stream from the tenant's log to the test destination that records each delivery."""
     return EventStreamFactory.create(
         tenant_id=tenant.pk,
         name=None,

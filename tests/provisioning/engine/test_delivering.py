@@ -98,7 +98,7 @@ def test_a_turn_ends_after_its_time_limit_or_its_maximum_of_deliveries() -> None
     assert [turn.goes_on(), turn.goes_on()] == [True, False]
 
 
-def test_a_failure_retries_the_same_message_after_its_delay(
+def test_a_failed_delivery_raises_retry_later_with_the_rest_of_the_delay(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [7.0]
@@ -127,7 +127,7 @@ def test_a_long_delay_is_left_to_the_sweeper(
     assert sent == []
 
 
-def test_a_failure_in_another_lane_sends_its_own_message(
+def test_a_failure_in_another_lane_sends_a_message_for_that_lane(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, sent: list[tuple[object, ...]]
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [7.0]

@@ -1,4 +1,4 @@
-"""The users that the report of a synchronization names if more users were skipped than its limit allows."""
+"""Which users the report of a synchronization names if more users were skipped than the report may contain."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_sections_of_a_tenant_without_factors_require_no_second_factor(strong: A
     assert strong.open("password").status == 200
 
 
-def test_a_user_renames_and_removes_only_their_own_factors_of_the_section(strong: Account) -> None:
+def test_a_user_can_rename_and_remove_only_own_factors_of_the_open_section(strong: Account) -> None:
     pass_second_step(strong)
     bob = person(strong.connection, email="bob@example.test")
     mine, passkey, foreign = factors_of(strong.user)[0], factor(strong.user, Kind.PASSKEY, "Key"), factor(bob)

@@ -123,7 +123,7 @@ def test_a_token_that_is_unknown_to_the_provider_is_refused(at: Callable[..., So
 
 
 @pytest.mark.parametrize("strategy", sorted(KNOWN.keys() - SAID.keys()))
-def test_a_token_is_refused_if_the_provider_does_not_name_its_application(at: Callable[..., Social], strategy: str) -> None:
+def test_a_token_is_refused_if_the_provider_does_not_name_the_application_of_the_token(at: Callable[..., Social], strategy: str) -> None:
     social = at(strategy)
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")

@@ -99,7 +99,7 @@ def test_the_handle_of_another_tenant_is_refused(inside: Login) -> None:
     assert (page.status, addresses_of(page)) == (400, [])
 
 
-def test_an_application_without_a_login_in_this_session_is_not_notified(login: Login, blog: Client) -> None:
+def test_an_application_without_a_login_in_the_session_is_not_notified(login: Login, blog: Client) -> None:
     set_client(login, post_logout_redirect_uris=HOME)
     login.begin_session()
     assert logged_out(login).location == HOME

@@ -138,7 +138,7 @@ def test_an_invalid_response_is_refused(result: str) -> None:
 # Options and metadata.
 
 
-def test_a_connection_names_ad_fs_by_its_host_or_by_its_document() -> None:
+def test_a_connection_names_ad_fs_by_its_host_or_by_its_metadata_document() -> None:
     path = "/FederationMetadata/2007-06/FederationMetadata.xml"
     assert read_options("adfs", {"adfs_server": "adfs.example.test"}).metadata_url == f"https://adfs.example.test{path}"
     assert read_options("adfs", {"adfs_server": "https://adfs.example.test/"}).metadata_url == f"https://adfs.example.test{path}"
@@ -183,7 +183,7 @@ def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str)
         read_federation_metadata(raw)
 
 
-def test_the_service_and_its_certificates_are_read_from_a_document() -> None:
+def test_the_service_and_its_certificates_are_read_from_a_metadata_document() -> None:
     found = read_federation_metadata(federation_metadata(SIGNING, OTHER))
     assert (found.entity_id, found.sign_in, found.certificates) == (ENTITY_ID, {WSFED: ENDPOINT}, (SIGNING.known, OTHER.known))
 
