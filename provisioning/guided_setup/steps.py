@@ -25,7 +25,7 @@ def start_dry_run(setup: GuidedSetup, *, plan: Plan, actor: str) -> Job:
 def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStream:
     """Finish the setup: start the first synchronization, which enables the stream at its end, or enable the stream immediately."""
     if setup.is_at_work:
-        raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
+        raise Conflict("The dry run still runs. Wait until it has ended, or cancel its job.")
     dry_run, stream = setup.dry_run, _prepared(setup)
     if not is_synchronized:
         return streams.enable_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)
@@ -38,7 +38,7 @@ def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStr
 def discard(setup: GuidedSetup) -> None:
     """Delete the stream, the action and the secrets of the setup. Users that were already written to the server remain on the server."""
     if setup.is_at_work:
-        raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
+        raise Conflict("The dry run still runs. Wait until it has ended, or cancel its job.")
     if setup.stream is not None:
         streams.delete_stream(tenant_id=setup.action.tenant_id, stream_id=setup.stream.pk)
     actions.delete_action(tenant_id=setup.action.tenant_id, action_id=setup.action.pk)
