@@ -76,7 +76,7 @@ def test_a_grant_for_users_gives_the_client_itself_no_access(api: Management, te
         token_of(api.host, Client.objects.of(tenant.pk).get(client_id=client), secret)
 
 
-def test_lists_can_be_filtered(api: Management, tenant: Tenant, client: str) -> None:
+def test_lists_of_client_grants_can_be_filtered(api: Management, tenant: Tenant, client: str) -> None:
     other = api.post("clients", {"name": "Other"}).json["client_id"]
     api.post("client-grants", {"client_id": client, "audience": ORDERS, "allow_any_organization": True})
     api.post("client-grants", {"client_id": other, "audience": ORDERS, "subject_type": "user"})

@@ -87,7 +87,7 @@ def test_the_color_of_the_page_theme_has_precedence_over_the_plain_color(tenant:
     assert "<img" not in html
 
 
-def test_a_mail_about_an_organization_has_its_branding(tenant: Tenant) -> None:
+def test_a_mail_about_an_organization_has_the_branding_of_the_organization(tenant: Tenant) -> None:
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     acme = OrganizationFactory.create(tenant_id=tenant.pk, branding={"logo_url": OTHER_LOGO, "colors": COLORS})
     html = mailed(tenant, organization=organization_facts(acme))

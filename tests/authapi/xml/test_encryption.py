@@ -29,7 +29,7 @@ def holding(data: Element) -> Element:
     return parse(serialized(element(HOLDER, None, data)))
 
 
-def test_both_libraries_work_in_one_process() -> None:
+def test_xmlsec_and_lxml_work_in_one_process() -> None:
     """The wheels of xmlsec and lxml must be built for the same libxml2. Otherwise xmlsec fails at import or later."""
     assert xmlsec.__version__
     assert lxml.etree.LIBXML_VERSION
@@ -50,7 +50,7 @@ def test_an_assertion_cannot_be_decrypted_with_another_key() -> None:
         decrypted(holding(encrypted(assertion(), certificate=trusted())), [key("second")])
 
 
-def test_keys_next_to_the_data_are_found() -> None:
+def test_an_encrypted_key_next_to_the_data_is_found() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
     wrapped = at(info, KEY)

@@ -212,7 +212,7 @@ def test_a_process_with_streams_serves_the_page(tenant: Tenant, role: str, statu
         assert live.status == status
 
 
-def test_only_get_is_allowed(web: WebProcess, tenant: Tenant) -> None:
+def test_the_url_of_the_stream_allows_only_get(web: WebProcess, tenant: Tenant) -> None:
     target: Target = make_target(tenant, web.address)
     session = browser_of(new_staff(tenant)).cookies[settings.SESSION_COOKIE_NAME].value
     headers = {"Host": PLATFORM, "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}", "Content-Length": "0"}

@@ -72,7 +72,7 @@ def test_tokens_are_sent_unencrypted_over_a_network_only_with_allow_http(url: st
         ("2026-05-01T01:30:00.999Z", "2026-05-01T01:30:00Z"),
     ],
 )
-def test_a_start_is_read_as_an_age_or_as_a_time(text: str, moment: str) -> None:
+def test_the_start_of_a_stream_is_read_as_an_age_or_as_a_time(text: str, moment: str) -> None:
     assert wire_moment(text, NOW) == moment
     parse_moment(moment)
 

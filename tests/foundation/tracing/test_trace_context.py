@@ -31,7 +31,7 @@ def test_a_valid_header_gives_its_ids_with_any_flags(text: str) -> None:
         f"cc-{TRACE}-{SPAN}-01-{'x' * 300}",
     ],
 )
-def test_an_invalid_header_gives_nothing(text: str) -> None:
+def test_an_invalid_header_gives_no_ids(text: str) -> None:
     assert read_header(text) is None
 
 
@@ -41,5 +41,5 @@ def test_stored_ids_are_24_bytes_and_can_be_read_again() -> None:
 
 
 @pytest.mark.parametrize("stored", [b"", b"\0" * 24, b"x" * 23, b"x" * 25, b"\0" * 16 + b"x" * 8])
-def test_other_bytes_are_no_context(stored: bytes) -> None:
+def test_malformed_bytes_are_no_context(stored: bytes) -> None:
     assert read_stored(stored) is None

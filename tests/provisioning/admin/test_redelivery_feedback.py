@@ -112,7 +112,7 @@ def test_the_confirmation_shows_the_kinds_of_failure_and_which_events_would_be_s
     assert "400: refused" in page
 
 
-def test_the_page_for_all_listed_dead_letters_shows_the_same(
+def test_the_page_for_all_listed_dead_letters_shows_which_events_would_be_sent(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = make_user(connection=database_connection)

@@ -40,7 +40,7 @@ def mapped(document: dict[str, Any], table: tuple[MappingRow, ...] = DEFAULT_TAB
     return map_user(document, table, "create").resource
 
 
-def test_the_default_table_has_exactly_these_rows() -> None:
+def test_the_default_table_has_exactly_the_expected_rows() -> None:
     assert [(row.path, row.source) for row in DEFAULT_TABLE if row.enabled] == [
         ("externalId", "user_id"),
         ("active", "!blocked"),

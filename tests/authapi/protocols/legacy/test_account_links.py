@@ -94,7 +94,7 @@ def test_nothing_is_linked_if_the_user_of_the_browser_changes_between_question_a
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
 
 
-def test_a_request_cannot_name_the_account_directly(old: OldClient, bob: User) -> None:
+def test_a_request_without_a_token_cannot_name_the_account_to_link(old: OldClient, bob: User) -> None:
     browser = logged_in(old, bob)
     page = begin(old, browser, "", link_to=old.user.user_id)
     assert "link-account" not in page.location
@@ -193,7 +193,7 @@ def test_callers_without_a_token_get_a_refusal_without_details(old: OldClient) -
         assert refusal(impersonate(old, **headers)) == (401, "invalid_token", "Unauthorized")
 
 
-def test_every_old_path_has_its_endpoint(old: OldClient) -> None:
+def test_every_path_of_old_clients_has_an_endpoint(old: OldClient) -> None:
     browser = Browser(old.tenant)
     assert browser.send("POST", "/users/auth0%7Cx/impersonate").status == 401
     assert browser.send("POST", "/delegation", body=b"{}", headers={"content-type": "application/json"}).status == 400

@@ -100,12 +100,12 @@ def test_an_unknown_host_gets_404(login: Login) -> None:
 
 
 @pytest.mark.parametrize("path", ["/authorize", "/u/login", "/u/consent", "/u/select-account", "/oidc/logout"])
-def test_another_method_returns_405(login: Login, path: str) -> None:
+def test_a_method_other_than_get_and_post_returns_405(login: Login, path: str) -> None:
     page = login.browser.send("DELETE", path)
     assert (page.status, page.headers["allow"]) == (405, "GET, POST")
 
 
-def test_too_many_requests_return_429_with_the_headers(login: Login, settings: Any) -> None:
+def test_too_many_requests_return_429_with_the_headers_of_the_rate_limit(login: Login, settings: Any) -> None:
     settings.ADDRESS_RATE_BURST = settings.ADDRESS_RATE_PER_SECOND = 1
     settings.ANONYMOUS_RATE_PER_SECOND = 1
     with time_machine.travel(NOON, tick=False):
@@ -137,7 +137,7 @@ def test_too_many_requests_return_429_with_the_headers(login: Login, settings: A
         ({"nonce": "n" * 256}, "invalid_request", "The nonce is longer than 255 characters."),
     ],
 )
-def test_other_errors_are_sent_to_the_client_with_state_and_issuer(
+def test_errors_are_sent_to_a_trusted_address_of_the_client_with_state_and_issuer(
     login: Login, changes: dict[str, Any], error: str, description: str
 ) -> None:
     if "id_token_hint" in changes:

@@ -31,7 +31,7 @@ def test_a_registration_is_read_with_its_token_and_shows_no_secret(door: Door) -
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_request_without_the_token_of_this_client_gets_no_information(door: Door, method: str) -> None:
+def test_a_request_without_the_token_of_the_client_gets_no_information(door: Door, method: str) -> None:
     foreign = door.register()["registration_access_token"]
     door.register()
     for changes in (

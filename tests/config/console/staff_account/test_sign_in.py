@@ -212,7 +212,7 @@ def test_a_passkey_response_is_accepted_once_and_only_in_its_own_session(visitor
     assert not is_in(visitor)
 
 
-def test_a_challenge_expires_after_minutes(visitor: Client, passkey: Authenticator) -> None:
+def test_a_challenge_expires_after_five_minutes(visitor: Client, passkey: Authenticator) -> None:
     answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
     with time_machine.travel(timezone.now() + timedelta(minutes=6), tick=False):
         sign_in(visitor, answer)
