@@ -205,7 +205,7 @@ def _security_schemes() -> Schema:
 
 
 def _view(route: Route) -> Any:
-    """Return the endpoint with authentication, tenant and rates. Apps with endpoints do not import `authapi`, which verifies tokens."""
+    """Return the endpoint with authentication, tenant and rates. `identity` must not import the verification of tokens."""
     members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
     managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)
     return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

@@ -1,4 +1,4 @@
-"""Revokes access of a user: sessions with the tokens issued in them, and consents with the tokens based on them."""
+"""Ends sessions of a user with the tokens issued in them, and withdraws consents with the tokens based on them."""
 
 from __future__ import annotations
 

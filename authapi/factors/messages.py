@@ -1,4 +1,4 @@
-"""Sends codes of factors by mail or text message. The job stores them encrypted until they are sent."""
+"""Sends codes of factors by mail or text message. The job that sends a code stores the code encrypted until then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of an invitation: the link in the mail, and in a login the question whether the user accepts."""
+"""The pages of an invitation: the page of the link in the mail, and the page of a login that asks whether the user accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that register themselves: created, then replaced or deleted with a registration access token. Rows store its digest only.
+"""Clients that register themselves: created, then replaced or deleted with a registration access token. Rows store only its digest.
 
 They are third-party clients and never global. Settings of administrators that are no part of the registration stay.
 """

@@ -1,4 +1,4 @@
-"""Marks failures of a fast path after its first change: the failure is the answer, because the request must not start over."""
+"""Marks failures of a fast path that has already changed something: the failure is the answer, because the request must not start over."""
 
 from __future__ import annotations
 

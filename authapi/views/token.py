@@ -1,4 +1,4 @@
-"""`POST /oauth/token`: a JSON body or a form, one client authentication, one grant, a newly signed token."""
+"""`POST /oauth/token`: authenticates the client, runs one grant, and answers with a newly signed token. The body is JSON or a form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load: persistent connections that send a request after each response, one event loop, raw HTTP/1.1."""
+"""Generates the load: persistent connections in one event loop, each of which sends a request of raw HTTP/1.1 after each response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers: this service as in production, and npm oidc-provider with its rows in memory or in the same PostgreSQL."""
+"""The compared servers: this service as in production, and npm oidc-provider with its rows in memory or in the same PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make up` from start to end: refuse early, start, run, stop; no partial start remains."""
+"""Runs `make up`: refuses early, starts the processes, waits, and stops them. A failed start leaves no process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The management interface: a page for what all operations share, and one per resource, from the OpenAPI document."""
+"""The pages of the management interface, from the OpenAPI document: one page about what all operations share, and one for each resource."""
 
 from __future__ import annotations
 

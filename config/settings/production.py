@@ -1,4 +1,4 @@
-"""Settings of a production process: all values come from the environment, and missing ones stop the start."""
+"""Settings of a production process: all values come from the environment, and a missing value prevents the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consumer of `GET {base_url}/events`: admit, answer 200, write until the end, and release every resource."""
+"""The ASGI consumer of `GET {base_url}/events`: checks the request, answers 200, writes until the end, and releases every resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base classes of rows that belong to a tenant: their managers, and writes in one transaction with their signals."""
+"""Base classes of rows that belong to a tenant, with their managers. A write and its signals are in one transaction."""
 
 from __future__ import annotations
 

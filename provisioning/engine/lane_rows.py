@@ -1,4 +1,4 @@
-"""SQL statements of `provisioning.engine.lanes`, which run in the transaction of the caller and share a lock.
+"""SQL statements of `provisioning.engine.lanes`. They run in the transaction of the caller.
 
 The lane's row is the lock of all deliveries in the lane. A separate statement after the lock was granted must decide whether a lane is
 empty, because only the snapshot of this statement includes deliveries that a dispatch committed during the wait for the lock. The

@@ -1,4 +1,4 @@
-"""Sends a SCIM request: headers, timeout per request, repeats within the budget of the run, and a record of each try."""
+"""Sends SCIM requests: sets headers and a timeout, repeats a request within the budget of the run, and records each try."""
 
 from __future__ import annotations
 

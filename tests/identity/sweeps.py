@@ -1,4 +1,4 @@
-"""Sweeps in a database that all tests of a worker share."""
+"""Sweeps in a database that all tests of one pytest worker share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/approve`: the page of the link that a user gets, and the pages on which the login of a request ends.
+"""`/approve`: the URL of the link that asks a user for an approval, and the pages that show that the user has approved or denied.
 
 Opening a link, for example by a mail scanner, approves nothing: the user logs in, and a page then asks for approval. Only that page shows
 the request, and only its user sees the page.

@@ -1,4 +1,4 @@
-"""The source of a stream behind the ring: it reads page after page, and reads the next page while the stream writes the present page.
+"""The source of frames for a stream whose next event is no longer in the ring: reads page after page of the log, each in advance.
 
 A stream that waits for its page, because of many other streams or an unavailable database, still sends heartbeats and can be ended at
 once.

@@ -1,4 +1,4 @@
-"""The order of decisions for one event, before and after the requests."""
+"""The order in which the SCIM action decides about one event, before it sends requests and after the responses."""
 
 from __future__ import annotations
 
