@@ -49,7 +49,7 @@ def test_the_error_names_the_other_strategy() -> None:
 
 
 @pytest.mark.usefixtures("changed")
-def test_make_up_refuses_before_it_writes_demo_data() -> None:
+def test_no_demo_data_is_written_with_a_changed_strategy() -> None:
     with pytest.raises(CommandError) as refusal:
         call_command("seed_demo")
     assert all(text in str(refusal.value) for text in NAMED)

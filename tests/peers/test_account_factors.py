@@ -54,7 +54,7 @@ def landed(page: Page, path: str, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280], ids=["phone", "desktop"])
-def test_a_user_adds_an_app_and_a_named_passkey_and_each_device_only_once(
+def test_a_user_adds_an_app_and_a_named_passkey_and_cannot_add_a_device_twice(
     place: tuple[Connection, str], browser: Chromium, width: int
 ) -> None:
     connection, service = place

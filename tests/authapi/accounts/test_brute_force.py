@@ -105,7 +105,7 @@ def test_a_connection_can_switch_its_protection_off(ada: User, connection: Conne
     assert fail(changed, 3) == [WRONG_CREDENTIALS] * 3
 
 
-def test_a_higher_threshold_lifts_the_block_and_keeps_counting(ada: User, connection: Connection) -> None:
+def test_a_higher_threshold_lifts_the_block_and_keeps_the_count(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 2)
     protect(ada.tenant_id, max_attempts=4)

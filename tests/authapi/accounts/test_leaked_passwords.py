@@ -83,7 +83,7 @@ def test_a_right_breached_password_is_refused_and_does_not_change_the_count_of_f
     assert User.objects.of(ada.tenant_id).get(pk=ada.pk).logins_count == 0
 
 
-def test_no_login_is_refused_without_a_list_or_with_detection_or_its_block_switched_off(
+def test_a_login_is_refused_only_with_a_list_and_with_detection_and_blocking_switched_on(
     ada: User, connection: Connection, settings: Any
 ) -> None:
     assert outcome(attempt(connection)) == ada

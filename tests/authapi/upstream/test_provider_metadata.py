@@ -145,7 +145,7 @@ def test_the_stored_document_is_dropped_when_the_url_changes(tenant: Tenant, pub
     assert (row.address, row.document) == (moved, None)
 
 
-def test_a_new_key_of_the_provider_causes_a_fetch_but_not_every_unknown_key_does(tenant: Tenant, published: Published) -> None:
+def test_an_unknown_key_causes_a_fetch_unless_the_document_was_fetched_within_a_minute(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     published.document = metadata(OTHER.text)

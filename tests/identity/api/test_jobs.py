@@ -117,7 +117,7 @@ def test_the_parts_may_come_in_any_order_and_the_file_may_have_any_name(api: Man
         (b'[{"email": "\xff"}]', "not UTF-8: byte 13"),
     ],
 )
-def test_an_invalid_file_is_refused_with_its_position_and_nothing_is_stored(
+def test_an_invalid_file_is_refused_with_the_position_of_the_error_and_nothing_is_stored(
     api: Management, database_connection: Connection, file: bytes, said: str
 ) -> None:
     answer = post_import(api, database_connection.pk, file)
@@ -320,7 +320,7 @@ def test_an_exported_csv_has_the_requested_columns_and_no_formulas(api: Manageme
         ({"surplus": 1}, "surplus"),
     ],
 )
-def test_an_invalid_export_is_refused_with_its_position(api: Management, body: dict[str, Any], place: str) -> None:
+def test_the_refusal_of_an_export_names_the_invalid_member(api: Management, body: dict[str, Any], place: str) -> None:
     answer = api.post("jobs/users-exports", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert answer.json["message"].endswith(f"on property {place}")

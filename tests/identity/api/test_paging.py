@@ -69,7 +69,7 @@ def test_users_can_be_counted_without_being_listed(api: Management, people: list
     assert (page["total"], page["users"]) == (7, [])
 
 
-def test_pages_of_other_lists_do_not_contain_their_length(api: Management, database_connection: Connection) -> None:
+def test_a_page_of_connections_has_no_length_and_must_not_be_empty(api: Management, database_connection: Connection) -> None:
     page = api.get("connections", {"include_totals": "true"}).json
     assert list(page) == ["start", "limit", "total", "connections"]
     assert api.get("connections", {"per_page": 0}).status == 400

@@ -424,7 +424,7 @@ def test_the_only_stream_of_the_listed_dead_letters_is_selected_automatically(
 # The page of an attempt and of a delivery
 
 
-def test_the_page_of_an_attempt_shows_requests_responses_and_both_resources_escaped(
+def test_the_page_of_an_attempt_shows_requests_responses_and_resources_with_markup_escaped(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")

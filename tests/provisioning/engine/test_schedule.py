@@ -26,7 +26,7 @@ def test_retry_after_extends_the_delay_up_to_an_hour(asked: float, waited: float
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 3))
-def test_jitter_extends_a_delay_by_at_most_its_share(jitter: float, chance: float, failed: int) -> None:
+def test_jitter_extends_a_delay_by_at_most_the_configured_share(jitter: float, chance: float, failed: int) -> None:
     delay = delay_before_next(failed, DELAYS, jitter=jitter, chance=chance)
 
     assert delay is not None

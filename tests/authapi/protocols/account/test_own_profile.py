@@ -37,7 +37,7 @@ FORM: dict[str, Any] = {
 # --- Profile ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_saved_profile_is_recorded_in_an_event_and_with_its_user_in_the_audit_log_and_the_sign_in_log(account: Account) -> None:
+def test_a_saved_profile_is_in_an_event_and_the_audit_and_sign_in_logs_name_the_user(account: Account) -> None:
     picture = "https://example.test/ada.png"
     page = account.send("profile", **{**FORM, "picture": picture, "user_id": "auth0|x", "email": "evil@example.test"})
     assert (page.status, page.location) == (303, "/account/profile?done=saved")

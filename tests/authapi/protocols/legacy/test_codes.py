@@ -212,7 +212,7 @@ def test_the_refresh_token_of_a_code_stores_the_name_of_the_device(coded: Coded)
 # --- /co/authenticate -------------------------------------------------------------------------------------------------
 
 
-def test_a_code_is_exchanged_for_a_ticket_that_logs_its_browser_in(coded: Coded, kind: str) -> None:
+def test_a_code_is_exchanged_for_a_ticket_that_logs_in_the_same_browser(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     answer = coded.authenticate(code, kind)
     assert answer.json().keys() == {"login_ticket", "co_id", "co_verifier"}

@@ -99,7 +99,7 @@ def test_each_claim_is_returned_only_in_the_id_token_or_profile_for_which_it_was
     assert (AccessToken.objects.of(login.tenant.pk).get().asked or {})["userinfo"] == ["name"]
 
 
-def test_a_token_for_an_api_contains_the_claims_and_refreshes_keep_them(login: Asking) -> None:
+def test_a_login_for_an_api_and_its_refreshes_return_the_requested_claims(login: Asking) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders", settings={"allow_offline_access": True})
     asked = {"userinfo": {"email": None}, "id_token": {"name": None}, "audience": "urn:orders", "scope": "openid offline_access"}
     first = login.tokens(login.log_in(login.claims(**asked))).json()
