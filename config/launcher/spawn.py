@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Identity:
-    """The account of a server: the present one, an ordinary user inside a user namespace, or another account of the machine."""
+    """The account of a server: the present account, an ordinary user inside a user namespace, or another account of the machine."""
 
     namespace: bool = False
     account: str | None = None

@@ -39,7 +39,7 @@ class Gathering(Generic[Key, Value]):
         answer = waiting.get(key)
         if answer is None:
             answer = waiting[key] = loop.create_future()
-        # Shielded: the cancellation of one caller must not cancel the answer, for which others may wait.
+        # Shielded: the cancellation of one caller must not cancel the answer, for which other callers may wait.
         return await asyncio.shield(answer)
 
     async def _ask_on(self, loop: asyncio.AbstractEventLoop) -> None:

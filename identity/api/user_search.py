@@ -1,4 +1,4 @@
-"""Query parameters of the list of users: the search, the order, and the time limit of both."""
+"""Query parameters of the list of users: the search, the order, and the common time limit."""
 
 from __future__ import annotations
 

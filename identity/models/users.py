@@ -73,7 +73,7 @@ class User(RecordedModel):
             models.Index(F("tenant"), OpClass(Reverse(Lower("email")), name="text_pattern_ops"), name="identity_user_by_email_end"),
             # Searches by the last login, and the list of the latest logins. Because of this index, a login updates every index of the row.
             models.Index(F("tenant"), F("last_login").desc(nulls_last=True), F("id").desc(), name="identity_user_by_last_login"),
-            # Searches by a phone number, or for users with one. Most users have none and are not in the index.
+            # Searches by a phone number, or for users who have a phone number. Most users have none and are not in the index.
             models.Index(fields=["tenant", "phone_number"], name="identity_user_by_phone", condition=models.Q(phone_number__gt="")),
         ]
         ordering = ("created_at", "id")
@@ -106,7 +106,7 @@ class User(RecordedModel):
 
 
 class LinkedIdentity(RecordedModel):
-    """The identity of a former user, linked to a primary one."""
+    """The identity of a former user, linked to a primary user."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="linked_identities")
     connection = models.ForeignKey("identity.Connection", on_delete=models.PROTECT, related_name="linked_identities")

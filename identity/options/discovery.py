@@ -78,7 +78,7 @@ def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
     """Tell whether metadata from `address` has the issuer that the connection names.
 
     OpenID Connect Discovery 1.0, 4.3: the issuer must match exactly. If the connection names only the URL of the metadata, the issuer
-    must be the one from which that address is built.
+    must be the issuer from which that URL is built.
     """
     if not isinstance(issuer, str):
         return False

@@ -189,7 +189,7 @@ def test_an_access_token_of_another_client_or_tenant_stays_valid(tenant: Tenant,
 
 
 @pytest.mark.parametrize("token", ["a.b.c", "..", "e30.e30.e30", "é.é.é"])
-def test_a_text_that_resembles_an_access_token_gets_the_same_answer(tenant: Tenant, token: str) -> None:
+def test_a_text_that_resembles_an_access_token_gets_the_answer_of_an_unknown_token(tenant: Tenant, token: str) -> None:
     assert ask_revocation(tenant, revoke_form(web_client(tenant), token)).status == 200
     assert not RevokedToken.objects.of(tenant.pk).exists()
 

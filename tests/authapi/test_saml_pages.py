@@ -143,7 +143,7 @@ def test_a_recipe_fills_in_the_form_and_shows_the_steps_at_the_application(brows
     assert recipes()[name].there[0] in answer.content.decode()
 
 
-def test_a_recipe_that_requires_a_name_is_refused_without_one(browser: Browser, client: Client) -> None:
+def test_a_recipe_that_requires_a_name_is_refused_if_the_name_is_missing(browser: Browser, client: Client) -> None:
     assert "Slack needs a value" in browser.post(address(client), {"import-recipe": "slack", "read": "x"}).content.decode()
 
 
@@ -166,7 +166,9 @@ def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Clie
     assert "User not found" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
 
 
-def test_a_saved_form_has_the_same_effect_as_the_interface_and_is_logged(browser: Browser, client: Client, tenant: Tenant) -> None:
+def test_a_saved_form_has_the_same_effect_as_the_management_interface_and_is_logged(
+    browser: Browser, client: Client, tenant: Tenant
+) -> None:
     answer = entered(
         browser,
         client,

@@ -94,7 +94,7 @@ def test_unknown_users_and_invalid_bodies_are_refused(api: Management, tenant: T
     assert not AccountTicket.objects.of(tenant.pk).exists()
 
 
-def test_the_operation_requires_its_scope(tenant: Tenant, grace: User) -> None:
+def test_creating_a_setup_link_requires_a_scope(tenant: Tenant, grace: User) -> None:
     reader = Management(tenant, scope="read:guardian_enrollments update:users create:user_tickets")
     assert asked(reader, grace).status == 403
     maker = Management(tenant, scope="create:guardian_enrollment_tickets")

@@ -168,7 +168,7 @@ def test_a_token_expires_at_its_exact_second(tenant: Tenant) -> None:
 # --- Cost -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_process_with_warm_caches_verifies_without_the_database(tenant: Tenant) -> None:
+def test_a_process_with_warm_caches_verifies_tokens_without_the_database(tenant: Tenant) -> None:
     token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
     with time_machine.travel(datetime.now(UTC), tick=False):
         verify_access_token(token, host=host)
@@ -179,7 +179,7 @@ def test_a_process_with_warm_caches_verifies_without_the_database(tenant: Tenant
     assert len(queries) == 0
 
 
-def test_a_process_with_empty_caches_verifies_on_the_event_loop_too(tenant: Tenant) -> None:
+def test_a_process_with_empty_caches_verifies_tokens_on_the_event_loop_too(tenant: Tenant) -> None:
     token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
     trust.clear()
     token_states.clear()

@@ -181,7 +181,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_a_published_vector_matches_its_password_and_no_other(name: str) -> None:
+def test_a_published_vector_matches_its_password_and_no_other_password(name: str) -> None:
     description, password = VECTORS[name]
     check(description)
     stored = stored_form(description)

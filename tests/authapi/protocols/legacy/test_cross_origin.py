@@ -129,7 +129,7 @@ def test_a_blocked_user_gets_no_ticket(old: OldClient) -> None:
     assert refusal(old.authenticate()) == (401, "unauthorized", "user is blocked")
 
 
-def test_failures_at_this_endpoint_block_the_account(old: OldClient) -> None:
+def test_failures_at_co_authenticate_block_the_account(old: OldClient) -> None:
     for _ in range(10):
         old.authenticate(password="wrong")
     answer = old.authenticate()
