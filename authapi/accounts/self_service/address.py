@@ -1,4 +1,4 @@
-"""Lets users request another email address. The service mails a link to the new address. The address changes when the user confirms the link."""
+"""Lets users request another email address. The service mails a link to the new address; confirming the link changes the address."""
 
 from __future__ import annotations
 

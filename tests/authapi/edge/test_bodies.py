@@ -34,7 +34,7 @@ def test_unset_fields_of_a_form_are_absent(unset: str) -> None:
     assert parse_body(FORM, urlencode({"scope": unset, "a": "1"}).encode()) == {"a": "1"}
 
 
-def test_members_of_other_types_are_kept() -> None:
+def test_members_of_json_that_are_not_texts_are_kept() -> None:
     body = {"authn_response": {"id": "x"}, "flag": False, "number": 0}
     assert parse_body("application/json", json.dumps(body).encode()) == body
 
