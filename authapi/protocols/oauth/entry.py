@@ -50,8 +50,9 @@ _PROMPTS = {
     "consent": Prompt.CONSENT,
 }
 _MOST_LANGUAGES = 20
-# A refresh token with this scope ends with its session.
-_ONLINE_SCOPE = "online_access"
+# A refresh token with the first scope and without the second ends with its session (`UserIssue.is_online`).
+_ONLINE_SCOPE = r"(^| )online_access( |$)"
+_OFFLINE_SCOPE = r"(^| )offline_access( |$)"
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
@@ -162,7 +163,7 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
     clients = [participant.client for participant in ending.participants]
     leave_notices(session, clients, reason=ending.reason)
     online = RefreshToken.objects.of(session.tenant_id).filter(sid=session.pk, revoked__isnull=True)
-    online.filter(scope__regex=rf"(^| ){_ONLINE_SCOPE}( |$)").update(revoked=timezone.now())
+    online.filter(scope__regex=_ONLINE_SCOPE).exclude(scope__regex=_OFFLINE_SCOPE).update(revoked=timezone.now())
     addresses = frame_addresses(session, clients) if ending.browser_handle else []
     return (in_frames(ending.browser_handle, addresses),) if addresses else ()
 

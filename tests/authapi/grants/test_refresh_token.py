@@ -384,9 +384,10 @@ def test_an_online_token_ends_when_its_session_expires_even_before_the_cleanup(t
         assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
-def test_an_offline_token_is_valid_after_its_session_has_ended(tenant: Tenant) -> None:
+@pytest.mark.parametrize("scope", ["openid offline_access", "openid online_access offline_access"])
+def test_an_offline_token_is_valid_after_its_session_has_ended(tenant: Tenant, scope: str) -> None:
     registered = client_with(tenant)
-    login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access")
+    login = login_of(tenant, registered, some_user(tenant), scope=scope)
     token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
     assert login.session is not None
     end_session(login.session, reason="rp-logout")
