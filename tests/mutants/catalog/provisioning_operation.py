@@ -46,6 +46,14 @@ MUTANTS = (
         tests=("tests/provisioning/engine/test_current_profile.py",),
     ),
     Mutant(
+        name="provisioning-current-profile-position",
+        at="provisioning.dead_letters.redelivery:_note",
+        old="head_position(letter.tenant_id) if order.with_current_profile else None",
+        new="None",
+        rule="An event that is sent with the current profile has the position of the newest event.",
+        tests=("tests/provisioning/engine/test_current_profile.py",),
+    ),
+    Mutant(
         name="provisioning-redelivery-frozen",
         at="provisioning.dead_letters.redelivery_jobs:_left",
         old='letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate',

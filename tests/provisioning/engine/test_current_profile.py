@@ -15,6 +15,7 @@ from identity.services.failures import Conflict, NotFound
 from identity.services.users import delete_user, update_user
 from provisioning.dead_letters.redelivery import Order, redeliver_event, redeliver_letters, redeliver_one
 from provisioning.engine import delivering, destinations, dispatch
+from provisioning.links.rows import head_position
 from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.runs.current_profile import UserExistsAgain
 from provisioning.runs.failures import DataFailure
@@ -33,6 +34,7 @@ class Destination:
         self.refused: set[str] = set()
         self.skipped: set[str] = set()
         self.taken: list[tuple[str, dict[str, Any]]] = []
+        self.positions: list[int] = []
 
     def __call__(self, claim: Claim, envelope: dict[str, Any], *_rest: Any) -> Answer:
         assert envelope["x0stream"] == claim.stream_id
@@ -41,6 +43,7 @@ class Destination:
         if envelope["type"] in self.skipped:
             return Answer("skipped", "no user to update")
         self.taken.append((envelope["type"], envelope["data"]["object"]))
+        self.positions.append(claim.position)
         return Answer()
 
 
@@ -112,6 +115,20 @@ def test_the_current_profile_is_not_superseded_by_an_older_write(destination: De
     delivering.deliver_lane(stream.pk, letter.key)
     assert Delivery.objects.get(pk=letter.delivery_id).state == "delivered"
     assert [sent["given_name"] for _, sent in destination.taken] == ["Ada", "Ada"]
+
+
+def test_the_current_profile_has_the_position_of_the_newest_event(destination: Destination, stream: EventStream, user: User) -> None:
+    destination.refused = {"user.created"}
+    deliver(stream, user)
+    update_user(tenant_id=stream.tenant_id, user_id=user.user_id, changes={"given_name": "Ada"})
+    deliver(stream, user)
+    destination.refused = set()
+    letter = letter_of(stream, "user.created")
+    redeliver(letter, with_current_profile=True)
+    delivering.deliver_lane(stream.pk, letter.key)
+    newest, created = head_position(stream.tenant_id), Delivery.objects.get(pk=letter.delivery_id).position
+    assert destination.positions == [newest, newest]
+    assert created < newest
 
 
 def test_a_later_redelivery_without_the_current_profile_sends_the_recorded_event(
