@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import psycopg
 import pytest
+from django.db import connection
 
 from events.log.cursor import Cursor
 from events.log.reading import Bounds, CursorExpired, LogHasHole, LogReader, NoLog, Page, read_pool
@@ -91,6 +92,15 @@ def test_several_tenants_are_read_together_and_a_failure_affects_only_its_tenant
     assert [type(page) for page in found] == [Page, NoLog, Page, CursorExpired, Page]
     assert [_positions(page) for page in found if isinstance(page, Page)] == [[4], [2, 3], []]
     assert [page.bounds.head for page in found if isinstance(page, Page)] == [4, 4, 4]
+
+
+def test_one_tenant_is_read_like_several_tenants(tenant: Tenant) -> None:
+    _filled(tenant, 3)
+    (page,) = _ask(lambda log: log.pages([(tenant.pk, Cursor(1, 1))], max_events=9, max_bytes=10_000))
+    assert isinstance(page, Page)
+    assert _positions(page) == [2, 3]
+    (expired,) = _ask(lambda log: log.pages([(tenant.pk, Cursor(1, 4))], max_events=9, max_bytes=10_000))
+    assert isinstance(expired, CursorExpired)
 
 
 @pytest.mark.parametrize("cursor", [Cursor(1, 0), Cursor(1, 1), Cursor(2, 3), Cursor(0, 3), Cursor(1, 6)])
@@ -196,6 +206,32 @@ def test_bounds_accept_or_refuse_a_cursor_by_its_position() -> None:
     assert bounds.refutes(Cursor(2, 10))
     assert not bounds.refutes(Cursor(1, 10))
     assert not bounds.refutes(Cursor(2, 9))
+
+
+def test_a_reader_at_the_head_does_not_raise_the_epoch(tenant: Tenant) -> None:
+    _filled(tenant, 2)
+    assert _ask(lambda log: log.raise_epoch(tenant.pk, Cursor(1, 2))) is False
+    assert Head.objects.get(pk=tenant.pk).epoch == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (NoLog(), "The tenant has no log: it was deleted."),
+        (NoLog("Deleted today."), "Deleted today."),
+        (LogHasHole(4), "A position between floor and head is missing. `after` is the last position before the log continues."),
+    ],
+)
+def test_an_error_of_the_log_has_a_text(error: Exception, text: str) -> None:
+    assert str(error) == text
+
+
+def test_the_pool_of_readers_gets_no_option_that_only_django_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "pool", {"min_size": 1})
+    pool = read_pool()
+    assert isinstance(pool.kwargs, dict)
+    assert {"pool", "cursor_factory", "context"} & pool.kwargs.keys() == set()
+    assert (pool.kwargs["autocommit"], pool.kwargs["prepare_threshold"], pool.name) == (True, 2, "log")
 
 
 def test_a_broken_connection_is_replaced(tenant: Tenant) -> None:

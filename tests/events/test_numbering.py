@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import orjson
 import psycopg
@@ -311,6 +313,35 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
         users.create_user(tenant_id=tenant.pk, connection=database_connection, name="kept")
         assert list(numberer._pending) == []
     assert list(numberer._pending) == [tenant.pk]
+
+
+def test_a_tenant_is_numbered_on_the_given_connection(tenant: Tenant, database_connection: Connection) -> None:
+    given = open_connection()
+    assert number_tenant(tenant.pk, given) is not None
+    given.close()
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        number_tenant(tenant.pk, given)
+
+
+def test_a_connection_whose_settings_are_refused_is_closed(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], SESSION_SETTINGS, {"lock_timeout": "soon"})
+    with pytest.raises(psycopg.errors.InvalidParameterValue) as refused:
+        open_connection()
+    (opened,) = [frame.f_locals["opened"] for frame, _ in traceback.walk_tb(refused.tb) if "opened" in frame.f_locals]
+    assert opened.closed
+
+
+def test_a_listener_that_is_added_twice_is_called_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "_callbacks", [])
+    heard: list[int] = []
+
+    def listen(_: str, position: int) -> None:
+        heard.append(position)
+
+    for _ in range(2):
+        numbering.on_numbered(listen)
+    Numberer()._announce(NumberedBatch("nobody", 1, 7, datetime.now(UTC)))
+    assert heard == [7]
 
 
 def test_a_request_numbers_the_tenant_and_calls_the_listeners_once(

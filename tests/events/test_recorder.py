@@ -10,9 +10,9 @@ import pytest
 from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
-from events.models import Event, Mark, Outbox
+from events.models import Event, Head, Mark, Outbox
 from events.record.catalogue import DOCUMENT_KINDS
-from events.record.recorder import TransactionRequired, record_document
+from events.record.recorder import LogMissing, TransactionRequired, record_document
 from foundation.shapes import SchemaViolation
 from identity.models import Connection, Tenant, User
 from identity.services import users
@@ -27,8 +27,21 @@ def make(tenant: Tenant, database_connection: Connection, **profile: Any) -> Use
 
 
 def test_recording_outside_a_transaction_is_refused(committed_db: None) -> None:
-    with pytest.raises(TransactionRequired):
+    with pytest.raises(TransactionRequired, match="inside the transaction that makes it"):
         record_document(USER, "1")
+
+
+def test_a_change_in_a_tenant_without_a_log_is_refused(tenant: Tenant, database_connection: Connection) -> None:
+    Head.objects.filter(pk=tenant.pk).delete()
+    with pytest.raises(LogMissing, match="has no log: create tenants through"):
+        make(tenant, database_connection)
+    assert not User.objects.of(tenant.pk).exists()
+
+
+def test_a_document_without_a_change_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
+    user = make(tenant, database_connection)
+    with transaction.atomic():
+        assert record_document(USER, str(user.pk)) == 0
 
 
 def test_a_failed_recording_rolls_back_the_change(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:

@@ -14,12 +14,18 @@ from django.db.models.functions import Concat
 from pytest_django.fixtures import Settings
 
 from events.checks import check_spelling, check_tripwire
-from events.models import Mark
+from events.models import Event, Mark
 from events.record import tripwire
 from foundation.tenancy import BulkWriteRefused, TenantRequired
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables, types
+
+
+@pytest.fixture(autouse=True)
+def _present_triggers(committed_db: None) -> None:
+    """Install the triggers of the present source, because the copied database may have those of an earlier source."""
+    tripwire.install()
 
 
 @pytest.fixture
@@ -197,6 +203,20 @@ def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant
     worker.join()
     tripwire.sweep()
     assert types(tenant.pk)[-1] == "user.updated"
+
+
+def test_one_sweep_records_at_most_the_given_number_of_marks(tenant: Tenant, user: User, database_connection: Connection) -> None:
+    tripwire.sweep()
+    run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
+    run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
+    assert [tripwire.sweep(limit=1) for _ in range(3)] == [1, 1, 0]
+
+
+def test_the_time_of_a_swept_event_is_the_time_of_the_last_change(tenant: Tenant, user: User) -> None:
+    run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
+    marked_at = Mark.objects.get(tenant_id=tenant.pk).marked_at
+    tripwire.sweep()
+    assert Event.objects.filter(tenant_id=tenant.pk).latest("id").time == marked_at
 
 
 def test_the_check_reports_a_missing_trigger_and_a_migration_installs_it(committed_db: None) -> None:

@@ -28,6 +28,7 @@ from authapi.tokens.verifying import (
     require_scope,
     verify_access_token,
     verify_access_token_async,
+    verify_profile_token,
 )
 from identity.models import CustomDomain, Tenant
 from tests.authapi.forging import decoded, signed
@@ -72,6 +73,15 @@ def test_a_token_for_another_api_is_not_global(tenant: Tenant) -> None:
     token = access_token(tenant, Registered(client, secret), audience="urn:orders")
     with pytest.raises(ClientNotGlobal, match=r"^Client is not global\.$"):
         verify_access_token(token, host=host_of(tenant))
+
+
+def test_only_a_token_for_the_userinfo_address_is_valid_for_a_profile(tenant: Tenant) -> None:
+    registered, address = granted_client(tenant), f"{host_of(tenant).issuer}userinfo"
+    token = signed(tenant, access_token(tenant, registered), claims={"aud": ["urn:orders", address]})
+    claims, _ = verify_profile_token(token, host=host_of(tenant))
+    assert claims.client_id == registered.client_id
+    with pytest.raises(InvalidToken):
+        verify_profile_token(access_token(tenant, registered), host=host_of(tenant))
 
 
 def test_a_missing_scope_gets_403_with_the_documented_text(tenant: Tenant) -> None:
@@ -184,6 +194,14 @@ def test_a_process_with_empty_caches_verifies_tokens_on_the_event_loop_too(tenan
     trust.clear()
     token_states.clear()
     assert asyncio.run(verify_access_token_async(token, host=host)).tenant_id == tenant.pk
+
+
+def test_a_bound_token_is_refused_on_the_event_loop_unless_the_caller_takes_bound_tokens(tenant: Tenant) -> None:
+    token = signed(tenant, access_token(tenant, granted_client(tenant)), claims={"cnf": {"x5t#S256": "A" * 43}})
+    with pytest.raises(InvalidToken):
+        asyncio.run(verify_access_token_async(token, host=host_of(tenant)))
+    verified = asyncio.run(verify_access_token_async(token, host=host_of(tenant), takes_bound=True))
+    assert verified.confirmation == {"x5t#S256": "A" * 43}
 
 
 def test_a_refusal_on_the_event_loop_equals_a_refusal_in_a_thread(tenant: Tenant) -> None:

@@ -75,13 +75,13 @@ AREAS = (
         name="tokens",
         modules=("authapi.tokens.verifying", "authapi.tokens.claims", "authapi.tokens.minting", "authapi.tokens.token_state"),
         tests=(
-            "tests/authapi/tokens/test_tokens.py", "tests/authapi/tokens/test_token_state.py", "tests/authapi/test_forged_tokens.py",
-            "tests/authapi/test_user_tokens.py", "tests/authapi/test_token.py",
+            "tests/authapi/tokens/test_claims.py", "tests/authapi/tokens/test_tokens.py", "tests/authapi/tokens/test_token_state.py",
+            "tests/authapi/test_forged_tokens.py", "tests/authapi/test_user_tokens.py", "tests/authapi/test_token.py",
         ),
     ),
     Area(
         name="refresh",
         modules=("authapi.tokens.refresh_tokens", "authapi.tokens.refresh_policy", "authapi.grants.refresh_token"),
-        tests=("tests/authapi/grants/test_refresh_token.py",),
+        tests=("tests/authapi/tokens/test_refresh_policy.py", "tests/authapi/grants/test_refresh_token.py"),
     ),
 )  # fmt: skip

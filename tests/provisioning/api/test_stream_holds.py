@@ -11,7 +11,9 @@ from identity.models import Tenant
 from provisioning.engine import breaker, deletion_guard, dispatch
 from provisioning.engine.streams import create_stream, disable_stream
 from provisioning.links import overlaps
+from provisioning.links.shared_servers import servers_of_other_streams
 from provisioning.models import Action, Delivery
+from provisioning.scim.links import server_of
 from tests.factories.admin import new_tenant
 from tests.factories.models.provisioning import ActionFactory
 from tests.management import Management
@@ -159,6 +161,17 @@ def test_a_disabled_stream_or_a_stream_of_another_tenant_causes_no_warning(api: 
     # Both streams would write to the same server once they are enabled.
     assert len(api.get(f"event-streams/{disabled.pk}").json["warnings"]) == 1
     assert overlaps.overlap_warnings(other.pk) == {}
+
+
+def test_the_servers_of_other_streams_are_those_of_enabled_streams_of_the_tenant(tenant: Tenant) -> None:
+    first = bound(scim(tenant, "a"), "first")
+    assert servers_of_other_streams(tenant_id=tenant.pk, stream_id=first.pk) == frozenset()
+    second = bound(scim(tenant, "b", "https://other.example.test/v2"), "second")
+    bound(scim(tenant, "c", "https://third.example.test/v2"), "third", is_enabled=False)
+    bound(scim(other := new_tenant(), "d"), "fifth")
+    assert servers_of_other_streams(tenant_id=tenant.pk, stream_id=first.pk) == {server_of("https://other.example.test/v2")}
+    assert len(servers_of_other_streams(tenant_id=tenant.pk, stream_id=second.pk)) == 1
+    assert len(servers_of_other_streams(tenant_id=other.pk, stream_id="")) == 1
 
 
 def test_an_action_is_returned_with_its_warnings(api: Management) -> None:

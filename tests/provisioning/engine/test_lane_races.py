@@ -11,7 +11,7 @@ from django.db import connection, connections, transaction
 from events.models import EventStream
 from identity.models import Tenant
 from provisioning.engine import dispatch, lanes
-from provisioning.models import Lane
+from provisioning.models import Delivery, Lane
 from provisioning.runs.outcomes import Claim, Success
 from tests.deadlines import eventually
 from tests.provisioning.engine.logs import append_events
@@ -109,6 +109,23 @@ def test_a_dispatch_recreates_a_lane_that_a_worker_has_just_deleted(stream: Even
     filling.finish()
 
     _assert_second_event_is_claimable(stream)
+
+
+def test_of_two_workers_that_claim_one_lane_at_once_the_second_gets_nothing(tenant: Tenant, stream: EventStream) -> None:
+    append_events(tenant, ["user:a"])
+    dispatch.dispatch_tenant(tenant.pk)
+    claims: list[object] = []
+    first = Paused(lambda: claims.append(lanes.claim_named(stream.pk, "user:a")))
+    assert first.is_done.wait(10)
+    second = Paused(lambda: claims.append(lanes.claim_named(stream.pk, "user:a")))
+    eventually(_a_session_waits_for_a_lock)
+
+    first.finish()
+    second.finish()
+
+    claim, nothing = claims
+    assert (type(claim), nothing) == (Claim, None)
+    assert Delivery.objects.get(stream_id=stream.pk).attempts == 1
 
 
 def test_a_claim_of_the_oldest_lane_skips_a_lane_locked_by_a_dispatch(tenant: Tenant, stream: EventStream, last_claim: Claim) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from events.models import Event, EventStream
@@ -281,6 +282,41 @@ def test_a_released_claim_does_not_use_up_an_attempt(tenant: Tenant, stream: Eve
 
     delivery = Delivery.objects.get(event=event.pk)
     assert (delivery.state, delivery.attempts, delivery.series_attempts) == ("todo", 5, 0)
+
+
+def test_a_released_lane_is_due_and_may_be_nudged_at_once(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+    lanes.release(_claimed(stream), BUSY)
+    lane = Lane.objects.get(stream_id=stream.pk)
+    assert lane.nudged_until is not None
+    assert max(lane.not_before, lane.nudged_until) <= timezone.now()
+
+
+def test_a_pausing_lane_is_nudged_again_only_after_its_pause(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+    lanes.fail(_claimed(stream), BUSY, go_on=False)
+    lane = Lane.objects.get(stream_id=stream.pk)
+    assert lane.nudged_until is not None
+    later = (lane.nudged_until - lane.not_before).total_seconds()
+    assert later == pytest.approx(dispatch.NUDGE_GRACE_SECONDS, abs=0.5)
+
+
+def test_a_worker_continues_with_another_lane_if_the_rest_of_its_lane_must_not_run(tenant: Tenant, stream: EventStream) -> None:
+    _, pruned, other = _queue(tenant, "user:a", "user:a", "user:b")
+    claim = _claimed(stream)
+    Event.objects.filter(pk=pruned.pk).delete()
+
+    following = lanes.settle(claim, DONE, go_on=True).next
+
+    assert following is not None
+    assert following.event_id == other.event_id
+    assert _state(pruned, stream) == "dead"
+
+
+def test_at_most_the_given_number_of_waiting_deliveries_become_dead_letters(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a", "user:a", "user:b")
+    assert [lanes.bury_waiting(stream.pk, BUSY, limit=2) for _ in range(3)] == [2, 1, 0]
+    assert DeadLetter.objects.filter(stream_id=stream.pk).count() == 3
 
 
 def test_two_streams_of_a_tenant_do_not_wait_for_each_other(tenant: Tenant, stream: EventStream) -> None:

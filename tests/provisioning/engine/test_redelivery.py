@@ -7,9 +7,10 @@ from events.models import Event, EventStream
 from identity.models import Tenant
 from identity.services.failures import NotFound
 from provisioning.dead_letters import redelivery
-from provisioning.engine import delivering, dispatch
+from provisioning.engine import delivering, dispatch, nudges
 from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.runs.failures import DataFailure
+from tests.deadlines import eventually
 from tests.factories.models.identity import TenantFactory
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
@@ -57,6 +58,18 @@ def test_a_redelivered_event_gets_a_new_series_of_attempts(tenant: Tenant, strea
     assert (letter.state, letter.resolution) == ("resolved", "delivered")
     tries = Attempt.objects.filter(delivery=delivery).order_by("number").values_list("outcome", "trigger")
     assert list(tries) == [("failed", "scheduled"), ("delivered", "manual")]
+
+
+def test_a_redelivery_sends_a_message_for_its_lane_after_the_commit(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letter = _letter(_dead_letter(tenant, stream, recorder))
+    sent: list[tuple[object, ...]] = []
+    # The broker.
+    monkeypatch.setattr(nudges, "send", lambda *message: sent.append(message))
+    settings.DELIVERY_NUDGES_ENABLED = True
+    _redeliver(tenant, letter)
+    eventually(lambda: (nudges.DELIVER, stream.pk, "user:a") in sent)
 
 
 def test_a_failed_redelivery_reopens_the_same_dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:

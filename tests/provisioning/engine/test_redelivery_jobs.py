@@ -19,6 +19,7 @@ from provisioning.engine import delivering, dispatch, lanes
 from provisioning.models import DeadLetter, Delivery
 from provisioning.runs.failures import DataFailure
 from tests.factories.admin import new_tenant
+from tests.factories.models.identity import UserFactory
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 
@@ -112,6 +113,25 @@ def test_a_job_redelivers_the_events_of_each_user_in_order_and_counts_the_result
     assert Delivery.objects.get(event_id=letters[3].event_id).state == "superseded"
 
 
+def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwhile(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
+) -> None:
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection)
+    deletion, meanwhile, _ = bury(tenant, stream, recorder, f"user:{user.user_id}", "user:b", "user:c")
+    DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
+    job = start(stream)
+    # As if another redelivery committed after this job read the dead letter.
+    Delivery.objects.filter(pk=meanwhile.delivery_id).update(state="todo")
+
+    run_job(job.pk)
+
+    job.refresh_from_db()
+    progress = progress_of(job)
+    assert (progress.total, progress.left, progress.under_way) == (3, 0, 1)
+    assert (progress.blocked, progress.skipped) == (1, 1)
+    assert DeadLetter.objects.get(pk=deletion.pk).state == "open"
+
+
 def test_a_canceled_job_stops_and_does_not_undo_deliveries(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
     job = start(stream, rate=1)
@@ -158,6 +178,6 @@ def test_a_stream_has_one_redelivery_job_at_a_time_with_a_limited_rate(tenant: T
     for rate in (0, -1, 101):
         with pytest.raises(Invalid):
             start(stream, rate=rate)
-    start(stream)
-    with pytest.raises(Conflict):
+    start(stream, rate=100)
+    with pytest.raises(Conflict, match="Another job is already redelivering failed events of this stream"):
         start(stream)

@@ -163,6 +163,57 @@ def test_a_repeated_parameter_is_refused(name: str) -> None:
     assert refused.value.case is RequestCase.REPEATED_PARAMETER
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"response_mode": "jwt"}, "Unsupported response mode: jwt"),
+        ({"response_type": "token", "response_mode": "query"}, "The response mode query cannot carry tokens."),
+        ({"code_challenge_method": "S512"}, "The code_challenge_method must be S256."),
+        ({"code_challenge": "short"}, "The code_challenge is not one of the method S256."),
+        ({"max_age": "1e3"}, "The max_age must be a number of seconds."),
+        ({"prompt": "none login"}, "The prompt none excludes other prompts."),
+        ({"dpop_jkt": "short"}, "The dpop_jkt is not the thumbprint of a key."),
+    ],
+)
+def test_a_malformed_request_gets_an_error_that_names_the_reason(changes: dict[str, str], reason: str) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        judged(with_changes(**changes))
+    assert reason in str(refused.value.failure.description)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reads_resource", "case"),
+    [
+        ({}, True, OAuthCase.INVALID_TARGET),
+        ({}, False, RequestCase.REPEATED_PARAMETER),
+        ({"audience": "urn:orders"}, True, None),
+        ({"audience": "urn:orders"}, False, RequestCase.REPEATED_PARAMETER),
+    ],
+)
+def test_a_repeated_resource_is_ignored_only_beside_an_audience(changes: dict[str, str], reads_resource: bool, case: Case | None) -> None:
+    sent = [*with_changes(**changes).items(), ("resource", "urn:a"), ("resource", "urn:b")]
+    if case is None:
+        assert judged(sent, reads_resource=reads_resource).audience == "urn:orders"
+        return
+    with pytest.raises(RequestRefused) as refused:
+        judged(sent, reads_resource=reads_resource)
+    assert refused.value.case is case
+
+
+def test_another_repeated_parameter_of_a_client_that_reads_resources_is_named() -> None:
+    with pytest.raises(RequestRefused) as refused:
+        judged([*GOOD.items(), ("scope", "a"), ("scope", "b")], reads_resource=True)
+    assert refused.value.case is RequestCase.REPEATED_PARAMETER
+
+
+def test_an_error_repeats_at_most_200_characters_of_an_origin() -> None:
+    address = f"https://{'a' * 300}.example.test/"
+    with pytest.raises(RequestRefused) as refused:
+        judged(with_changes(redirect_uri=address, response_mode="web_message"), callbacks=(address,))
+    told = str(refused.value.failure.description)
+    assert (address[:200] in told, address[:201] in told) == (True, False)
+
+
 def test_a_request_that_the_engine_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(request: Any) -> None:
         raise InvalidRequestError(description="Of the engine.")
@@ -179,6 +230,26 @@ def test_a_parameter_cannot_replace_an_attribute_of_the_engine() -> None:
 
 
 # --- Accepted requests ----------------------------------------------------------------------------------------------------
+
+
+def test_the_checked_request_has_the_values_of_its_parameters() -> None:
+    asked = judged(with_changes(audience="urn:orders", max_age="60", prompt="login", state="s", claims='{"id_token":{"nickname":null}}'))
+    assert (asked.audience, asked.max_age, asked.prompts, asked.target.state) == ("urn:orders", 60, {"login"}, "s")
+    assert (asked.is_redirect_uri_given, asked.code_challenge, asked.code_challenge_method) == (True, CHALLENGE, "S256")
+    assert asked.claims != judged(GOOD).claims
+
+
+def test_no_value_that_proves_an_identity_is_in_the_representation_of_a_request() -> None:
+    secret = {"id_token_hint": "a.b.c-hint", "invitation": "ticket-1"}
+    text = repr(judged({**GOOD, **secret}))
+    assert [value for value in (CHALLENGE, *secret.values()) if value in text] == []
+
+
+def test_parameters_of_exactly_10240_characters_are_accepted() -> None:
+    rest = 10_240 - sum(map(len, GOOD.values()))
+    assert judged({**GOOD, "state": "x" * rest}).target.state == "x" * rest
+    with pytest.raises(RequestRefused):
+        judged({**GOOD, "state": "x" * (rest + 1)})
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
