@@ -16,10 +16,11 @@ from pytest_django.fixtures import Settings
 from events.checks import check_spelling, check_tripwire
 from events.models import Event, Mark
 from events.record import tripwire
-from foundation.tenancy import BulkWriteRefused, TenantRequired
+from foundation.tenancy import BulkWriteRefused, TenantRequired, tenant_bound
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables, types
+from tests.factories.models.identity import TenantFactory
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,14 @@ def test_bulk_writes_that_identify_their_rows_are_recorded(tenant: Tenant, user:
 def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
     with pytest.raises(TenantRequired):
         User.objects.first()
+
+
+def test_a_manager_returns_only_rows_of_the_named_or_the_bound_tenant(tenant: Tenant, user: User) -> None:
+    other = TenantFactory.create()
+    assert User.objects.of(tenant.pk).get() == user
+    assert not User.objects.of(other.pk).exists()
+    with tenant_bound(other.pk):
+        assert not User.objects.exists()
 
 
 def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Tenant, user: User) -> None:

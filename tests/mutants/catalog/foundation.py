@@ -12,7 +12,7 @@ MUTANTS = (
         new="",
         rule="A manager returns only rows of the named tenant.",
         tests=(
-            "tests/architecture/test_tenancy.py",
+            "tests/events/test_tripwire.py",
             "tests/authapi/tokens/test_keys.py",
         ),
     ),
