@@ -35,7 +35,7 @@ def add_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequence[
 
 @unit_of_work
 def remove_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequence[Named]) -> None:
-    """Remove permissions from a role; permissions that it does not have are skipped. Raises `NotFound`."""
+    """Remove permissions from a role; permissions that the role does not have are skipped. Raises `NotFound`."""
     role = locked_role(tenant_id=tenant_id, role_id=role_id)
     RolePermission.objects.of(tenant_id).filter(role=role).filter(permission__in=_known(tenant_id, permissions)).delete()
 

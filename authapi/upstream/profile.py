@@ -51,7 +51,7 @@ def _standard(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[st
 
 
 def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, proof: str) -> dict[str, Any]:
-    """Return a field and whether it is verified, both from one source: a verification does not apply to another source."""
+    """Return the value of a field, and whether the source of this value has verified the value."""
     source = claims if field in claims else userinfo
     if field not in source:
         return {}

@@ -1,6 +1,6 @@
 """`POST /dbconnections/signup` and `/dbconnections/change_password`, for applications with their own forms.
 
-Their error body differs from other endpoints: `{name, code, description, statusCode}` (contract 2.10 and 8).
+Their error body differs from the error body of other endpoints: `{name, code, description, statusCode}` (contract 2.10 and 8).
 """
 
 from __future__ import annotations

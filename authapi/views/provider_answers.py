@@ -86,7 +86,7 @@ def address_of_callback(request: HttpRequest, host: HostMatch) -> str:
 
 
 def _single(values: QueryDict) -> dict[str, str]:
-    """Return the members of an answer. Raises `RequestRefused` for a repeated member, which two readers could read differently."""
+    """Return the members of an answer. Raises `RequestRefused` for a repeated member, which two parsers could read differently."""
     repeated = next((name for name in _MEMBERS if len(values.getlist(name)) > 1), None)
     if repeated is not None:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)

@@ -1,4 +1,4 @@
-"""Tenants with deliveries that wait behind a hold, and the rate after the hold is removed."""
+"""Measures the rate of deliveries that have waited behind a hold, after the hold is removed."""
 
 from __future__ import annotations
 

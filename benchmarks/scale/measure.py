@@ -1,4 +1,4 @@
-"""One run: each dimension grows from its smallest to its largest size, and the probes run at every size."""
+"""One run: each dimension grows from its smallest to its largest size, and every measurement runs at each size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STREAMS = 100
 
 
 class Run:
-    """The probes, the sizes, and the figures so far."""
+    """The measurements, the sizes, and the figures so far."""
 
     def __init__(self, probes: Probes, sizes: dict[str, tuple[int, ...]], *, is_quick: bool) -> None:
         self._probes = probes

@@ -16,7 +16,7 @@ from config.launcher.options import ROOT, Options
 from config.launcher.processes import Program
 from config.launcher.supervisor import Supervisor
 
-# The phases stop in this order, because a phase needs the later ones: streams end before the worker, and deliveries end before the
+# The phases stop in this order, because each phase needs the phases after it: streams end before the worker, and deliveries end before the
 # servers that receive them.
 STOP_ORDER = (("web", "beat"), ("worker",), ("scim",), ("redis", "postgres"))
 _SEED_FACTS = "demo.json"

@@ -78,7 +78,7 @@ class Process:
         self.popen.wait()
 
     def stop(self) -> None:
-        """Stop the process in order, and kill it when its grace period is over."""
+        """Stop the process, and kill it when its grace period is over."""
         self.ask_to_stop()
         try:
             self.popen.wait(self.program.grace_seconds)

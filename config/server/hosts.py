@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
-# What the platform's own host serves. On loopback, that host is also the host of a tenant.
+# The paths that the host of the platform serves. On loopback, that host is also the host of a tenant.
 _PLATFORM_PREFIXES = ("/admin/", "/api/", "/static/")
 # Addresses whose errors have OAuth's form, because programs read the errors.
 _OAUTH_PREFIXES = (
@@ -61,7 +61,7 @@ def guarded(application: Application) -> Application:
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
-            # RFC 9112, 3.2: with two Host lines, a proxy may use the first and a server the last.
+            # RFC 9112, 3.2: with two Host lines, a proxy may use the first line and a server the last line.
             return answer(send, Refused(400, "The Host header is repeated."), head_only=scope["method"] == "HEAD")
         if any(name in _REFUSED_HEADERS for name, _ in scope["headers"]):
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]

@@ -56,7 +56,7 @@ def uploads(application: Application, *, otherwise: Application) -> Application:
 
 
 async def _may_upload(scope: Scope) -> bool:
-    """Tell whether this is an import with a sufficient token; all other errors are reported as for every other request."""
+    """Tell whether this is an import with a sufficient token. Any other request gets the usual response."""
     match: HostMatch | None = scope["host_match"]
     if scope["method"] != "POST" or scope["path"] != _IMPORTS or match is None:
         return False

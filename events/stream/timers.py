@@ -50,7 +50,7 @@ class Wheel:
         last = int(now / self._tick)
         first = self._turned_to + 1
         self._turned_to = last
-        # After a long pause, fewer slots have members than ticks have passed.
+        # After a long pause, it is faster to check the slots that have members than every tick that has passed.
         due = range(first, last + 1) if last - first < len(self._slots) else sorted(slot for slot in self._slots if slot <= last)
         for number in due:
             for member in self._slots.pop(number, ()):

@@ -1,4 +1,4 @@
-"""Admin pages of tenants and their domains. Operators change them; staff of a tenant can view their own."""
+"""Admin pages of tenants and their domains. Operators can change these rows; staff can view the rows of their tenant."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
 
 
 def _check_switches(fields: dict[str, Any]) -> None:
-    """Refuse members of two free-form objects other than `active`, because responses would publish them."""
+    """Refuse members other than `active` in two free-form objects, because responses would publish these members."""
     for name in ("authentication", "connected_accounts"):
         value = fields.get(name)
         if value is not None and not (isinstance(value, dict) and set(value) == {"active"} and isinstance(value["active"], bool)):

@@ -44,7 +44,7 @@ def set_password(user: User, password: str) -> None:
 
 
 def note_leak(credential: PasswordCredential) -> bool:
-    """Note that the user is told that this password was breached. False if that was noted before or the password has changed meanwhile."""
+    """Store that the user is told of the breach of this password. Return False if this is stored already, or the password has changed."""
     same = PasswordCredential.objects.filter(pk=credential.pk, leak_told_at=None, changed_at=credential.changed_at)
     return bool(same.update(leak_told_at=timezone.now()))
 

@@ -21,7 +21,7 @@ class EntryPointRefused(ValueError):
 
 
 class EntryPoint(Protocol):
-    """The function called for each event. A normal return means delivered; a `Result` adds details."""
+    """The function called for each event. A normal return means that the event was delivered; a `Result` adds details."""
 
     def __call__(self, event: Event, api: Api) -> Any: ...
 

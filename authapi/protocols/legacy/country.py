@@ -1,4 +1,4 @@
-"""`GET /user/geoloc/country`: the country of the browser, for forms that offer its calling code.
+"""`GET /user/geoloc/country`: the country of the browser, for forms that offer the calling code of the country.
 
 A proxy at the edge may set the country in a header. The answer is about the caller only, so a forged header does no harm.
 """

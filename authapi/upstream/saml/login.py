@@ -45,7 +45,7 @@ class SamlAnswer:
 
 
 def begin(login: Login, connection: Connection) -> BrowserCall:
-    """Return the browser's request to the provider. Its new id and state end an earlier attempt. Raises `UpstreamFailed`."""
+    """Return the browser's request to the provider. Its new id and state invalidate an earlier request. Raises `UpstreamFailed`."""
     provider = saml_provider(connection)
     callback = login.host.issuer + CALLBACK_PATH
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=provider.entity_id, callback=callback)

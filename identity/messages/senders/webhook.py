@@ -55,7 +55,8 @@ class WebhookSender:
 def post_signed(url: str, key: bytes, *, message_id: str, written: Mapping[str, Any], bearer: Bearer | None = None) -> None:
     """Post an object to a server of the tenant. Without a key the request is not signed.
 
-    Raises `ProviderAway` if the server surely has not accepted it, `InDoubt` if it may have, and `MessageRefused` for a final refusal.
+    Raises `ProviderAway` if the server has certainly not accepted the object, `InDoubt` if the server may have accepted it, and
+    `MessageRefused` for a final refusal.
     """
     now, body = int(time.time()), json.dumps(written, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "webhook-id": message_id, "webhook-timestamp": str(now)}
