@@ -57,7 +57,7 @@ class UserIssue:
 
 @dataclass(frozen=True)
 class CodeParameters:
-    """The parts of an authorization request that its code stores. The authorization endpoint has checked them."""
+    """The parts of an authorization request that are stored with its code. The authorization endpoint has checked them."""
 
     redirect_uri: str
     # RFC 6749, 4.1.3: if the authorization request has a redirect URI, the exchange must repeat it.

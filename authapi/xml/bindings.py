@@ -102,7 +102,7 @@ def verify_query(query: str, parameter: str, certificates: Sequence[x509.Certifi
 
 
 def _written(query: str) -> dict[str, str]:
-    """Return the parameters in their encoded form. Refuses a repeated parameter, which two readers could read differently."""
+    """Return the parameters in their encoded form. Refuses a repeated parameter, which two parsers could read differently."""
     found: dict[str, str] = {}
     for pair in query.split("&"):
         name, _, value = pair.partition("=")

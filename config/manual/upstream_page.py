@@ -1,4 +1,4 @@
-"""The page of every operation that client libraries know, with its support, from the table that the service itself reads."""
+"""Builds the page that lists every operation of client libraries and its support, from the table that the service itself reads."""
 
 from __future__ import annotations
 

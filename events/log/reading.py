@@ -160,7 +160,7 @@ class LogReader:
         return found
 
     async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
-        """Return the events directly after the cursor, within both limits but at least one if any exists.
+        """Return the events directly after the cursor, up to `max_events` and `max_bytes`, but at least one event if any exists.
 
         Raises `CursorExpired`, `NoLog`, and `LogHasHole` instead of skipping a position; events before the hole are returned
         first.

@@ -1,4 +1,4 @@
-"""Clients of Redis, at one address or behind Sentinel. They never repeat a command, because no value in Redis is worth the delay."""
+"""Clients of Redis, at one address or behind Sentinel. They never repeat a command: a repetition would delay the caller."""
 
 from __future__ import annotations
 

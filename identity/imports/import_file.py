@@ -191,7 +191,7 @@ def _refusal(text: _Text, number: int, reason: str) -> BadImportFile:
 
 
 def _reason(error: ValueError) -> str:
-    """Return why a text is not JSON, without a quotation: rows contain hashes."""
+    """Return why a text is not JSON. The reason does not quote the text, because rows contain hashes."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg[:1].lower()}{error.msg[1:]}"
     return "a number that JSON does not allow, or with too many digits"

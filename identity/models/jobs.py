@@ -153,7 +153,7 @@ class JobError(models.Model):
 
 
 class JobUser(models.Model):
-    """A user that a running import has written. With it, the import detects a second row of the file for the same user."""
+    """A user that a running import has written. By this row, the import detects a second row of the file for the same user."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="users")
     user_key = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""The encrypted values of rows: decrypted for the journey, and encrypted again with the keys of the target and the places of its rows."""
+"""The encrypted values of the rows of a move: decrypted at the source, and encrypted again at the target, for the rows of the target."""
 
 from __future__ import annotations
 

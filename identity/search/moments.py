@@ -14,7 +14,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def span_of(text: str) -> tuple[datetime, datetime]:
-    """Return the start of the span that `text` names and the start of the next span. Without a time zone it is UTC.
+    """Return the start of the span that `text` names and the start of the next span. Without a time zone, `text` is in UTC.
 
     `2026` is a year, `2026-01-31` a day, `2026-01-31T10:00:00.123Z` a millisecond. Raises `InvalidSearch`.
     """

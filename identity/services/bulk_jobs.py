@@ -1,4 +1,4 @@
-"""Runs an act on many rows as a job. The rows are fixed at the start, each goes through its service, and the job can be cancelled.
+"""Runs an act on many rows as a job. The rows are fixed at the start, a service changes each row, and the job can be cancelled.
 
 1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the IP address and the reason.
 2. A step processes some rows and updates the job, in one transaction. If a worker dies, its step is done completely or not at all.
@@ -128,7 +128,7 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
     """Do the act on one row; a failure is rolled back for this row alone. Returns the count to increment."""
     if row is None:
         return "gone"
-    # A deleted row loses its key, so read it before.
+    # A deleted row loses its key, so read the key before.
     named = {"name": str(row), "id": str(row.pk)}
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The first steps of a new tenant: whether each is done, and the page for it."""
+"""The first steps of a new tenant: whether each step is done, and the page on which to do it."""
 
 from __future__ import annotations
 
