@@ -1,6 +1,6 @@
 """A program that gives a tenant of a world two streams and a job: `python -m tests.cluster.binding <tenant> <address of a SCIM server>`.
 
-The recorder gets every event since the beginning of the log. The SCIM server gets only events of users that are recorded from now on.
+The test destination gets every event since the beginning of the log. The SCIM server gets only later events of users.
 Prints JSON.
 """
 

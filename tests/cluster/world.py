@@ -16,7 +16,7 @@ from tests.faults.world import World
 
 
 class ServiceWorld(World):
-    """The world of the fault tests, and functions that run programs against its servers."""
+    """A world as in the fault tests, and functions that run programs against the servers of the world."""
 
     def __init__(self) -> None:
         try:

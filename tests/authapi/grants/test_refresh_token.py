@@ -79,7 +79,7 @@ def test_another_client_cannot_use_a_token_and_does_not_end_its_family(tenant: T
     token = first_token(tenant, own)
     assert outcome(refresh(tenant, other, token)) == INVALID
     assert refresh(tenant, own, token).status == 200
-    # The token was used before. Its reuse by another client does not count as a replay by its own client.
+    # The token was used before. A reuse by another client does not count as a replay by the client of the token.
     successor = RefreshToken.objects.of(tenant.pk).get(revoked=None)
     assert outcome(refresh(tenant, other, token)) == INVALID
     successor.refresh_from_db()

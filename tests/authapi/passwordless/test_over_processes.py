@@ -33,7 +33,7 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_fac
 
 
 def ask(web: WebProcess, door: Door, path: str, body: dict[str, Any], *, place: int) -> tuple[int, Any]:
-    """Send a request to a process from a loopback address. Each loopback address counts as its own customer."""
+    """Send a request to a process from a loopback address. Each loopback address has separate limits."""
     connection = HTTPConnection(*web.address, timeout=30, source_address=(f"127.0.{place // 250 + 1}.{place % 250 + 1}", 0))
     try:
         headers = {"Host": f"{door.tenant.pk}.example.test", "Content-Type": "application/json"}

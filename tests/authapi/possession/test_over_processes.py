@@ -1,4 +1,4 @@
-"""All processes together accept a proof once, with and without Redis. Streams open with a proof and end when their certificate expires."""
+"""All processes together accept a proof once, with and without Redis. Streams open with a proof and end with the certificate of their token."""
 
 from __future__ import annotations
 

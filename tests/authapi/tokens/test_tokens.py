@@ -1,4 +1,4 @@
-"""The only verifier of access tokens: its refusals, their texts, and how soon it applies a change."""
+"""The only verifier of access tokens: its refusals, their texts, and how soon a change takes effect."""
 
 from __future__ import annotations
 

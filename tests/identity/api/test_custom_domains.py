@@ -277,7 +277,7 @@ def test_links_use_the_default_domain_which_is_verified_and_in_use(api: Manageme
 
 
 def test_links_and_tokens_never_use_a_domain_that_is_not_verified(tenant: Tenant, host: str) -> None:
-    # A default domain lacks a proof if it comes from an older backup, or if an operator set the mark by SQL.
+    # A default domain may be unverified in an older backup, or after an operator has changed the row by SQL.
     CustomDomainFactory.create(tenant=tenant, host=host, is_default=True, verified_at=None)
     canonical = f"{tenant.pk}.example.test"
     assert default_address(tenant.pk) == f"http://{canonical}"

@@ -1,4 +1,4 @@
-"""Fixtures of moves: the recording destination of deliveries, and another installation."""
+"""Fixtures of moves: a destination that records deliveries, and another installation."""
 
 from __future__ import annotations
 
