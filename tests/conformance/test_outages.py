@@ -1,4 +1,4 @@
-"""Streams while the database or Redis is unavailable: heartbeats, the position in heartbeats, and the delivery of every event afterwards."""
+"""Streams while the database or Redis is unavailable: heartbeats with their position, and the delivery of every event afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All processes together accept a proof once, with and without Redis. Streams open with a proof and end with the certificate of their token."""
+"""All processes together accept a proof once, with and without Redis. Streams open with a proof and end with their certificate."""
 
 from __future__ import annotations
 
