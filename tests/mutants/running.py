@@ -29,6 +29,7 @@ import django
 import psycopg
 import pytest
 import redis
+from kombu.transport import TRANSPORT_ALIASES
 
 from config.launcher.servers import temporary_servers
 from tests.mutants.grafting import Graft, LoadedFunctions, graft_of, noted_calls
@@ -290,9 +291,18 @@ def _enter(copy: Path) -> None:
     # Each run has its own prefix in Redis, so that state such as rates is not shared with the next run.
     os.environ.setdefault("REDIS_PREFIX", f"mutant-{os.getpid()}")
     sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
-    for name in [name for name in sys.modules if (copy / name.partition(".")[0]).is_dir()]:
+    for name in [name for name in sys.modules if _is_of(copy, name)]:
         del sys.modules[name]
+    # The launcher, which starts the servers, has registered the transports of the unchanged source with kombu.
+    for scheme in [
+        scheme for scheme, place in TRANSPORT_ALIASES.items() if isinstance(place, str) and _is_of(copy, place.partition(":")[0])
+    ]:
+        del TRANSPORT_ALIASES[scheme]
     importlib.invalidate_caches()
+
+
+def _is_of(copy: Path, module: str) -> bool:
+    return (copy / module.partition(".")[0]).is_dir()
 
 
 def _wait(pid: int, longest: float) -> int | None:

@@ -68,6 +68,19 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
     assert (toy / "toy" / "guard.py").read_text() == GUARD
 
 
+def test_a_registration_of_the_unchanged_source_with_kombu_does_not_hide_a_mutant(toy: Path) -> None:
+    """The process that runs the mutants has imported the product, which registers its transports."""
+    (toy / "config").mkdir()
+    register = "def register() -> None:\n    TRANSPORT_ALIASES['redis'] = 'config.own:Own'\n"
+    (toy / "config" / "own.py").write_text(f"from kombu.transport import TRANSPORT_ALIASES\n\n\n{register}\n\nregister()\n")
+    (toy / "test_guard.py").write_text(
+        "from kombu.transport import TRANSPORT_ALIASES\nimport config.own\n\n\ndef test_it_is_registered() -> None:\n"
+        "    assert TRANSPORT_ALIASES['redis'].startswith('config.')\n"
+    )
+    unregistered = {"at": "config.own:register", "old": "TRANSPORT_ALIASES['redis'] = 'config.own:Own'", "new": "pass"}
+    assert verdicts_on(toy, {**unregistered, "tests": ["test_guard.py"]}) == [("caught", "test_guard.py::test_it_is_registered")]
+
+
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "tests.mutants", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
