@@ -60,7 +60,7 @@ test-cluster: peers ## Run the tests on clusters of PostgreSQL and Redis whose s
 	@CONFORMANCE_SERVERS=pgbouncer $(PY) -m pytest -q -m "not deep" tests/conformance -k pgbouncer
 
 test-cluster-core: peers ## Run the shortest tests on clusters: kill of the primary, kill behind Sentinel, poolers
-	@$(PY) -m pytest -n 2 -q -m core tests/cluster --durations=10
+	@$(PY) -m pytest -n 3 -q -m core tests/cluster --durations=10
 
 test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help
 	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)

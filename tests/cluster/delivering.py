@@ -84,8 +84,10 @@ def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy
         deliveries = Deliveries(world, tenant, directory, streams["recorder"], streams["scim"], server, workers)
         try:
             yield deliveries
-            # The next sweep finds deliveries whose nudge was lost with a server. `variables` may delay sweeps, so this worker gets none.
-            workers.append(started(world, directory, environment))
+            if variables:
+                # The next sweep finds deliveries whose nudge was lost with a server. `variables` may delay sweeps, so this worker does not
+                # get these variables.
+                workers.append(started(world, directory, environment))
             deliveries.assert_sound(is_lossy=is_lossy)
         except BaseException:
             print(workers[0].log[-6000:])  # noqa: T201  (pytest shows it with the failure)
