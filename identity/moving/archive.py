@@ -73,6 +73,7 @@ class Draft:
         part = Part(number=len(self.parts) + 1, sha256="", **facts)
         sealed = self.journey.seal(zlib.compress(_packed(contents), _LEVEL), place=part.place)
         part = Part(**{**asdict(part), "sha256": hashlib.sha256(sealed).hexdigest()})
+        (self.directory / _PARTS).mkdir(mode=0o700, exist_ok=True)
         _write(self.directory / _PARTS / part.name, sealed)
         _append(self.directory / _PROGRESS, asdict(part))
         self.parts.append(part)
@@ -132,11 +133,11 @@ class Archive:
 def begin(directory: Path, *, archive_id: str, tenant_id: str, journey: Journey, stop: str, before: dict[str, Any]) -> Draft:
     """Begin an archive in a directory that is new or empty. `stop` identifies the stop of the tenant. Raises `BadArchive`."""
     directory.mkdir(parents=True, exist_ok=True)
-    if any(directory.iterdir()):
+    # A killed export may have left the first line unfinished.
+    if {path.name for path in directory.iterdir()} - {f"{_PROGRESS}.new"}:
         raise BadArchive(f"{directory} is not empty. Use another directory, or delete it first.")
-    (directory / _PARTS).mkdir(mode=0o700)
     first = {"archive": archive_id, "tenant": tenant_id, "key_check": journey.check, "stop": stop, "before": before}
-    _append(directory / _PROGRESS, first)
+    _write(directory / _PROGRESS, _line(first))
     return Draft(directory, archive_id, tenant_id, journey, stop, before)
 
 

@@ -34,3 +34,5 @@ class Command(BaseCommand):
             subcommands()[options["subcommand"]].handle(options, self.stdout, self.stderr)
         except ServiceError as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"The archive or the journey key cannot be read or written: {error}. Run the command again.") from error

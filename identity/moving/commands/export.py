@@ -23,7 +23,7 @@ different channels.
 If the command is killed, run it again: it continues. If an administrator of the platform changes the tenant during the export, the
 command refuses to complete the archive.
 
-  manage.py tenants export acme --to /var/tmp/acme --journey-key /root/acme.key
+  manage.py tenants export acme --to /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key
 
 Undo: delete the directory and the key, and run manage.py tenants start acme.
 """

@@ -18,9 +18,9 @@ Run it when the import at the target is complete. Until `open` at the target, th
 and its hosts answer 503 here. Change the proxy or the DNS records of its hosts now. The rows stay here until you run manage.py
 tenants remove.
 
-  manage.py tenants hand-over /var/tmp/acme --journey-key /root/acme.key
+  manage.py tenants hand-over /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key
 
-Undo, before `open` at the target: manage.py tenants start acme --after-hand-over
+Undo, before `open` at the target: first manage.py tenants remove acme at the target, then manage.py tenants start acme --after-hand-over
 """
 
 

@@ -23,8 +23,8 @@ ENCRYPTION_KEYS needs no key of the source: the command encrypts the secrets aga
 Then it inserts the rows. The tenant is `arriving`: its hosts answer 503, and no worker works for it. At the end the command compares
 counts and digests of all tables with the source, and decrypts every secret once. If it is killed, run it again: it continues.
 
-  manage.py tenants import /var/tmp/acme --journey-key /root/acme.key --check    only the checks
-  manage.py tenants import /var/tmp/acme --journey-key /root/acme.key
+  manage.py tenants import /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key --check    only the checks
+  manage.py tenants import /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key
 
 Undo: manage.py tenants remove acme.
 """

@@ -155,6 +155,26 @@ def test_the_key_is_not_kept_in_the_archive(populated: Tenant, tmp_path: Path) -
     assert archives.read_or_make_key(tmp_path / "key", archive=tmp_path / "a") == (key, False)
 
 
+def test_a_path_that_cannot_be_written_is_named_and_the_export_can_run_again(populated: Tenant, tmp_path: Path) -> None:
+    stopped(populated)
+    (tmp_path / "file").touch()
+    place, key, within = str(tmp_path / "a"), str(tmp_path / "key"), str(tmp_path / "file" / "x")
+    with pytest.raises(CommandError, match=r"cannot be read or written: .*file/x"):
+        call_command("tenants", "export", populated.pk, "--to", place, "--journey-key", within)
+    with pytest.raises(CommandError, match=r"cannot be read or written: .*file/x"):
+        call_command("tenants", "export", populated.pk, "--to", within, "--journey-key", key)
+    call_command("tenants", "export", populated.pk, "--to", place, "--journey-key", key)
+    assert archives.is_complete(tmp_path / "a")
+
+
+def test_an_export_that_was_killed_while_it_wrote_its_first_line_begins_again(populated: Tenant, tmp_path: Path) -> None:
+    stopped(populated)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "progress.jsonl.new").write_text('{"archive": "cut o')
+    exporting.export_tenant(tenant_id=populated.pk, directory=tmp_path / "a", key=new_key(), progress=quiet)
+    assert archives.is_complete(tmp_path / "a")
+
+
 def test_an_archive_shows_nothing_without_its_key(populated: Tenant, tmp_path: Path) -> None:
     exported(populated, tmp_path / "archive")
     content = b"".join(path.read_bytes() for path in (tmp_path / "archive").rglob("*") if path.is_file())
