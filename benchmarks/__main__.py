@@ -23,6 +23,7 @@ MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "breached_passwords": ([], "one search in a list of breached passwords"),
     "user_search": ([], "searches in a tenant of a million users"),
     "stream": (["--scenarios", "latency", "--subjects", "ours, uvicorn"], "commit to first byte at a subscriber"),
+    "traces": ([], "cost of traces, per update of a user"),
     "auth": ([], "tokens, compared with npm oidc-provider"),
     "deliveries": ([], "deliveries against a fast SCIM server"),
 }
