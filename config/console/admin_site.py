@@ -29,6 +29,7 @@ from config.console.dashboard.page import TENANTS_SHOWN, dashboard_of
 from config.console.global_search import search_page
 from config.console.staff_account.site import AccountSite
 from foundation.acting import Act, Actor, acting
+from foundation.admin.field_labels import spell_labels
 from foundation.admin.replica_source import note_change
 from foundation.change_context import ChangeContext, change_context
 from identity.admin.scope import is_operator, staff_of, switch_tenant, tenant_in_scope
@@ -65,6 +66,7 @@ class PlatformAdminSite(AccountSite):
         super().register(model_or_iterable, admin_class, **options)
         models: Any = [model_or_iterable] if isinstance(model_or_iterable, type) else model_or_iterable
         for model in models:
+            spell_labels(model)
             page: Any = self._registry[model]
             page.list_title, page.about = NAMES.get(model._meta.label_lower, ""), ABOUT.get(model._meta.label_lower, "")
 

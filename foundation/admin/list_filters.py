@@ -12,6 +12,8 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from foundation.admin.field_labels import SentenceChoicesFilter
+
 CHOICES_SHOWN = 200
 _ROWS_LOOKED_AT = 1_000
 _COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt", "lte"})
@@ -75,5 +77,7 @@ def scoped_filter(model: type[models.Model], item: Any) -> Any:
     given = item[1] if isinstance(item, (list, tuple)) else None
     if field.is_relation:
         return (name, given if given is not None and issubclass(given, ScopedRelatedFilter) else ScopedRelatedFilter)
-    is_small = field.flatchoices or isinstance(field, (models.BooleanField, models.DateField))
+    if field.flatchoices and given is None:
+        return (name, SentenceChoicesFilter)
+    is_small = isinstance(field, (models.BooleanField, models.DateField))
     return item if given is not None or is_small else (name, RecentValuesFilter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -24,6 +24,9 @@ Pairs: TypeAlias = list[tuple[str, str]]
 class PairsWidget(forms.Widget):
     """Rows of a name and a value. The names of the inputs end with the number of the row."""
 
+    class Media:
+        js: ClassVar[list[str]] = ["theme/rows.js"]
+
     def __init__(self, *, most: int) -> None:
         super().__init__()
         self.most = most
@@ -41,7 +44,7 @@ class PairsWidget(forms.Widget):
         filled = [pair for pair in _pairs(value) if any(pair)]
         rows = [*filled, *[("", "")] * _EMPTY_ROWS][: self.most]
         numbered = ((name, number, key, number + 1, text) for number, (key, text) in enumerate(rows))
-        return format_html('<div class="pairs">{}{}</div>', HEAD, format_html_join("", _ROW, numbered))
+        return format_html('<div class="pairs" data-most="{}">{}{}</div>', self.most, HEAD, format_html_join("", _ROW, numbered))
 
 
 class PairsField(forms.Field):

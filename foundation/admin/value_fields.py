@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -38,6 +38,9 @@ class Rows(list[tuple[str, str]]):
 class ValuesWidget(forms.Textarea):
     """Rows of a name and a value. If rows cannot represent the map, shows a text box with JSON, and submits its text."""
 
+    class Media:
+        js: ClassVar[list[str]] = ["theme/rows.js"]
+
     def id_for_label(self, id_: str) -> str:
         return f"{id_}-name-0" if id_ else id_
 
@@ -58,7 +61,10 @@ class ValuesWidget(forms.Textarea):
             return super().render(name, value, {**(attrs or {}), "id": f"id_{name}-name-0"}, renderer)
         rows = [*(pair for pair in pairs if any(pair)), *[("", "")] * _EMPTY_ROWS]
         return format_html(
-            '<div class="pairs">{}{}</div>', HEAD, format_html_join("", "{}", ((_row(name, *row),) for row in enumerate(rows)))
+            '<div class="pairs" data-most="{}">{}{}</div>',
+            _MOST_ROWS,
+            HEAD,
+            format_html_join("", "{}", ((_row(name, *row),) for row in enumerate(rows))),
         )
 
 

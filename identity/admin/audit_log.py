@@ -125,6 +125,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     change_list_template = "admin/audit_log.html"
     change_form_template = "admin/audit_entry.html"
     has_history = False
+    hidden_if_empty = ("ip", "user_agent", "reason", "more")
     empty_text = "No changes yet. Every change by staff appears here at once and cannot be removed."
     readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
     fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")

@@ -15,6 +15,7 @@ from identity.models import Connection
 from identity.options.guide_fields import Guide, OptionField
 from identity.options.guides import GUIDES
 from identity.options.own_guides import DATABASE
+from identity.options.schemas.nodes import names_of
 from identity.options.stored_guides import STORED_GUIDES
 
 _PREFIX = "option_"
@@ -95,6 +96,20 @@ def _without(names: set[str], options: Mapping[str, Any], place: str = "") -> di
         else:
             left[name] = value
     return left
+
+
+def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the entered secrets. The name of a stored secret is its path; None removes it."""
+    whole: dict[str, Any] = deepcopy(dict(options))
+    for name, value in secrets.items():
+        *outer, last = names_of(name) if name in sealed else [name]
+        place = whole
+        for part in outer:
+            inner = place.get(part)
+            place[part] = inner if isinstance(inner, dict) else {}
+            place = place[part]
+        place[last] = value
+    return whole
 
 
 def put_together(guide: Guide, cleaned: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:

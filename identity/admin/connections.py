@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.http import urlencode
 
@@ -17,6 +17,8 @@ from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from foundation.admin.line_fields import LinesField
 from foundation.admin.pair_fields import PairsField
+from foundation.admin.secret_rows import SecretRowsField, has_entries
+from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from identity.admin.connection_options import (
     field_name,
     form_fields,
@@ -24,6 +26,7 @@ from identity.admin.connection_options import (
     missing_fields,
     put_together,
     typed_secrets,
+    with_secrets,
     without_fields,
 )
 from identity.admin.deletions import DeletedInPartsAdmin
@@ -36,7 +39,7 @@ from identity.models.connections import known_strategies
 from identity.options.guide_fields import Guide
 from identity.options.guides import CALLBACK_PATH, GUIDES
 from identity.options.own_guides import DATABASE
-from identity.options.schemas.nodes import is_kept, split
+from identity.options.schemas.nodes import is_kept, path_of, split
 from identity.options.stored_guides import STORED_GUIDES
 from identity.services import connections
 
@@ -55,11 +58,8 @@ class ConnectionForm(ServiceForm):
     guide: ClassVar[Guide | None] = None
 
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Source of the users. Cannot be changed.")
-    options = ShapedJSONField(
-        label="Options",
-        help_text="A JSON object. Secrets and unknown members are encrypted and never shown again. "
-        "Enter such a member again to change it, or with null to remove it.",
-    )
+    options = ValuesField(label="Options", help_text=f"Secrets and options that this service does not know are encrypted. {HOW_TO_ENTER}")
+    more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
     realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
     enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows them by name.")
     metadata = PairsField(
@@ -76,12 +76,18 @@ class ConnectionForm(ServiceForm):
         super().__init__(*args, **kwargs)
         shown = self.instance.shown_options
         self.initial["options"] = without_fields(self.guide, shown) if self.guide else shown
+        if "more_secrets" in self.fields:
+            own = {path_of(tuple(option.name.split("."))) for option in self.guide.fields} if self.guide else set()
+            self.fields["more_secrets"].name_stored([path for path in self.instance.sealed_options if path not in own])  # type: ignore[attr-defined]  # rows
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        if self.guide is None or "options" in self.errors:
-            return cleaned
         self._own_options = cleaned.get("options") or {}
+        if "options" in self.errors or "more_secrets" in self.errors:
+            return cleaned
+        cleaned["options"] = with_secrets(self._own_options, cleaned.get("more_secrets") or {}, self.instance.sealed_options)
+        if self.guide is None:
+            return cleaned
         cleaned["options"] = put_together(self.guide, cleaned, self.instance.shown_options)
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
             self.add_error(name, "Enter a value. Users cannot log in without it.")
@@ -89,19 +95,18 @@ class ConnectionForm(ServiceForm):
 
     def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the new values of the changed fields. Option fields change `options`."""
-        own = {field_name(option) for option in self.guide.fields} if self.guide else set()
+        own = {"more_secrets", *(field_name(option) for option in (self.guide.fields if self.guide else ()))}
         found = super().changes(without=(*without, *own))
         if own & set(self.changed_data) and "options" in self.cleaned_data:
             found["options"] = self.cleaned_data["options"]
         return found
 
     def _post_clean(self) -> None:
-        options = self.cleaned_data.get("options") if self.guide is None else getattr(self, "_own_options", None)
         super()._post_clean()
         if self.guide is not None:
             self._name_fields(self.guide)
-        if self.errors and options:
-            self._forget_secrets(options)
+        if self.errors:
+            self._forget_secrets(getattr(self, "_own_options", {}), self.cleaned_data.get("more_secrets") or {})
 
     def _name_fields(self, guide: Guide) -> None:
         """Move errors of the service about an option to the field of that option."""
@@ -109,13 +114,14 @@ class ConnectionForm(ServiceForm):
             option = next((one for one in guide.fields if re.match(rf"(Missing required property )?{re.escape(one.name)}\b", text)), None)
             self.add_error(field_name(option) if option else "options", text)
 
-    def _forget_secrets(self, options: dict[str, Any]) -> None:
+    def _forget_secrets(self, options: dict[str, Any], more: dict[str, Any]) -> None:
         """Remove entered secrets from a refused form, so that they are not sent back."""
         typed = Connection(strategy=self.instance.strategy or self.cleaned_data.get("strategy", ""))
         parts = split(typed.option_schema, options)
         if parts.secrets:
             self.data = {**dict(self.data.items()), self.add_prefix("options"): pretty(parts.shown)}
-            self.add_error(None, f"Enter these again: {', '.join(sorted(parts.secrets))}.")
+        if names := {*parts.secrets, *(name for name, value in more.items() if value is not None)}:
+            self.add_error(None, f"Enter these again: {', '.join(sorted(names))}.")
 
 
 # Strategies with a form. The strategies through which users can log in come first.
@@ -133,14 +139,15 @@ def _folded(title: str, fields: list[str]) -> tuple[str, dict[str, Any]]:
     return (title, {"fields": fields, "classes": ["collapse"]})
 
 
-def _touches_a_secret(row: Connection, options: str) -> bool:
-    """Tell whether submitted options set or remove a sealed member of the connection."""
+def _touches_a_secret(row: Connection, data: Any) -> bool:
+    """Tell whether a submitted form sets or removes a sealed member of the connection."""
+    if has_entries(data, "more_secrets"):
+        return True
+    field = ValuesField()
     try:
-        sent = json.loads(options or "{}")
-    except (ValueError, RecursionError):
-        # The form refuses invalid JSON, so nothing is saved.
-        return False
-    if not isinstance(sent, dict):
+        sent = field.to_python(field.widget.value_from_datadict(data, {}, "options"))
+    except ValidationError:
+        # The form refuses invalid values, so nothing is saved.
         return False
     named = split(row.option_schema, sent).secrets
     return bool(named) or _holds_null(sent) or not all(is_kept(path, shown=row.shown_options, sent=sent) for path in row.sealed_options)
@@ -207,15 +214,17 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         own = [field_name(option) for option in guide.fields] if guide else []
         more = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", "authentication", "connected_accounts", "metadata"]
         first = ["name", "strategy", "display_name"]
+        sealed = "more_secrets" if obj is None or self.has_change_permission(request, obj) else "secrets"
         if obj is None:
             if guide is None:
-                return [(None, {"fields": first}), ("Options", {"fields": ["options"]}), _folded("More", more)]
-            return [(None, {"fields": first}), (guide.label, {"fields": own}), _folded("Other options", ["options"]), _folded("More", more)]
+                return [(None, {"fields": first}), ("Options", {"fields": ["options", sealed]}), _folded("More", more)]
+            others = _folded("Other options", ["options", sealed])
+            return [(None, {"fields": first}), (guide.label, {"fields": own}), others, _folded("More", more)]
         named = [*first, *([] if self.is_bound(request) else ["tenant"])]
         dated = _folded("More", [*more, "created_at", "updated_at"])
         if guide is None:
-            return [(None, {"fields": named}), ("Options", {"fields": ["options", "secrets"]}), dated]
-        return [(None, {"fields": named}), (guide.label, {"fields": own}), _folded("Other options", ["options", "secrets"]), dated]
+            return [(None, {"fields": named}), ("Options", {"fields": ["options", sealed]}), dated]
+        return [(None, {"fields": named}), (guide.label, {"fields": own}), _folded("Other options", ["options", sealed]), dated]
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Require a proof if a secret option is entered or removed."""
@@ -227,7 +236,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         guide = guide_of(_strategy_of(request, row))
         if guide is not None and typed_secrets(guide, request.POST):
             return True
-        return _touches_a_secret(row or Connection(strategy=request.POST.get("strategy", "")), request.POST.get("options", ""))
+        return _touches_a_secret(row or Connection(strategy=request.POST.get("strategy", "")), request.POST)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
         own = ("id", "secrets", "created_at", "updated_at")

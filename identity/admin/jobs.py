@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from foundation.admin.badges import Tone, badge
+from foundation.admin.field_labels import sentence_of
 from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_progress import bulk_progress, only_visible, title_of
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
@@ -153,7 +154,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     @admin.display(description="Type", ordering="type")
     def what(self, row: Job) -> str:
-        return title_of(row) if row.type == Job.Type.BULK_ACTION else row.get_type_display()
+        return title_of(row) if row.type == Job.Type.BULK_ACTION else sentence_of(row.type, row.get_type_display())
 
     @admin.display(description="State", ordering="status")
     def state(self, row: Job) -> str:

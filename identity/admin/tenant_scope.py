@@ -260,11 +260,23 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 class ReadOnlyAdmin(TenantScopedAdmin[Row]):
     """Rows that only the service writes: read-only for all staff."""
 
+    # Fields that the page of a row shows only with a value.
+    hidden_if_empty: tuple[str, ...] = ()
+
     def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
-        return [
-            (title, {**options, "fields": self.with_names_of_users(options["fields"], "user_page")})
+        hidden = {name for name in self.hidden_if_empty if obj is not None and not self._value_of(obj, name)}
+        named = [
+            (
+                title,
+                {**options, "fields": self.with_names_of_users([name for name in options["fields"] if name not in hidden], "user_page")},
+            )
             for title, options in super().get_fieldsets(request, obj)
         ]
+        return [(title, options) for title, options in named if options["fields"]]
+
+    def _value_of(self, row: Row, name: str) -> Any:
+        """Return the value of a column, or what the page shows in a computed field."""
+        return getattr(row, name) if hasattr(row, name) else getattr(self, name)(row).strip("-\N{EN DASH}")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

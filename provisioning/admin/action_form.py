@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from foundation.admin.json_fields import ShapedJSONField
+from foundation.admin.secret_rows import SecretRowsField
 from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from foundation.expressions.language import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from identity.admin.service_form import ServiceForm
@@ -116,7 +116,7 @@ class ActionForm(ServiceForm):
     SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number. Default: {scim.DEFAULT_TIMEOUT_MS}.")
     SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors. Default: {scim.DEFAULT_MAX_RETRIES}.")
     SCIM_CONNECTION_ALLOWLIST = _secret("Comma-separated names of connections. Only their users are provisioned. Empty: all connections.")
-    other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name. Values are never shown.")
+    other_secrets = SecretRowsField(help_text="Further secrets that the action reads by name. Values are never shown.")
     removed_secrets = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
@@ -138,8 +138,11 @@ class ActionForm(ServiceForm):
                 self.fields[name].label = label
                 self.fields[name].help_text += f" Stored as {name}."
                 self.fields[name].widget.attrs["placeholder"] = "Set. Leave empty to keep it." if name in known else "Not set"
+        own = [name for name in known if name in SECRETS and name in self.fields]
         if "removed_secrets" in self.fields:
-            self.fields["removed_secrets"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]  # a choice field
+            self.fields["removed_secrets"].choices = [(name, name) for name in own]  # type: ignore[attr-defined]  # a choice field
+        if "other_secrets" in self.fields:
+            self.fields["other_secrets"].name_stored([name for name in known if name not in own])  # type: ignore[attr-defined]  # rows
         if is_new:
             self.initial["template"] = self.initial.get("template") or SCIM_USER_PROVISIONING
         else:

@@ -16,6 +16,7 @@ from django.utils.http import urlencode
 from foundation.admin.badges import badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
+from foundation.admin.secret_rows import has_entries
 from identity.admin.assurance import is_proven
 from identity.admin.object_actions import ObjectAction
 from identity.admin.service_admin import ServiceAdmin
@@ -211,7 +212,9 @@ class ActionAdmin(ServiceAdmin[Action]):
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Require a proof if the request contains secrets, even if the page was opened before the last proof expired."""
         names = (*SECRETS, "other_secrets", "removed_secrets")
-        is_sent = request.method == "POST" and any(request.POST.get(name, "").strip() not in _NOTHING for name in names)
+        is_sent = request.method == "POST" and (
+            any(request.POST.get(name, "").strip() not in _NOTHING for name in names) or has_entries(request.POST, "other_secrets")
+        )
         return super().wants_proof(request, object_id) or (is_sent and self.has_change_permission(request))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Action | None = None) -> Any:

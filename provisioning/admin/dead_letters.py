@@ -11,11 +11,11 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
-from django.utils.timesince import timesince
 
 from events.models import EventStream
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
+from foundation.admin.list_cells import age_of, two_lines
 from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from identity.admin.object_actions import ObjectAction
 from identity.admin.people.labels import NamesUsers, label_of
@@ -30,21 +30,19 @@ from provisioning.admin.deliveries import attempts_of
 from provisioning.admin.outcomes.exchanges import exchange_blocks
 from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_letter
 from provisioning.admin.rights import Right, may
-from provisioning.admin.stream_names import NamesStreams, StreamFilter, error_kind
+from provisioning.admin.stream_names import NamesStreams, StreamFilter, failure_line
 from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
 _FOLDED = ("collapse",)
-_IDS = ("tenant_id", "stream", "key", "event_type", "delivery", "created_at")
-_FAILURE = ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts")
+# The head has the event id and type, and the summary has the reason and the number of attempts.
+_OTHERS = ("tenant_id", "stream", "key", "delivery", "created_at")
+_FAILURE = ("error_class", "error_status", "error_scim_type", "fingerprint")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
 class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
-    list_display = (
-        *("event_type", "about_user", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
-        *("attempts", "age", "stream", "tenant_id"),
-    )
+    list_display = ("event_of_stream", "about_user", "state_badge", "short_reason", "age", "tenant_id", "redeliver_button")
     list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", ("stream_id", StreamFilter), "created_at")
     indexed_filters = ("state",)
     sortable_by = ()
@@ -57,9 +55,10 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         ("Event", {"fields": ("event", "rebuilt_event"), "classes": _FOLDED}),
         ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution"), "classes": _FOLDED}),
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), "classes": _FOLDED}),
-        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": _FOLDED}),
+        ("More", {"fields": (*_OTHERS, *_FAILURE), "classes": _FOLDED}),
     )
     readonly_fields = ("stream", "about_user", *_BODIES)
+    hidden_if_empty = ("error_status", "error_scim_type")
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
     primary_action = "redeliver"
@@ -148,15 +147,13 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
 
     @admin.display(description="Reason")
     def short_reason(self, row: DeadLetter) -> str:
-        return row.reason if len(row.reason) <= 120 else f"{row.reason[:117]}…"
-
-    @admin.display(description="Error")
-    def error_kind(self, row: DeadLetter) -> str:
-        return error_kind(row)
+        """Return the reason, with the kind of the error, the status and the number of attempts below it."""
+        reason = row.reason if len(row.reason) <= 120 else f"{row.reason[:117]}…"
+        return two_lines(reason, failure_line(row))
 
     @admin.display(description="Age")
     def age(self, row: DeadLetter) -> str:
-        return timesince(row.created_at, depth=1)
+        return age_of(row.created_at)
 
     @admin.display(description="Action")
     def redeliver_button(self, row: DeadLetter) -> str:

@@ -15,6 +15,7 @@ from django.utils.timezone import localtime
 from events.models import EventStream, LogEntry
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
+from foundation.admin.list_cells import age_of, two_lines
 from foundation.admin.panels import Cell, Panel
 from identity.admin.people.labels import NamesUsers
 from identity.admin.scope import staff_of
@@ -22,7 +23,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
 from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_delivery
 from provisioning.admin.rights import Right, may
-from provisioning.admin.stream_names import NamesStreams, error_kind
+from provisioning.admin.stream_names import NamesStreams, attempts_line, error_kind
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 
 _ATTEMPTS_SHOWN = 50
@@ -30,9 +31,10 @@ _DELIVERIES_SHOWN = 50
 _NONE = "\N{EN DASH}"
 _BODIES = ("exchanges_text", "log_text", "mapped", "before")
 STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
-_IDS = ("tenant_id", "stream", "key", "event_type", "event_id", "position", "reason", "detail_text", "attempts", "redeliveries")
+# The head has the event id and type, and the summary has the reason and the error.
+_OTHERS = ("tenant_id", "stream", "key", "position", "detail_text", "redeliveries")
 _TIMES = ("created_at", "first_attempt_at", "last_attempt_at", "settled_at", "next_attempt")
-_FAILURE = ("error_class", "error_status", "error_scim_type", "error_message")
+_FAILURE = ("error_class", "error_status", "error_scim_type")
 _OUTCOMES: dict[str, Tone] = {"delivered": "good", "skipped": "quiet", "failed": "bad", "held": "warn", "lost": "bad"}
 
 
@@ -101,16 +103,17 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, entry: LogEntry) 
 
 
 class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
-    list_display = ("event_type", "about_user", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
+    list_display = ("event_of_stream", "about_user", "state_badge", "outcome", "last_attempt", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
     search_help_text = "An event id (evt_…) or a stream id (est_…)."
     fieldsets = (
         ("Times", {"fields": _TIMES, "classes": ("collapse",)}),
-        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": ("collapse",)}),
+        ("More", {"fields": (*_OTHERS, *_FAILURE), "classes": ("collapse",)}),
     )
     readonly_fields = ("stream", "about_user", "next_attempt", "detail_text")
+    hidden_if_empty = ("redeliveries", "detail_text", *_FAILURE, "first_attempt_at", "last_attempt_at", "settled_at")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:
@@ -147,7 +150,13 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
 
     @admin.display(description="Outcome")
     def outcome(self, row: Delivery) -> str:
-        return (row.error_message or row.reason)[:120]
+        """Return the error or the reason, with the number of attempts below it."""
+        text = (row.error_message or row.reason)[:120]
+        return two_lines(text, attempts_line(row.attempts)) if text else attempts_line(row.attempts)
+
+    @admin.display(description="Last attempt")
+    def last_attempt(self, row: Delivery) -> str:
+        return age_of(row.last_attempt_at)
 
     @admin.display(description="Result")
     def detail_text(self, row: Delivery) -> str:

@@ -9,6 +9,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
 
 from events.models import EventStream
+from foundation.admin.list_cells import two_lines
 from foundation.admin.list_filters import RecentValuesFilter
 
 
@@ -35,6 +36,22 @@ class NamesStreams:
             return str(row.stream_name)
         name = _names_of({row.stream_id}).get(row.stream_id)
         return f"{name} ({row.stream_id})" if name else str(row.stream_id)
+
+    @admin.display(description="Event")
+    def event_of_stream(self, row: Any) -> str:
+        """Return the event type of a row, with the name of the stream below it."""
+        return two_lines(row.event_type, self.stream(row))
+
+
+def attempts_line(count: int) -> str:
+    """Return the number of attempts in words; empty without an attempt."""
+    return f"{count} attempt{'' if count == 1 else 's'}" if count else ""
+
+
+def failure_line(row: Any) -> str:
+    """Return the kind of an error, the status of the response and the number of attempts on one line."""
+    status = f"HTTP {row.error_status}" if row.error_status else ""
+    return ", ".join(part for part in (error_kind(row), status, attempts_line(row.attempts)) if part)
 
 
 def error_kind(row: Any) -> str:

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
+from foundation.admin.list_cells import short_id
 from foundation.admin.panels import Cell
 from identity.models import User
 
@@ -86,7 +87,7 @@ class NamesUsers:
         """Return the name of the user in a list. On the page of one row, link it to the user. Other entities are named by their id."""
         user = self.user_of(row)
         if user is None:
-            return str(getattr(row, self.user_column))
+            return short_id(str(getattr(row, self.user_column)))
         if hasattr(row, "is_listed"):
             return label_of(user)
         page = reverse(f"{self.admin_site.name}:identity_user_change", args=(quote(user.pk),))  # type: ignore[attr-defined]

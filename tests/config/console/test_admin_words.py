@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from django.db import models
 from django.urls import reverse
@@ -11,7 +13,7 @@ from config.console.admin_navigation import NAMES
 from config.console.admin_site import site
 from config.console.admin_words import ABOUT
 from events.models import LogEntry
-from identity.models import LinkedIdentity, Tenant, User
+from identity.models import AuditEntry, LinkedIdentity, Tenant, User
 from tests.factories.admin import browser_of, new_staff
 
 # One of our lists, a list with a name in the navigation, and a list with its own search.
@@ -44,3 +46,17 @@ def test_a_list_begins_with_its_name_and_one_sentence(committed_db: None, tenant
 
     assert f"<h1>{NAMES.get(label, 'Users')}</h1>" in page
     assert escape(ABOUT[label]) in page
+
+
+def test_an_audit_entry_names_the_ip_address_and_leaves_out_empty_fields(tenant: Tenant) -> None:
+    browser = browser_of(new_staff(tenant))
+    made = {"tenant_id": tenant.pk, "act_id": uuid4(), "kind": "act", "actor_kind": "staff", "actor_name": "ada", "act": "Exported"}
+    bare, whole = (AuditEntry.objects.create(**made, **more) for more in ({}, {"ip": "192.0.2.7", "reason": "They left."}))
+    place = "admin:identity_auditentry_change"
+
+    shown = browser.get(reverse(place, args=(whole.pk,))).content.decode()
+    assert "<label>IP address:</label>" in shown
+    assert "They left." in shown
+    page = browser.get(reverse(place, args=(bare.pk,))).content.decode()
+    assert [name for name in ("ip", "user_agent", "reason", "more") if f"field-{name}" in page] == []
+    assert "IP address" in browser.get(reverse("admin:identity_auditentry_changelist")).content.decode()

@@ -34,7 +34,7 @@ def test_a_secret_option_is_never_shown(browser: Client, company: Connection) ->
 
     assert SECRET not in shown
     assert company.sealed_options["client_secret"] not in shown
-    assert "Set: client_secret." in shown
+    assert "Set. Leave empty to keep it." in shown
 
 
 def test_a_secret_is_kept_when_other_options_change(browser: Client, company: Connection) -> None:
@@ -51,6 +51,46 @@ def test_a_new_value_replaces_a_secret_and_null_removes_it(browser: Client, comp
 
     browser.post(page(company), {"options": '{"client_id": "x", "client_secret": null}'})
     assert now(company).secret_option("client_secret") is None
+
+
+def test_secrets_without_a_field_of_their_own_have_a_masked_row_and_can_be_kept_changed_and_removed(
+    browser: Client, tenant: Tenant, company: Connection
+) -> None:
+    options = {"client_id": "x", "pin": "1234", "upstream": {"key": "k"}}
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy="oidc", options=options)
+    shown = browser.get(page(row)).content.decode()
+    assert 'name="more_secrets-name-0" value="pin" readonly' in shown
+    assert 'type="password" name="more_secrets-value-0"' in shown
+    assert "1234" not in shown
+
+    kept = {"option_client_id": "x", "more_secrets-name-0": "pin", "more_secrets-value-0": ""}
+    browser.post(page(row), kept)
+    assert now(row).secret_option("pin") == "1234"
+    browser.post(page(row), {**kept, "more_secrets-value-0": "5678", "more_secrets-name-2": "token", "more_secrets-value-2": "t"})
+    assert (now(row).secret_option("pin"), now(row).secret_option("token")) == ("5678", "t")
+    browser.post(page(row), {**kept, "more_secrets-removed": "pin"})
+    assert (now(row).secret_option("pin"), now(row).secret_option("token")) == (None, "t")
+
+
+def test_options_without_a_field_of_their_own_are_rows(browser: Client, tenant: Tenant) -> None:
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy="ad", options={"agentVersion": "x", "kerberos": True})
+    shown = browser.get(page(row)).content.decode()
+    assert 'name="options-name-0" value="agentVersion"' in shown
+    assert 'name="options-value-0" value="x"' in shown
+
+    sent = {"option_kerberos": "on", "options-name-0": "agentVersion", "options-value-0": "y", "options-name-1": "", "options-value-1": ""}
+    browser.post(page(row), sent)
+    assert now(row).options == {"agentVersion": "y", "kerberos": True}
+
+
+def test_a_refused_form_does_not_show_secrets_of_rows_again(browser: Client, company: Connection) -> None:
+    sent = {"name": "company", "strategy": "oidc", "option_client_id": "x", "more_secrets-name-0": "pin", "more_secrets-value-0": "typed"}
+    shown = browser.post(reverse("admin:identity_connection_add"), sent).content.decode()
+
+    assert "already exists" in shown
+    assert "Enter these again: pin." in shown
+    assert 'name="more_secrets-name-0" value="pin"' in shown
+    assert "typed" not in shown
 
 
 def test_a_refused_form_does_not_show_the_entered_secrets_again(browser: Client, company: Connection) -> None:

@@ -70,3 +70,11 @@ def test_a_job_without_a_file_has_no_download_link(browser: Client, tenant: Tena
     job = start_export(tenant_id=tenant.pk)
     assert "Download" not in page_of(browser, job)
     assert browser.get(reverse("admin:identity_job_file", args=(quote(job.pk),))).status_code == 404
+
+
+def test_the_type_of_a_job_is_a_sentence_in_the_list_and_in_the_filter(browser: Client, export: Job) -> None:
+    page = browser.get(reverse("admin:identity_job_changelist")).content.decode()
+
+    assert "Users export" in page
+    assert "Password reset email" in page
+    assert "Users Export" not in page

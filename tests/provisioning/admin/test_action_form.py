@@ -172,6 +172,8 @@ def test_an_entry_point_has_its_own_options_instead_of_those_of_the_template(bro
     assert (action.options, open_secrets(action)) == ({"depth": 3}, {"KEY": "abc-def"})
 
     text = shown(browser.get(page(action)))
+    assert 'name="other_secrets-name-0" value="KEY" readonly' in text
+    assert "abc-def" not in text
     assert "id_update_mode" not in text
     assert "Missing:" not in text
     assert browser.post(page(action), {"name": "own", "options": '{"depth": 4}'}).status_code == 302
@@ -181,3 +183,20 @@ def test_an_entry_point_has_its_own_options_instead_of_those_of_the_template(bro
 
 def test_a_new_action_uses_the_template_by_default(browser: Client) -> None:
     assert '<option value="scim-user-provisioning" selected>' in browser.get(reverse(ADD)).content.decode()
+
+
+def test_further_secrets_are_rows_that_keep_change_add_and_remove(browser: Client, tenant: Tenant) -> None:
+    path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
+    new = {"name": "own", "template": "", "entry_point": path, "other_secrets-name-0": "KEY", "other_secrets-value-0": "abc-def"}
+    assert browser.post(reverse(ADD), new).status_code == 302
+    action = Action.objects.of(tenant.pk).get()
+    sent = {"name": "own", "other_secrets-name-0": "KEY", "other_secrets-value-0": ""}
+
+    both = {**sent, "other_secrets-value-0": "new", "other_secrets-removed": "KEY"}
+    assert "KEY cannot be entered and removed at the same time." in shown(browser.post(page(action), both))
+    assert "Enter a value for “TOKEN”." in shown(browser.post(page(action), {**sent, "other_secrets-name-1": "TOKEN"}))
+    added = {**sent, "other_secrets-name-1": "TOKEN", "other_secrets-value-1": "7"}
+    assert browser.post(page(action), added).status_code == 302
+    assert open_secrets(action) == {"KEY": "abc-def", "TOKEN": "7"}
+    assert browser.post(page(action), {**sent, "other_secrets-removed": "KEY"}).status_code == 302
+    assert open_secrets(action) == {"TOKEN": "7"}

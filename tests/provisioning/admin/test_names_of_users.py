@@ -101,7 +101,7 @@ def test_a_page_without_anything_to_save_has_no_bar_of_buttons(browser: Client, 
     letter = leave_traces(ada)
 
     read_only = browser.get(reverse("admin:provisioning_delivery_change", args=(letter.delivery.pk,))).content.decode()
-    assert 'class="submit-row"' not in read_only
+    assert 'class="submit-row' not in read_only
     assert 'class="submit-row"' in browser.get(reverse("admin:identity_user_change", args=(quote(ada.pk),))).content.decode()
 
 
@@ -146,3 +146,15 @@ def test_only_accounts_that_may_view_dead_letters_see_those_of_a_user(browser: C
 
     answer = browser.get(reverse("admin:identity_user_change", args=(quote(ada.pk),)), {"tab": "events-and-deliveries"})
     assert [panel.title for panel in answer.context["panels"]] == ["Deliveries of the last events", "Last events"]
+
+
+def test_the_folded_fields_of_a_delivery_do_not_repeat_the_head_and_leave_out_empty_values(browser: Client, ada: User) -> None:
+    delivery = leave_traces(ada).delivery
+    delivery.event_id = "evt_of-the-delivery"
+    delivery.save(update_fields=["event_id"])
+    page = browser.get(reverse("admin:provisioning_delivery_change", args=(delivery.pk,))).content.decode()
+
+    assert delivery.event_id in page
+    assert delivery.event_id not in page.rpartition("<fieldset")[2]
+    assert "field-error_scim_type" not in page
+    assert "field-detail_text" not in page

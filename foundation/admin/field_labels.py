@@ -1,0 +1,46 @@
+"""Labels that Django derives from names in the source: abbreviations in their usual spelling, and choices as sentences.
+
+Both change only what pages show. Labels that are written in a model are part of its migrations and stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.filters import ChoicesFieldListFilter
+from django.db import models
+from django.utils.text import capfirst
+
+_SPELLED = {
+    "api": "API",
+    "ip": "IP address",
+    "jwk": "JWK",
+    "jwks": "JWKS",
+    "ms": "(ms)",
+    "scim": "SCIM",
+    "uri": "URI",
+    "url": "URL",
+}
+
+
+def spell_labels(model: type[models.Model]) -> None:
+    """Spell the abbreviations in the labels that Django derived from the names of the model's fields."""
+    for field in model._meta.local_fields:
+        # `_verbose_name` is the label that the source states. The migrations contain this label only.
+        if field._verbose_name is None:  # type: ignore[attr-defined]  # django-stubs omits it
+            field.verbose_name = " ".join(_SPELLED.get(word, word) for word in str(field.verbose_name).split())
+
+
+def sentence_of(value: Any, label: Any) -> str:
+    """Return the label of a choice. Django capitalizes each word of a label that it derives from the value; here only the first is."""
+    derived = str(value).replace("_", " ").title()
+    return str(capfirst(derived.lower())) if str(label) == derived else str(label)
+
+
+class SentenceChoicesFilter(ChoicesFieldListFilter):
+    """A filter by a choice with the labels of `sentence_of`."""
+
+    def choices(self, changelist: Any) -> Any:
+        shown = {str(label): sentence_of(value, label) for value, label in self.field.flatchoices}  # type: ignore[union-attr]  # a field with choices
+        for choice in super().choices(changelist):
+            yield {**choice, "display": shown.get(str(choice["display"]), choice["display"])}

@@ -1,0 +1,32 @@
+"""Cells of lists with more than one value: a second line, a short identifier with a button that copies it, and a time as its age."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+
+def two_lines(first: str, second: str) -> str:
+    """Return `first` with `second` in small letters below it. One element contains both, so that a phone shows them in one column."""
+    if not second:
+        return first
+    return format_html('<div class="cell-lines">{}<span class="cell-note">{}</span></div>', first, second)
+
+
+def short_id(value: str) -> SafeString:
+    """Return an identifier that lists cut at the end of the column, with a button that copies all of it."""
+    return render_to_string("admin/components/copied_id.html", {"value": value})
+
+
+def age_of(moment: datetime | None) -> str:
+    """Return how long ago a moment was, with the time in UTC as tooltip; a dash without a moment."""
+    if moment is None:
+        return "-"
+    utc, now = moment.astimezone(UTC), timezone.now()
+    age = f"{timesince(moment, now, depth=1)} ago" if (now - moment).total_seconds() >= 60 else "just now"
+    return format_html('<time datetime="{0:%Y-%m-%dT%H:%M:%SZ}" title="{0:%Y-%m-%d %H:%M:%S} UTC" data-shown="age">{1}</time>', utc, age)

@@ -1,0 +1,62 @@
+'use strict';
+// Rows of a name and a value get a button that removes the row, and a button that adds a row. Without this script the page has three empty rows.
+document.querySelectorAll('.pairs').forEach((pairs) => {
+    const rows = () => [...pairs.querySelectorAll('.pair:not(.pair-head)')];
+    const shown = () => rows().filter((row) => !row.hidden);
+    const inputs = (row) => [...row.querySelectorAll('input, textarea')];
+    const isEmpty = (row) => inputs(row).every((input) => !input.value);
+    const most = Number(pairs.dataset.most) || Infinity;
+    const sprite = document.querySelector('use[href*="icons.svg"]')?.getAttribute('href').split('#')[0];
+    const button = (label, name) => {
+        const made = document.createElement('button');
+        made.type = 'button';
+        made.className = name;
+        made.textContent = label;
+        return made;
+    };
+    const add = button('Add row', 'pair-add');
+    const check = () => { add.hidden = shown().length >= most; };
+    const give = (row) => {
+        if (row.classList.contains('pair-stored')) return;
+        const remove = button(sprite ? '' : 'Remove', 'pair-remove-row');
+        if (sprite) remove.innerHTML = `<svg class="icon" width="16" height="16" aria-hidden="true"><use href="${sprite}#close"></use></svg>`;
+        remove.setAttribute('aria-label', `Remove row ${rows().indexOf(row) + 1}`);
+        remove.addEventListener('click', () => {
+            const left = shown(), next = left[left.indexOf(row) + 1];
+            inputs(row).forEach((input) => { input.value = ''; });
+            // The form reads row 0 to see whether the page had rows at all, so the emptied row stays in the form.
+            row.hidden = true;
+            check();
+            (next ? inputs(next)[0] : add).focus();
+        });
+        row.append(remove);
+    };
+    const numbered = (row, number) => {
+        inputs(row).forEach((input) => {
+            input.value = '';
+            input.name = input.name.replace(/\d+$/, number);
+            if (input.id) input.id = input.id.replace(/\d+$/, number);
+            input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\d+$/, number + 1));
+        });
+        return row;
+    };
+    const empty = rows().filter((row) => isEmpty(row) && !row.classList.contains('pair-stored'));
+    const pattern = rows().at(-1)?.cloneNode(true);
+    if (!pattern || pattern.classList.contains('pair-stored')) return;
+    // One empty row is enough when more can be added.
+    empty.slice(1).forEach((row) => { row.hidden = true; });
+    rows().forEach(give);
+    add.addEventListener('click', () => {
+        const row = rows().find((each) => each.hidden) ?? numbered(pattern.cloneNode(true), rows().length);
+        const isNew = !row.isConnected;
+        row.hidden = false;
+        // The added row is the last one that the page shows.
+        add.before(row);
+        if (isNew) give(row);
+        check();
+        inputs(row)[0].focus();
+    });
+    pairs.classList.add('has-buttons');
+    pairs.append(add);
+    check();
+});

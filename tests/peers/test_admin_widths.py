@@ -1,0 +1,131 @@
+"""Wide lists fit a desktop, and the button that saves a long form stays in reach on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
+
+from identity.models import Connection, Tenant
+from identity.services.users import update_user
+from provisioning.models import DeadLetter
+from tests.conformance.web_process import WebProcess, web_process
+from tests.deadlines import eventually
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.identity import make_user
+from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
+from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
+]
+
+_BEYOND = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('#changelist .results'))"
+# Whether the focused field, or the first lines of a high one, is between the header and the bar.
+_IS_HIDDEN = """(() => {
+    const field = document.activeElement, {left, top, width, height} = field.getBoundingClientRect();
+    const seen = document.elementFromPoint(left + width / 2, top + Math.min(height / 2, 12));
+    return !(field === seen || field.contains(seen) || seen?.contains(field));
+})()"""
+_IS_IN_VIEW = """((button) => {
+    const {left, top, width, height} = button.getBoundingClientRect();
+    return document.elementFromPoint(left + width / 2, top + height / 2) === button;
+})(document.querySelector('input[name=_save]'))"""
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("uvicorn") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(web: WebProcess, browser: Chromium, tenant: Tenant) -> Page:
+    """A tab of an administrator of the tenant."""
+    session, tab = browser_of(new_staff(tenant)), browser.page()
+    name = settings.SESSION_COOKIE_NAME
+    tab.send("Network.setCookie", name=name, value=session.cookies[name].value, url=base_of(web), httpOnly=True)
+    return tab
+
+
+def base_of(web: WebProcess) -> str:
+    return f"http://127.0.0.1:{web.address[1]}"
+
+
+def make_letter(connection: Connection) -> DeadLetter:
+    """Create a dead letter whose user, stream and reason have long names."""
+    user = make_user(connection=connection, email="wolfeschlegelsteinhausenbergerdorff@subsidiary.example.test")
+    update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"name": "Wolfe Schlegelsteinhausenbergerdorff"})
+    delivery = DeliveryFactory.create(tenant_id=user.tenant_id, key=f"user:{user.user_id}", state="dead", attempts=6)
+    reason = "POST /Users answered 409 [uniqueness]: one or more of the attribute values are already in use or are reserved"
+    letter: DeadLetter = DeadLetterFactory.create(delivery=delivery, reason=reason, error_status=409, attempts=6)
+    DeliveryFactory.create(tenant_id=user.tenant_id, key="user:database|0123456789abcdef01234567")
+    return letter
+
+
+@pytest.mark.parametrize("name", ["deadletter", "delivery"])
+def test_the_list_fits_a_desktop_and_shows_state_and_action_at_once(
+    page: Page, web: WebProcess, database_connection: Connection, name: str
+) -> None:
+    make_letter(database_connection)
+    page.show_as(width=1440)
+    page.open(base_of(web) + reverse(f"admin:provisioning_{name}_changelist"))
+
+    assert page.evaluate(_BEYOND) <= 0
+    assert page.evaluate("[...document.querySelectorAll('#result_list tbody tr')].every((row) => row.querySelector('.badge'))")
+    assert "ago" in page.text("#result_list") or "just now" in page.text("#result_list")
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_save_stays_in_view_and_no_focused_field_is_behind_its_bar(
+    page: Page, web: WebProcess, database_connection: Connection, width: int
+) -> None:
+    page.show_as(width=width, height=740)
+    page.open(base_of(web) + reverse("admin:identity_connection_change", args=(quote(database_connection.pk),)))
+    assert page.evaluate("document.documentElement.scrollHeight > innerHeight * 2 || innerWidth > 500")
+    assert page.evaluate(_IS_IN_VIEW)
+
+    page.evaluate("document.querySelector('form#connection_form').querySelector('input:not([type=hidden]), select, textarea').focus()")
+    for _ in range(80):
+        assert not page.evaluate(_IS_HIDDEN), page.evaluate("document.activeElement.outerHTML")[:300]
+        assert page.evaluate(_IS_IN_VIEW)
+        if page.evaluate("document.activeElement.name === '_save'"):
+            break
+        page.press("Tab")
+    assert page.evaluate("document.activeElement.name === '_save'")
+    page.press("Enter")
+    page.until(f"location.pathname === '{reverse('admin:identity_connection_changelist')}' && document.readyState === 'complete'")
+
+
+def test_rows_of_a_name_and_a_value_can_be_added_and_removed(page: Page, web: WebProcess, database_connection: Connection) -> None:
+    page.open(base_of(web) + reverse("admin:identity_connection_change", args=(quote(database_connection.pk),)))
+    page.evaluate("document.querySelectorAll('#content fieldset details').forEach((folded) => { folded.open = true })")
+    rows = "[...document.querySelectorAll('.field-metadata .pair:not(.pair-head)')].filter((row) => !row.hidden)"
+    assert page.evaluate(f"{rows}.length") == 1
+    for number, name in enumerate(("owner", "plan", "region", "zone")):
+        page.evaluate(f"{rows}.at(-1).querySelector('input').focus()")
+        page.send("Input.insertText", text=name)
+        page.press("Tab")
+        page.send("Input.insertText", text=str(number))
+        page.click(".field-metadata .pair-add")
+    assert page.evaluate(f"document.activeElement === {rows}.at(-1).querySelector('input')")
+    page.evaluate(f"{rows}[1].querySelector('.pair-remove-row').click()")
+    assert page.evaluate(f"document.activeElement === {rows}[1].querySelector('input')")
+    page.click("input[name=_save]")
+
+    expected = {"owner": "0", "region": "2", "zone": "3"}
+    eventually(lambda: Connection.objects.of(database_connection.tenant_id).get(pk=database_connection.pk).metadata == expected)
+    assert page.complaints == []
