@@ -4,6 +4,8 @@ PYTHON ?= python3.11
 PY := .venv/bin/python
 BOOTSTRAP := @command -v $(firstword $(PYTHON)) >/dev/null 2>&1 || { \
   echo "Python 3.11 is needed, and $(PYTHON) was not found: install it, or name it with PYTHON=/path/to/python3.11." >&2; exit 1; }; \
+  $(PYTHON) -c 'import sys; sys.exit(sys.version_info[0] < 3)' >/dev/null 2>&1 || { \
+  echo "Python 3.11 is needed, and $(PYTHON) does not start Python 3: install it, or name it with PYTHON=/path/to/python3.11." >&2; exit 1; }; \
   $(PYTHON) config/launcher/bootstrap.py
 LAUNCHER := @exec $(PY) -m config.launcher
 # A key that only makes the production settings load. It signs and encrypts nothing.

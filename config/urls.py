@@ -9,6 +9,7 @@ from config.api import browser_urls, management_urls
 from config.console.admin_site import site
 
 handler404 = "config.server.unserved.not_found"
+handler500 = "config.server.unserved.failed"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", site.urls),
     *management_urls(),

@@ -1,15 +1,22 @@
-"""Responses for URLs without a view: pages for browsers, JSON for programs on a tenant's host."""
+"""Responses for URLs without a view, and for failed views: pages for browsers, JSON for programs on a tenant's host."""
 
 from __future__ import annotations
 
+import sys
+from http import HTTPStatus
+
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
 from django.urls import Resolver404
-from django.views.defaults import page_not_found
+from django.views.defaults import page_not_found, server_error
 
 from authapi.views.unserved import is_navigation, unserved
 from config.middleware.platform_host import PLATFORM_PREFIXES
 from foundation.api.paths import MANAGEMENT_PREFIX
 from identity.hosts import HostMatch
+
+_RETRY_AFTER_SECONDS = 5
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -23,3 +30,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if host is None or not host.is_active or is_other or is_navigation(request.headers) or not isinstance(exception, Resolver404):
         return page_not_found(request, exception if isinstance(exception, Http404) else Http404())
     return unserved(request)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Answer a request whose view failed: 503 while the database is unavailable, otherwise 500. Django calls this in its `except` block."""
+    if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return server_error(request)
+    # Without the request: its context needs the session, which is in the database.
+    page = render_to_string("503.html")
+    return HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": str(_RETRY_AFTER_SECONDS)})

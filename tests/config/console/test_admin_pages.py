@@ -7,7 +7,7 @@ import re
 import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
-from django.db import models
+from django.db import OperationalError, models
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
@@ -191,6 +191,27 @@ def test_an_error_page_shows_our_own_text_and_no_stack_trace(operator: Client, m
     assert "Something went wrong" in answer.content.decode()
     assert "secret detail" not in answer.content.decode()
     assert not _BLOCKED.findall(answer.content.decode())
+
+
+def test_a_page_answers_503_with_advice_while_the_database_is_unavailable(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> None:
+        raise OperationalError("the server of a secret name closed the connection")
+
+    operator.raise_request_exception = False
+    monkeypatch.setattr("config.console.dashboard.page.read_state", fail)
+    answer = operator.get("/admin/")
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert "The database does not answer at present." in answer.content.decode()
+    assert "secret name" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/admin/identity/user/nobody/change/", "/admin/nothing/"])
+def test_a_missing_page_of_the_admin_leads_to_the_start_page(operator: Client, path: str) -> None:
+    answer = operator.get(path)
+
+    assert answer.status_code == 404
+    assert 'href="/admin/"' in answer.content.decode()
 
 
 def test_a_form_without_a_csrf_token_is_refused_with_our_own_text(committed_db: None) -> None:

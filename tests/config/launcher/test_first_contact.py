@@ -25,11 +25,23 @@ def test_a_missing_python_is_reported_in_one_sentence() -> None:
 def test_an_unsupported_version_of_python_is_reported_in_one_sentence(tmp_path: Path) -> None:
     old = tmp_path / "python"
     as_old = "import runpy, sys; sys.version_info = (3, 9, 2); sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{as_old}" "$@"\n')
+    # The Makefile first asks with -c whether the program is Python 3.
+    old.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} "$@"\nexec {sys.executable} -c "{as_old}" "$@"\n')
     old.chmod(0o755)
     done = subprocess.run(["make", "embedded", f"PYTHON={old}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode != 0
-    assert "Python 3.11 is needed" in done.stderr
+    assert "Python 3.11 is needed, this is 3.9.2: install it" in done.stderr
+
+
+@pytest.mark.parametrize("ends", ["echo 'no version is selected' >&2; exit 127", "echo 'SyntaxError: invalid syntax' >&2; exit 1"])
+def test_a_program_that_does_not_start_python_3_is_reported_in_one_sentence(tmp_path: Path, ends: str) -> None:
+    other = tmp_path / "python3.9"
+    other.write_text(f"#!/bin/sh\n{ends}\n")
+    other.chmod(0o755)
+    done = subprocess.run(["make", "embedded", f"PYTHON={other}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0
+    assert f"Python 3.11 is needed, and {other} does not start Python 3: install it" in done.stderr
+    assert "SyntaxError" not in done.stderr
 
 
 @pytest.mark.parametrize(
