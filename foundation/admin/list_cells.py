@@ -10,6 +10,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+_MINUTE = 60
+
 
 def two_lines(first: str, second: str) -> str:
     """Return `first` with `second` in small letters below it. One element contains both, so that a phone shows them in one column."""
@@ -28,5 +30,6 @@ def age_of(moment: datetime | None) -> str:
     if moment is None:
         return "-"
     utc, now = moment.astimezone(UTC), timezone.now()
-    age = f"{timesince(moment, now, depth=1)} ago" if (now - moment).total_seconds() >= 60 else "just now"
-    return format_html('<time datetime="{0:%Y-%m-%dT%H:%M:%SZ}" title="{0:%Y-%m-%d %H:%M:%S} UTC" data-shown="age">{1}</time>', utc, age)
+    age = f"{timesince(moment, now, depth=1)} ago" if (now - moment).total_seconds() >= _MINUTE else "just now"
+    title = f"{utc:%Y-%m-%d %H:%M:%S} UTC"
+    return format_html('<time datetime="{}" title="{}" data-shown="age">{}</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", title, age)
