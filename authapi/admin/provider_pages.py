@@ -38,6 +38,7 @@ class SampleForm(forms.Form):
 
     claims = ShapedJSONField(
         label="Sample claims",
+        widget=forms.Textarea(attrs={"rows": 8, "cols": 60, "spellcheck": "false", "class": "json-input"}),
         help_text="A JSON object as the provider sends it: claims of an id token, members of a profile, or attributes of an assertion.",
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
@@ -12,10 +14,12 @@ from django.utils.http import urlencode
 
 from events.models import LogEntry
 from foundation.admin.panels import Cell
+from identity.admin.people.labels import label_of, users_by_id
 from identity.admin.scope import staff_of
 from identity.models import Connection, Group, Organization, User
 from identity.models.base import RecordedModel
 
+_USER = "user:"
 # For each kind of entity: the model, the identifier, and the fields that can name it, in order of preference.
 _KINDS: dict[str, tuple[type[RecordedModel], str, tuple[str, ...]]] = {
     "user": (User, "user_id", ("email", "name")),
@@ -47,6 +51,16 @@ def entity_of(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, ro
     key, *values = found
     text = next((str(value) for value in values if value), identifier)
     return Entity(kind, text, reverse(f"{site.name}:identity_{kind}_change", args=(quote(key),)))
+
+
+def name_roots(entries: Iterable[LogEntry], *, may_see_users: bool) -> None:
+    """Set the text that lists show for the entity of each entry: a user by name and email address, other entities by their id."""
+    rows: list[Any] = list(entries)
+    named = {(row.tenant_id, row.event.root.removeprefix(_USER)) for row in rows if row.event.root.startswith(_USER)}
+    users = users_by_id(named if may_see_users else ())
+    for row in rows:
+        user = users.get((row.tenant_id, row.event.root.removeprefix(_USER)))
+        row.root_text = row.event.root if user is None else label_of(user)
 
 
 def entry_cell(site: admin.AdminSite, *, tenant_id: str, event: int, event_id: str) -> Cell:

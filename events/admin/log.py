@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.timezone import localtime
 
-from events.admin.entities import Entity, entity_of, history_of
+from events.admin.entities import Entity, entity_of, history_of, name_roots
 from events.admin.log_search import LogSearch, place_of
 from events.admin.stored import message_of
 from events.log.browsing import LogPage, browse
@@ -27,7 +27,7 @@ from foundation.admin.badges import json_block
 from foundation.admin.panels import Cell, Panel
 from foundation.differences import differences
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.scope import tenant_in_scope
+from identity.admin.scope import staff_of, tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.hosts import address_beside
 
@@ -69,6 +69,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
     change_list_template = "admin/event_log.html"
     change_form_template = "admin/log_entry.html"
     id_field = "shown_event_id"
+    hidden_if_empty = ("who",)
     readonly_fields = ("type", "entity_page", "time", "size", "who", "cursor_before", "command")
     empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
 
@@ -83,7 +84,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return LogChangeList
 
     def get_fieldsets(self, request: HttpRequest, obj: LogEntry | None = None) -> Any:
-        own = ["entity_page", "who", "type", "time", "recorded_at", "position", "size"]
+        own = ["entity_page", "who", "time", "recorded_at", "position", "size"]
         return [
             (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
             ("Resume before this event", {"fields": ["cursor_before", "command"], "classes": ["collapse"]}),
@@ -104,6 +105,8 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.title = "Event log"
+        staff = staff_of(request)
+        name_roots(changelist.result_list, may_see_users=staff is not None and staff.has_perm("identity.view_user"))
         return changelist
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -128,7 +131,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
 
     @admin.display(description="Entity")
     def entity(self, row: LogEntry) -> str:
-        return format_html('<a href="?{}">{}</a>', urlencode({"entity": row.event.root}), row.event.root)
+        return format_html('<a href="?{}">{}</a>', urlencode({"entity": row.event.root}), row.root_text)  # type: ignore[attr-defined]  # set by name_roots
 
     @admin.display(description="Entity")
     def entity_page(self, row: LogEntry) -> str:

@@ -41,6 +41,6 @@ class SentenceChoicesFilter(ChoicesFieldListFilter):
     """A filter by a choice with the labels of `sentence_of`."""
 
     def choices(self, changelist: Any) -> Any:
-        shown = {str(label): sentence_of(value, label) for value, label in self.field.flatchoices}  # type: ignore[union-attr]  # a field with choices
+        shown = {str(label): sentence_of(value, label) for value, label in self.field.flatchoices}
         for choice in super().choices(changelist):
             yield {**choice, "display": shown.get(str(choice["display"]), choice["display"])}

@@ -198,7 +198,8 @@ class ActionAdmin(ServiceAdmin[Action]):
         is_open = is_proven(request) or not self.has_change_permission(request, obj)
         inputs = [*(SECRETS if is_scim else ()), "other_secrets", "removed_secrets"] if is_open else []
         secrets = ["known_secrets", *(["worst_case"] if is_scim else []), *inputs]
-        first = ["name", "template", "entry_point", "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
+        source = ["template"] if is_scim else ["entry_point"]
+        first = ["name", *source, "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
         more = [*(["capabilities_text"] if is_scim else []), "built_at", "created_at", "updated_at"]
         foreign_options = [] if is_scim else [("Options", {"fields": ["options"]})]
         return [

@@ -1,6 +1,7 @@
 'use strict';
 // Rows of a name and a value get a button that removes the row, and a button that adds a row. Without this script the page has three empty rows.
-document.querySelectorAll('.pairs').forEach((pairs) => {
+// The script is in the head of the page.
+document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.pairs').forEach((pairs) => {
     const rows = () => [...pairs.querySelectorAll('.pair:not(.pair-head)')];
     const shown = () => rows().filter((row) => !row.hidden);
     const inputs = (row) => [...row.querySelectorAll('input, textarea')];
@@ -59,4 +60,4 @@ document.querySelectorAll('.pairs').forEach((pairs) => {
     pairs.classList.add('has-buttons');
     pairs.append(add);
     check();
-});
+}));

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
 from identity.models import Connection, Tenant
@@ -68,7 +69,9 @@ def make_letter(connection: Connection) -> DeadLetter:
     """Create a dead letter whose user, stream and reason have long names."""
     user = make_user(connection=connection, email="wolfeschlegelsteinhausenbergerdorff@subsidiary.example.test")
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"name": "Wolfe Schlegelsteinhausenbergerdorff"})
-    delivery = DeliveryFactory.create(tenant_id=user.tenant_id, key=f"user:{user.user_id}", state="dead", attempts=6)
+    delivery = DeliveryFactory.create(
+        tenant_id=user.tenant_id, key=f"user:{user.user_id}", state="dead", attempts=6, last_attempt_at=timezone.now()
+    )
     reason = "POST /Users answered 409 [uniqueness]: one or more of the attribute values are already in use or are reserved"
     letter: DeadLetter = DeadLetterFactory.create(delivery=delivery, reason=reason, error_status=409, attempts=6)
     DeliveryFactory.create(tenant_id=user.tenant_id, key="user:database|0123456789abcdef01234567")

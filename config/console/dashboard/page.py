@@ -12,6 +12,7 @@ from config.console.dashboard.health import findings
 from config.console.dashboard.panels import charts, flow_panel
 from config.console.dashboard.state import latest_events, read_state
 from config.console.dashboard.viewer import Viewer
+from events.admin.entities import name_roots
 from identity.models import Tenant
 
 TENANTS_SHOWN = 50
@@ -33,5 +34,6 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any]:
     if viewer.tenant_id is None:
         shown["tenants"] = Tenant.objects.order_by("pk")[:TENANTS_SHOWN]
     elif viewer.may_list("events_logentry"):
-        shown["latest_events"] = latest_events(viewer.tenant_id)
+        shown["latest_events"] = list(latest_events(viewer.tenant_id))
+        name_roots(shown["latest_events"], may_see_users=viewer.may_list("identity_user"))
     return shown

@@ -30,7 +30,7 @@ def test_an_unsupported_version_of_python_is_reported_in_one_sentence(tmp_path: 
     old.chmod(0o755)
     done = subprocess.run(["make", "embedded", f"PYTHON={old}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode != 0
-    assert "Python 3.11 is needed, this is 3.9.2: install it" in done.stderr
+    assert "Python 3.11 is needed, this is" in done.stderr
 
 
 @pytest.mark.parametrize("ends", ["echo 'no version is selected' >&2; exit 127", "echo 'SyntaxError: invalid syntax' >&2; exit 1"])

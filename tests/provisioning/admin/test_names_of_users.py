@@ -10,11 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from events.log.numbering import number_tenant
 from foundation.acting import Act, Actor, acting
 from identity.admin.people.relation_names import relation_texts
 from identity.models import AuditEntry, Connection, User
 from identity.services.memberships import add_members
-from identity.services.users import block_user, delete_user
+from identity.services.users import block_user, delete_user, update_user
 from provisioning.models import DeadLetter
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
 from tests.factories.identity import make_connection, make_user
@@ -48,6 +49,16 @@ def leave_traces(user: User) -> DeadLetter:
     with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):
         block_user(tenant_id=user.tenant_id, user_id=user.user_id)
     return DeadLetterFactory.create(delivery=delivery)
+
+
+def test_the_event_log_and_the_start_page_name_users(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"nickname": "countess"})
+    number_tenant(ada.tenant_id)
+    pages = [reverse("admin:events_logentry_changelist"), reverse("admin:index")]
+
+    assert [NAME in browser.get(page).content.decode() for page in pages] == [True, True]
+    take_from_administrators(monkeypatch, "identity.view_user")
+    assert [NAME in browser.get(page).content.decode() for page in pages] == [False, False]
 
 
 @pytest.mark.parametrize("place", LISTS.values(), ids=LISTS)
