@@ -57,9 +57,7 @@ class OrganizationForm(ServiceForm):
     )
     primary_color = _color("Main color")
     page_background_color = _color("Background of the page")
-    metadata = PairsField(
-        most=_METADATA_PAIRS, label="Metadata", help_text="At most 25 pairs. Empty a row to remove it."
-    )
+    metadata = PairsField(most=_METADATA_PAIRS, label="Metadata", help_text="At most 25 pairs. Empty a row to remove it.")
 
     class Meta:
         model = Organization
