@@ -294,9 +294,7 @@ def _enter(copy: Path) -> None:
     for name in [name for name in sys.modules if _is_of(copy, name)]:
         del sys.modules[name]
     # The launcher, which starts the servers, has registered the transports of the unchanged source with kombu.
-    for scheme in [
-        scheme for scheme, place in TRANSPORT_ALIASES.items() if isinstance(place, str) and _is_of(copy, place.partition(":")[0])
-    ]:
+    for scheme in [scheme for scheme, place in TRANSPORT_ALIASES.items() if _is_of(copy, place.partition(":")[0])]:
         del TRANSPORT_ALIASES[scheme]
     importlib.invalidate_caches()
 
