@@ -344,6 +344,18 @@ def test_a_listener_that_is_added_twice_is_called_once(monkeypatch: pytest.Monke
     assert heard == [7]
 
 
+def test_a_numberer_whose_thread_has_ended_starts_another_thread(committed_db: None) -> None:
+    numberer = Numberer()
+    threads = []
+    for _ in range(2):
+        numberer.start()
+        assert numberer._thread is not None
+        assert numberer._thread.is_alive()
+        threads.append(numberer._thread)
+        numberer.stop()
+    assert threads[0] is not threads[1]
+
+
 def test_a_request_numbers_the_tenant_and_calls_the_listeners_once(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

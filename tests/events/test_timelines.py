@@ -138,6 +138,18 @@ def test_a_timeline_of_a_server_without_standby_is_stored_as_not_replicated(data
     assert Timeline.objects.get(system_identifier=fence.identity.system_identifier, timeline=fence.identity.timeline).is_replicated is False
 
 
+def test_a_role_that_may_not_read_the_identity_of_the_server_numbers_events(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> Identity:
+        raise psycopg.errors.InsufficientPrivilege
+
+    monkeypatch.setattr(timelines, "identity_of", refuse)
+    batch = number_batch(database, tenant.pk)
+    assert batch is not None
+    assert batch.count == 1
+
+
 def test_the_end_of_replication_is_stored_after_the_commit(tenant: Tenant, database: psycopg.Connection[Any], promoted: Identity) -> None:
     fence = timelines.fence_of(database)
     assert fence is not None

@@ -122,7 +122,7 @@ def test_the_claims_of_each_dialect_are_read_back() -> None:
     for dialect in ("access_token", "rfc9068_profile"):
         claims = read_claims(token_claims(replace(ORDER, dialect=dialect), now=1000), key_id="k")
         assert (claims.client_id, claims.client_version, claims.audiences) == ("shop", 2, ("urn:orders",))
-        assert (claims.issued_at, claims.expires_at, claims.scopes) == (1000, 1060, {"read", "write"})
+        assert (claims.issued_at, claims.expires_at, claims.scopes) == (1000, 1060, frozenset({"read", "write"}))
         assert (claims.userinfo_claims, claims.details, claims.actor) == ((), (), None)
 
 

@@ -24,6 +24,7 @@ class Survivor:
 
 _REFRESH = "authapi.tokens.refresh_tokens"
 _REDELIVERY = "provisioning.dead_letters.redelivery"
+_NUMBERING = "events.log.numbering"
 _ONLY_KILLS = "The failpoint does nothing unless a fault test kills the process there, and the fault tests are not in this area."
 SURVIVORS: tuple[Survivor, ...] = (
     Survivor(
@@ -81,6 +82,62 @@ SURVIVORS: tuple[Survivor, ...] = (
         old="taken.lane_id == claim.lane_id",
         new="True",
         reason="After the worker has taken another lane, the lock by the old token fails. Only one more statement runs.",
+    ),
+    Survivor(
+        module=_REDELIVERY,
+        symbol="_rebuilt",
+        old="stored is None",
+        new="True",
+        reason="The dead letter has a copy of the body of the stored event.",
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="_IDLE_SECONDS",
+        old="1.0",
+        new="2.0",
+        reason="The value is a pause. A longer pause delays only the events of processes that have ended.",
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="number_batch",
+        old='"numbered"',
+        new='""',
+        reason=_ONLY_KILLS,
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="open_connection",
+        old='"cursor_factory"',
+        new='""',
+        reason="The statements of the numberer give the same result with the cursor class of Django.",
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="Numberer.__init__",
+        old="0.0",
+        new="1.0",
+        reason="Both times are in the past when the first check runs.",
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="Numberer.notify",
+        old="self._wake.set()",
+        new="pass",
+        reason="The thread also wakes up by itself after a second, so the event is only numbered later.",
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="Numberer.start",
+        old='"numberer"',
+        new='""',
+        reason="The name of a thread changes only what a debugger shows.",
+    ),
+    Survivor(
+        module=_NUMBERING,
+        symbol="Numberer.stop",
+        old="self._wake.set()",
+        new="pass",
+        reason="The thread also wakes up by itself after a second, so the process only ends later.",
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -55,7 +56,7 @@ def start(stream: EventStream, selection: Selection | None = None, rate: int = 5
 
 
 def chosen(stream: EventStream, selection: Selection) -> set[int]:
-    read_back = Selection.of_document(selection.as_document())
+    read_back = Selection.of_document(json.loads(json.dumps(selection.as_document())))
     assert read_back == selection
     return set(read_back.of(tenant_id=stream.tenant_id, stream_id=stream.pk).values_list("pk", flat=True))
 
@@ -111,6 +112,18 @@ def test_a_job_redelivers_the_events_of_each_user_in_order_and_counts_the_result
     assert progress_of(job) == Progress(total=4, left=0, under_way=0, done=2, failed=1, superseded=1, blocked=0, skipped=0)
     assert [event_id for key, event_id, _ in recorder.taken if key == "user:b"] == [letters[0].event_id, letters[2].event_id]
     assert Delivery.objects.get(event_id=letters[3].event_id).state == "superseded"
+
+
+def test_each_step_of_a_job_continues_after_the_dead_letters_of_the_previous_step(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
+    letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:b", "user:c", "user:b")
+    job = start(stream, rate=1)
+    for left in (3, 1, 0):
+        run_job(job.pk)
+        job.refresh_from_db()
+        assert progress_of(job).left == left
+    assert progress_of(job).under_way == len(letters)
 
 
 def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwhile(

@@ -234,7 +234,7 @@ def test_a_parameter_cannot_replace_an_attribute_of_the_engine() -> None:
 
 def test_the_checked_request_has_the_values_of_its_parameters() -> None:
     asked = judged(with_changes(audience="urn:orders", max_age="60", prompt="login", state="s", claims='{"id_token":{"nickname":null}}'))
-    assert (asked.audience, asked.max_age, asked.prompts, asked.target.state) == ("urn:orders", 60, {"login"}, "s")
+    assert (asked.audience, asked.max_age, asked.prompts, asked.target.state) == ("urn:orders", 60, frozenset({"login"}), "s")
     assert (asked.is_redirect_uri_given, asked.code_challenge, asked.code_challenge_method) == (True, CHALLENGE, "S256")
     assert asked.claims != judged(GOOD).claims
 
