@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from authapi.factors.demands import CLIENT_SETTING
 from authapi.factors.kinds import EMAIL, FACTORS, KINDS, PHONE, kinds_of
@@ -14,7 +11,7 @@ from authapi.factors.messages import can_send_to
 from authapi.factors.settings import DEFAULTS, factor_values, remembered_factors
 from authapi.models import Client, OrganizationSecondFactors, SecondFactorPolicy, TenantSettings
 from authapi.services.api_resources import ensure_factors_api
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from identity.models import Tenant
 from identity.services.failures import Invalid
 from identity.services.organizations import locked_organization
@@ -50,7 +47,7 @@ def update_second_factors(*, tenant_id: str, changes: Mapping[str, Any]) -> Tena
     validated_save(row, fields=None if row._state.adding else ["second_factors"])
     if after["factors"] and not before["factors"]:
         ensure_factors_api(tenant_id)
-    transaction.on_commit(partial(remembered_factors.forget, tenant_id), robust=True)
+    after_commit(remembered_factors.forget, tenant_id)
     return row
 
 

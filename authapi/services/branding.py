@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from authapi.looks.addresses import digest_in, is_font, is_own_picture, is_picture, picture_path
 from authapi.looks.colors import is_color, readable_on
@@ -19,7 +16,7 @@ from authapi.models import BrandingPicture, BrandingTheme, TenantSettings
 from authapi.services.tenant_settings import update_branding
 from authapi.tenant_settings import BRANDING_DEFAULTS, settings_values
 from foundation.acting import said
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from identity.models import Tenant
 from identity.services.failures import Conflict, Invalid, NotFound
 from identity.services.saving import validated_save
@@ -260,4 +257,4 @@ def _drop_unused_pictures(tenant_id: str) -> None:
 
 
 def _forget(tenant_id: str) -> None:
-    transaction.on_commit(partial(remembered_themes.forget, tenant_id), robust=True)
+    after_commit(remembered_themes.forget, tenant_id)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from authapi.details.types import types_of
 from authapi.models import ApiResource, Client, ClientGrant, OrganizationClientGrant
 from authapi.services.clients import locked_client, raise_auth_version
 from authapi.services.grant_terms import forget_grant
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound
 from identity.services.organizations import locked_organization
@@ -132,7 +129,7 @@ def _lock_scopes(api_resource: ApiResource) -> None:
 
 def _end_tokens(client: Client, resource_pk: str) -> None:
     raise_auth_version(client)
-    transaction.on_commit(partial(forget_grant, client.tenant_id, client.pk, resource_pk), robust=True)
+    after_commit(forget_grant, client.tenant_id, client.pk, resource_pk)
 
 
 def _found(tenant_id: str, grant_id: str) -> ClientGrant:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -19,7 +17,7 @@ from authapi.compliance.levels import LEVELS, NONE, broken, level_of
 from authapi.compliance.rules import Stage
 from authapi.models import ApiResource, Client, ClientCredential
 from authapi.tokens.keys import forget_published_after_commit
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from foundation.json_values import merged
 from identity.models import Connection, Organization, Tenant
 from identity.services.connections import remove_enabled_clients
@@ -277,5 +275,5 @@ def raise_auth_version(client: Client) -> None:
 
 def forget_after_commit(tenant_id: str, client_id: str) -> None:
     """Make this process reload the client after the commit."""
-    transaction.on_commit(partial(client_auth.clients.forget, (tenant_id, client_id)), robust=True)
+    after_commit(client_auth.clients.forget, (tenant_id, client_id))
     forget_published_after_commit(tenant_id)

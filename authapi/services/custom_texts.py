@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from authapi.custom_texts import PLACEHOLDER, PROMPTS, UPSTREAM_PROMPTS, Screen, remembered_texts
 from authapi.models import CustomText
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from identity.languages import LANGUAGES
 from identity.models import Tenant
 from identity.services.failures import Invalid
@@ -40,7 +37,7 @@ def set_custom_texts(*, tenant_id: str, prompt: str, language: str, texts: Mappi
         validated_save(row)
     elif found is not None:
         found.delete()
-    transaction.on_commit(partial(remembered_texts.forget, tenant_id), robust=True)
+    after_commit(remembered_texts.forget, tenant_id)
     return kept
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
-
-from django.db import transaction
 
 from authapi.clients.user_codes import CHARSETS, MASKS, mask_problem
 from authapi.looks.addresses import is_font, is_picture
@@ -17,7 +14,7 @@ from authapi.models import ApiResource, LoginFailures, TenantSettings
 from authapi.services.notifiers import SETTING, take_notifier
 from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, remembered_settings
 from authapi.tokens.contexts import offered
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from identity.languages import LANGUAGES
 from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
@@ -140,7 +137,7 @@ def locked_settings(tenant_id: str) -> TenantSettings:
 def save_settings(row: TenantSettings, *columns: str) -> None:
     """Save columns of a row of `locked_settings`. After the commit, this process reloads its cached settings."""
     validated_save(row, fields=None if row._state.adding else list(columns))
-    transaction.on_commit(partial(remembered_settings.forget, row.tenant_id), robust=True)
+    after_commit(remembered_settings.forget, row.tenant_id)
 
 
 def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:

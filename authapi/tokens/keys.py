@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, cast
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from joserfc.jwk import RSAKey
@@ -22,7 +21,7 @@ from authapi.models import ApiResource, Client, SigningKey
 from authapi.models.clients import SIGNING_ALGORITHMS
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.tokens.key_pairs import KeyPair, new_key_pair
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from foundation.memory.ttl_cache import Remembered
 from identity.hosts import hosts_of
 from identity.models import Tenant
@@ -128,7 +127,7 @@ def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
 
 def forget_published_after_commit(tenant_id: str) -> None:
     """After the commit, make this process read again whether the published keys may name an algorithm."""
-    transaction.on_commit(partial(_signs_otherwise.forget, tenant_id), robust=True)
+    after_commit(_signs_otherwise.forget, tenant_id)
 
 
 def ensure_keys(tenant_id: str) -> SigningKey:

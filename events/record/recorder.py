@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from events.log.envelope import encode_envelope, event_source
@@ -19,6 +18,7 @@ from events.record.images import Image, referenced_keys
 from events.record.schemas import check_data
 from events.record.snapshots import LogIdentity, Snapshot, read_snapshots
 from foundation import failpoints
+from foundation.database.transactions import after_commit
 from foundation.ids import new_event_id
 from foundation.tracing import spans as tracing
 
@@ -92,7 +92,7 @@ def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datet
         _insert(marked, rows)
     failpoints.reach("recorded")
     for tenant_id in {row[1] for row in rows}:
-        transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)
+        after_commit(numberer().notify, tenant_id)
     return len(rows)
 
 

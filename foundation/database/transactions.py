@@ -44,6 +44,18 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
     return wrapper
 
 
+def after_commit(work: Callable[Params, object], *args: Params.args, **kwargs: Params.kwargs) -> None:
+    """Call `work` after the commit; without a transaction, call it now. An exception of it is logged, because the commit stands.
+
+    Django logs the name of the function that raised, and a `partial` has none: with one, the exception would reach the caller.
+    """
+
+    def call() -> None:
+        work(*args, **kwargs)
+
+    transaction.on_commit(call, robust=True)
+
+
 def lock_name(name: str) -> None:
     """Lock a name until the transaction ends. For names that no single row represents, such as a user id that moves between tables."""
     with connection.cursor() as cursor:

@@ -9,15 +9,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 
 from django.conf import settings
-from django.db import DatabaseError, models, transaction
+from django.db import DatabaseError, models
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from foundation.acting import acting
-from foundation.database.transactions import unit_of_work
+from foundation.database.transactions import after_commit, unit_of_work
 from foundation.hooks import job_waits
 from identity.models import Job
 from identity.services.failures import Conflict, NotFound, NotSupported, ServiceError
@@ -118,7 +117,7 @@ def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
 
 def send_after_commit(job: Job) -> None:
     """Notify the workers after the surrounding transaction commits. If the message is lost, the sweep notifies them."""
-    transaction.on_commit(partial(job_waits.send, sender=Job, job_id=job.pk), robust=True)
+    after_commit(job_waits.send, sender=Job, job_id=job.pk)
 
 
 def run_job(job_id: str, *, chunks: int | None = None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from django.utils import timezone
 
 from events.models import Event
 from foundation import failpoints
+from foundation.database.transactions import after_commit
 from identity.models import Staff
 from identity.services.failures import NotFound
 from provisioning.engine import lanes, nudges
@@ -91,7 +91,7 @@ def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivere
             continue
         count += 1
         _note(letter, order)
-        transaction.on_commit(functools.partial(nudges.post, nudges.DELIVER, letter.stream_id, letter.key), robust=True)
+        after_commit(nudges.post, nudges.DELIVER, letter.stream_id, letter.key)
     return Redelivered(count, blocked)
 
 

@@ -17,6 +17,7 @@ from django.db import transaction
 
 from foundation import failpoints
 from foundation.database.statements import execute, fetch_all, fetch_one, row_as
+from foundation.database.transactions import after_commit
 from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import nudges
 from provisioning.models import FailureClass
@@ -142,7 +143,7 @@ def count_failure(claim: Claim, error_class: str) -> bool:
         reason = f"{verdict}, the last one with: {message}"
         transaction.on_commit(partial(_hold_tripped, stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=reason))
     elif status == _FORBIDDEN and settings.BREAKER_FORBIDDEN_USERS:
-        transaction.on_commit(partial(nudges.post, nudges.READ_PROBE, claim.stream_id, claim.tenant_id), robust=True)
+        after_commit(nudges.post, nudges.READ_PROBE, claim.stream_id, claim.tenant_id)
     return bool(verdict)
 
 

@@ -7,12 +7,11 @@ The whole stream is held, which keeps its order. Only an administrator resumes t
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.db import transaction
 
 from events.models import EventStream
 from foundation.database.statements import execute
+from foundation.database.transactions import after_commit
 from identity.services.failures import Conflict, Invalid
 from provisioning.engine import breaker, nudges
 from provisioning.engine.streams import locked_stream
@@ -67,4 +66,4 @@ def allow_deletions(*, tenant_id: str, stream_id: str) -> None:
             Lane.objects.filter(stream_id=stream_id).order_by("not_before", "id").values_list("key", flat=True)[: nudges.FIRST_MESSAGES]
         )
         for key in keys:
-            transaction.on_commit(partial(nudges.post, nudges.DELIVER, stream_id, key), robust=True)
+            after_commit(nudges.post, nudges.DELIVER, stream_id, key)

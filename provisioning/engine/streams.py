@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +12,7 @@ from django.db import transaction
 from events.log.numbering import number_tenant
 from events.models import EventStream, Head
 from events.record.catalogue import EVENT_TYPES
+from foundation.database.transactions import after_commit
 from identity.models import Job
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
 from identity.services.jobs import unfinished
@@ -118,7 +118,7 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
         stream.status = EventStream.Status.ENABLED
         stream.position = position
         validated_save(stream, fields=["status", "position"])
-        transaction.on_commit(partial(nudges.post, nudges.DISPATCH, tenant_id), robust=True)
+        after_commit(nudges.post, nudges.DISPATCH, tenant_id)
 
 
 def synchronization_target(stream_id: str) -> str:
@@ -230,7 +230,7 @@ def _resume(stream: EventStream) -> bool:
     stream.refresh_from_db(fields=["held_since", "held_reason"])
     keys = Lane.objects.filter(stream_id=stream.pk).order_by("not_before", "id").values_list("key", flat=True)
     for key in keys[: nudges.FIRST_MESSAGES]:
-        transaction.on_commit(partial(nudges.post, nudges.DELIVER, stream.pk, key), robust=True)
+        after_commit(nudges.post, nudges.DELIVER, stream.pk, key)
     return True
 
 

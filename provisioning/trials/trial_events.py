@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from events.log.envelope import TEST_PURPOSE, encode_envelope, event_source
 from events.models import Event, EventStream
 from events.record.catalogue import EVENT_TYPES
 from events.record.samples import sample_data
+from foundation.database.transactions import after_commit
 from foundation.ids import new_event_id
 from foundation.timestamps import wire_time
 from identity.hosts import canonical_host
@@ -48,7 +48,7 @@ def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: di
         )
         delivery.save(force_insert=True)
         lanes.open_lane(stream_id=stream.pk, key=event.root, tenant_id=tenant_id)
-        transaction.on_commit(functools.partial(nudges.post, nudges.DELIVER, stream.pk, event.root), robust=True)
+        after_commit(nudges.post, nudges.DELIVER, stream.pk, event.root)
     return delivery
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
 from authapi.models import Client, Initiator, LogoutNotice, Session
 from authapi.services import sign_in_log
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from foundation.hooks import work_waits
 from identity.hosts import canonical_address
 from identity.stopped_tenants import of_running_tenants
@@ -56,7 +54,7 @@ def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -
         for url in logout_addresses(client, reason)
     ]  # fmt: skip
     for notice in LogoutNotice.objects.of(session.tenant_id).bulk_create(notices):
-        transaction.on_commit(partial(work_waits.send, sender=LogoutNotice, task=SEND_NOTICE, arguments=(str(notice.pk),)), robust=True)
+        after_commit(work_waits.send, sender=LogoutNotice, task=SEND_NOTICE, arguments=(str(notice.pk),))
 
 
 def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from events.log.numbering import open_connection
-from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.database.transactions import after_commit, lock_rows, unit_of_work
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user
 from tests.deadlines import eventually
@@ -94,3 +94,20 @@ def test_a_unit_is_not_repeated_after_another_error_or_inside_a_transaction(tena
     with pytest.raises(OperationalError):
         fail(psycopg.errors.DeadlockDetected())
     assert len(attempts) == 6
+
+
+def test_work_after_a_commit_that_raises_neither_reaches_the_caller_nor_stops_other_work(
+    tenant: Tenant, caplog: pytest.LogCaptureFixture
+) -> None:
+    called: list[str] = []
+
+    def fail(reason: str) -> None:
+        raise RuntimeError(reason)
+
+    with transaction.atomic():
+        after_commit(fail, "no broker")
+        after_commit(called.append, "next")
+        assert called == []
+
+    assert called == ["next"]
+    assert "no broker" in caplog.text

@@ -251,7 +251,7 @@ MUTANTS = (
     Mutant(
         name="events-recorder-after-commit",
         at="events.record.recorder:record_changes",
-        old="transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)",
+        old="after_commit(numberer().notify, tenant_id)",
         new="numberer().notify(tenant_id)",
         rule="Numbering is requested only after the commit.",
         tests=("tests/events/test_numbering.py",),
