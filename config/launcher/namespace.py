@@ -29,7 +29,7 @@ def main(parent: int, death_signal: int, command: list[str]) -> None:
     # Python ignores these signals, and an ignored signal stays ignored in the command.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    os.execvp(command[0], command)  # noqa: S606  (it executes the command of its caller)
+    os.execvp(command[0], command)  # noqa: S606  # nosec B606  (it executes the command of its caller)
 
 
 def _enter_namespace(libc: ctypes.CDLL) -> None:
