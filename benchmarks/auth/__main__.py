@@ -132,7 +132,7 @@ def _row(name: str, runs: Sequence[Measured], own: Sequence[Measured]) -> Row:
 
 def verification(count: int = 400) -> dict[str, float]:
     """Return the microseconds in which `/events` checks a token: a new token, and a token that it has checked before."""
-    # Models may be imported only once Django is set up.
+    # These modules can be imported only after Django is set up.
     from authapi.tokens.verifying import verify_access_token  # noqa: PLC0415
     from benchmarks.stream.world import World  # noqa: PLC0415
     from identity.hosts import resolve_host  # noqa: PLC0415

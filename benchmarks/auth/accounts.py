@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import redis
+from django.conf import settings
+from django.db import connection
+
 from benchmarks.stream.usage import family, processor_seconds
 
 SERVER, POSTGRESQL, REDIS = "server", "PostgreSQL", "Redis"
@@ -32,11 +36,6 @@ class Accounts:
 
 def databases() -> dict[str, int]:
     """Return the main processes of PostgreSQL and of the Redis protocol server, if they run on this machine."""
-    # Models may be imported only once Django is set up.
-    import redis  # noqa: PLC0415
-    from django.conf import settings  # noqa: PLC0415
-    from django.db import connection  # noqa: PLC0415
-
     found = {}
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")

@@ -83,7 +83,7 @@ def _request(path: str, host: str, cookie: str) -> bytes:
 
 
 def _made(connections: int) -> tuple[str, str, list[str]]:
-    # Models may be imported only once Django is set up.
+    # These modules can be imported only after Django is set up.
     from django.conf import settings  # noqa: PLC0415
 
     from authapi.login.cookies import SESSION, cookie_name  # noqa: PLC0415

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from django.db import connection
+
 from benchmarks.auth.load import NextRequest, get, once, post, told
 from benchmarks.auth.proofs import Prover, thumbprint
 from benchmarks.stream.subjects import web_options
@@ -159,9 +161,6 @@ def oidc_provider(connections: int, *, processes: int = 1, in_postgresql: bool =
 @contextmanager
 def _peer_table(*, wanted: bool) -> Iterator[Mapping[str, str]]:
     """Yield the environment in which the peer stores its rows in our PostgreSQL, in a separate table that is dropped afterwards."""
-    # Models may be imported only once Django is set up.
-    from django.db import connection  # noqa: PLC0415
-
     if not wanted:
         yield {}
         return
@@ -183,7 +182,7 @@ def _peer_table(*, wanted: bool) -> Iterator[Mapping[str, str]]:
 
 
 def _made(people_count: int) -> tuple[str, dict[str, str]]:
-    # Models may be imported only once Django is set up.
+    # These modules can be imported only after Django is set up.
     from authapi.services.api_resources import create_api_resource  # noqa: PLC0415
     from authapi.services.client_grants import create_client_grant  # noqa: PLC0415
     from authapi.services.clients import create_client  # noqa: PLC0415

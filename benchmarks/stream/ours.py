@@ -43,7 +43,7 @@ class Ours:
         return requests
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Save a user this many times in one transaction; this process numbers its commits, like every writer."""
+        """Save a user `count` times in one transaction. After the commit, this process numbers the events, as every writer does."""
         return self._world.members(channel + 1)[channel].write(number, count)
 
 
