@@ -134,7 +134,7 @@ def test_a_post_request_is_refused_with_405(tenant: Tenant) -> None:
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
 
 
-def test_every_listed_method_prompt_and_context_works_for_every_client(tenant: Tenant) -> None:
+def test_the_document_lists_only_contexts_prompt_values_and_challenge_methods_that_work_for_every_client(tenant: Tenant) -> None:
     TenantSettings(tenant=tenant, values={"acr_values_supported": ["urn:example:strong"]}).save()
     forget_all()
     document = get(tenant, DOCUMENTS[0]).json()

@@ -231,7 +231,7 @@ def test_a_second_run_skips_a_log_that_is_being_pruned(tenant: Tenant) -> None:
     assert [(done.count, done.is_busy) for done in _prune(tenant)] == [(3, False)]
 
 
-def test_a_run_killed_between_two_chunks_leaves_a_consistent_log_for_the_next_run(tenant: Tenant) -> None:
+def test_a_run_killed_during_a_chunk_leaves_a_consistent_log_for_the_next_run(tenant: Tenant) -> None:
     fill_log(tenant.pk, 12_000, recorded_at=OLD)
     with open_connection() as blocker:
         with blocker.transaction():

@@ -68,7 +68,7 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
     assert (toy / "toy" / "guard.py").read_text() == GUARD
 
 
-def test_a_registration_of_the_unchanged_source_with_kombu_does_not_hide_a_mutant(toy: Path) -> None:
+def test_a_mutant_is_caught_although_the_unchanged_product_has_already_registered_its_transports_with_kombu(toy: Path) -> None:
     """The process that runs the mutants has imported the product, which registers its transports."""
     (toy / "config").mkdir()
     register = "def register() -> None:\n    TRANSPORT_ALIASES['redis'] = 'config.own:Own'\n"

@@ -28,7 +28,10 @@ __all__ = ["recorder", "stream"]
 
 @pytest.fixture(autouse=True)
 def nothing_noted(settings: Settings) -> Iterator[None]:
-    """Drop the counts of attempts of other tests, and include streams of other tests."""
+    """Delete the counts that other tests noted, and raise the limit so that the metrics include the streams of this test.
+
+    The metrics have the oldest streams, and other tests left older streams.
+    """
     stream_tallies._noted.clear()
     settings.METRICS_STREAMS = 1000
     settings.DELIVERY_RETRY_DELAYS = [3600.0]

@@ -18,7 +18,7 @@ WRONG = [Prepared("test_division", "SELECT 1 / (%(number)s - %(number)s)", {"num
 
 @pytest.mark.usefixtures("committed_db")
 @pytest.mark.parametrize("text", ["Ada", "", "' OR 1 = 1 --", "%s \\ ☃", "[1]"])
-def test_a_sent_script_and_a_run_script_return_the_same_rows(text: str) -> None:
+def test_sending_a_script_returns_the_same_rows_as_running_it(text: str) -> None:
     sender = script_sender()
     sender.prepare(SCRIPT)
     sender.send(SCRIPT, {"text": text, "number": 3})
@@ -26,7 +26,7 @@ def test_a_sent_script_and_a_run_script_return_the_same_rows(text: str) -> None:
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_sent_script_and_a_run_script_raise_the_database_error_and_the_next_script_works() -> None:
+def test_sending_and_running_a_script_raise_the_same_database_error_and_the_next_script_works() -> None:
     with pytest.raises(DatabaseError, match="division by zero"):
         run_script(WRONG, {"number": 1})
     sender = script_sender()

@@ -42,7 +42,7 @@ MUTANTS = (
         at="provisioning.scim.name_proof:proves_name",
         old="return is_trusted and is_verified and",
         new="return is_trusted and",
-        rule="An unverified address proves no account.",
+        rule="An unverified address does not prove that an account belongs to the user.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.scim.name_proof:proves_name",
         old="return is_trusted and is_verified and",
         new="return is_verified and",
-        rule="An address that an untrusted connection claims proves no account.",
+        rule="An address from an untrusted connection does not prove that an account belongs to the user.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(

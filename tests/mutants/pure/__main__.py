@@ -24,9 +24,9 @@ _ENVIRONMENT = ROOT / ".mutation"
 _LISTING = Path(__file__).with_name("listing.py")
 _LOCK = ROOT / "requirements" / "mutation.lock"
 _EXPLANATION = """\
-Plants every mutant that the operators of cosmic-ray make of the pure modules, and runs the tests near each module. A full run takes hours;
-ONLY='foundation.*' selects modules, COUNT=20 draws that many mutants of each module from SEED. The results have the names of
-`make test-seeded-mutants`.
+Applies each change that the operators of cosmic-ray can make to a pure module, and runs the tests of that module. A full run takes hours;
+ONLY='foundation.*' selects modules. COUNT=20 chooses 20 random mutants of each module; SEED is the seed of the random numbers. The results
+are called caught, equivalent and missed, as in `make test-seeded-mutants`.
 """
 
 
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--only", default="*", help="modules or patterns: ONLY='identity.search.*'")
     parser.add_argument("--count", type=int, help="the number of mutants of each module; by default all")
-    parser.add_argument("--seed", type=int, default=1, help="the seed of the draw")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the random numbers")
     return parser
 
 

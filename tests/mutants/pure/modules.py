@@ -1,4 +1,4 @@
-"""The pure modules, which the import contract of `pyproject.toml` lists, and the tests near each of them."""
+"""The pure modules, which the import contract of `pyproject.toml` lists, and the tests that use each of them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import requests
 
 
 class Form(HTMLParser):
-    """The first form of a page that is sent with POST, filled in like a password manager does."""
+    """The first POST form of a page. It is filled in as a password manager does it."""
 
     def __init__(self, page: str, user: dict[str, str]) -> None:
         super().__init__()

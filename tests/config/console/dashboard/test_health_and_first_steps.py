@@ -67,7 +67,7 @@ def steps(browser: Client) -> dict[str, bool]:
 def test_a_healthy_tenant_has_no_findings(tenant: Tenant, browser: Client, operator: Client, settings: Settings) -> None:
     operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
     settings.INSECURE_HTTP, settings.MAIL_IS_CONFIGURED, settings.MAIL_REACHES_PEOPLE = False, True, True
-    # Rows that other tests left belong to other tenants.
+    # Other tests left rows of other tenants, which the operator would see as findings.
     Outbox.objects.all().delete()
     Mark.objects.all().delete()
     later = timezone.now() + timedelta(minutes=1)
@@ -113,7 +113,7 @@ def test_only_operators_see_findings_that_only_operators_can_fix(browser: Client
     assert findings(browser) == []
 
 
-def test_an_overdue_key_rotation_and_an_expiring_proof_are_reported(browser: Client, tenant: Tenant) -> None:
+def test_an_overdue_key_rotation_and_an_expiring_client_credential_are_reported(browser: Client, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Garden planner")
     ClientCredentialFactory.create(client=client, name="of spring", expires_at=timezone.now() + timedelta(days=3))
     SigningKey.objects.of(tenant.pk).filter(state="current").delete()
