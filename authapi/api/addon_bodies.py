@@ -1,4 +1,4 @@
-"""Request bodies for the supported add-ons of clients. Names are those of the API (contract, 2.6)."""
+"""Request bodies for the supported add-ons of clients. The fields have the names of the HTTP interface (contract, 2.6)."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class SamlLogout(Closed):
 
 
 class SamlAddon(Closed):
-    """Settings for the assertions of an application; null means the default. Not in upstream's API: `signAssertion`, `claimsPrefix`,
-    `encryptionCert`, `encryptionAlgorithm`, `assertionConsumerServices`.
+    """Settings for the assertions of an application; null means the default. Only this service has `signAssertion`, `claimsPrefix`,
+    `encryptionCert`, `encryptionAlgorithm` and `assertionConsumerServices`.
     """
 
     def get_fields(self) -> Fields:
@@ -109,7 +109,7 @@ class SamlAddon(Closed):
 
 
 class WsFedAddon(Closed):
-    """Settings for the WS-Federation tokens of an application; null means the default. `tokenType` is not in upstream's API."""
+    """Settings for the WS-Federation tokens of an application; null means the default. Only this service has `tokenType`."""
 
     def get_fields(self) -> Fields:
         texts = ("audience", "issuer", "nameIdentifierFormat", "claimsPrefix")

@@ -34,8 +34,8 @@ def question_of(client: Client) -> Question | None:
 def wished_organization(client: Client, named: str) -> Organization | None:
     """Return the organization that a request names by id, or by name if the tenant accepts names. None if it names no organization.
 
-    Raises `RequestRefused` if the client does not allow organizations, if it requires an organization and does not ask the user, and for
-    an unknown organization.
+    Raises `RequestRefused` in three cases: the request names an unknown organization; it names one, but the client allows none; it names
+    none, but the client requires one and does not ask the user.
     """
     usage = usage_of(client)
     if not named:

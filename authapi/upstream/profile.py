@@ -1,4 +1,4 @@
-"""Turns claims of a provider into profile fields of a user. Pure: an invalid value is dropped and never stops a login."""
+"""Turns claims of a provider into profile fields of a user. Pure. An invalid value is dropped, so it never stops a login."""
 
 from __future__ import annotations
 

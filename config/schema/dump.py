@@ -1,4 +1,4 @@
-"""The dump of the schema: its file, its sources, and the conversion of `pg_dump` output. Pure but for files."""
+"""The dump of the schema: its file, its sources, and the conversion of `pg_dump` output. Pure, except that it reads files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADER = re.compile(r"-- sources: (?P<sources>[0-9a-f]{64})\n-- server: (?P<ser
 
 @dataclass(frozen=True)
 class SchemaDump:
-    """Statements that make the schema in an empty database of PostgreSQL `server` (its major version)."""
+    """Statements that create the schema in an empty database. `server` is the major version of PostgreSQL for which they were made."""
 
     sources: str
     server: int

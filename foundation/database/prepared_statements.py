@@ -20,7 +20,7 @@ from psycopg_pool import AsyncConnectionPool
 
 # Maximum wait for an answer, in seconds. It is longer than any statement's own limit, so a connection without an answer by then is dead.
 _PATIENCE_SECONDS = 15.0
-# Connections reserved while idle: one for each reading tail, and one for everything else.
+# Connections that stay reserved while idle: two, because at most two reads of tails run at the same time, and one for everything else.
 _LINES_KEPT = 3
 # psycopg's pool waits longer after each failed connection. After this many seconds it gives up, and the next statement tries again.
 _RECONNECT_SECONDS = 5.0
@@ -185,7 +185,7 @@ class LinePool(AsyncConnectionPool[Handle]):
         await super().close(timeout)
 
     async def keep(self, line: Line) -> None:
-        """Reserve a connection from `line` again, or return it to the pool."""
+        """Reserve a connection that the method `line` returned, or give it back to the pool."""
         if line.is_usable and len(self._lines) < self._kept and not self.closed:
             self._lines.append(line)
         else:

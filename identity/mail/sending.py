@@ -24,8 +24,9 @@ MailServerAway = ProviderAway
 def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any], tenant_id: str | None = None, language: str = "") -> None:
     """Send the mail `name` to each address, in one message per address.
 
-    With a tenant, the mail is a kind of `identity.messages.catalogue`, with the tenant's text and server and a context of plain data.
-    Without a tenant, it is `mail/<name>.txt`, whose first line is the subject, through the server of the platform.
+    With a tenant, `name` is a kind of message in `identity.messages.catalogue`. The text and the mail server are those of the tenant. The
+    context must be plain data. Without a tenant, the text is `mail/<name>.txt`, whose first line is the subject, and the mail server is
+    that of the platform.
 
     Raises `MailNotConfigured`, `ProviderAway` if a retry is safe, `InDoubt` if a retry could send twice, or `MessageRefused`.
     Never call this inside a transaction: a mail cannot be rolled back.

@@ -129,7 +129,7 @@ class GuardianEnrollmentEndpoint(Endpoint):
 
 
 class SecondFactorsEndpoint(Endpoint):
-    """All settings of second factors and passkeys. An addition of this service: it has more settings than upstream's API."""
+    """All settings of second factors and passkeys. Only this service has this endpoint."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("get_second_factors", "Read the settings of second factors and passkeys", _READ, 200, SECOND_FACTORS),
@@ -152,7 +152,9 @@ class SecondFactorsEndpoint(Endpoint):
 
 
 class OrganizationSecondFactorsEndpoint(Endpoint):
-    """The policy of an organization for second factors, in addition to those of the tenant and the application. Not in upstream's API."""
+    """The policy of an organization for second factors, in addition to the policies of the tenant and the application. Only this
+    service has this endpoint.
+    """
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

@@ -23,7 +23,7 @@ from identity.api.user_bodies import UserId
 from identity.api.users import INEXISTENT_USER
 from identity.models import Connection, User
 
-# Upstream's name for the provider of passwords.
+# Clients send this name for the provider of passwords, as in the upstream system.
 _DATABASE = "auth0"
 _LINK: Schema = {"type": "object", "required": ["ticket"], "properties": {"ticket": {**TEXT, "description": "The link."}}}
 _SCOPES = ("create:user_tickets",)

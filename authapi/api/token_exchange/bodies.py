@@ -1,6 +1,6 @@
 """Request bodies and documents of token exchange profiles.
 
-In upstream's API, a profile names an action that checks tokens. This service runs no tenant code in a login. Instead, a profile
+In the upstream system, a profile names an action that checks tokens. This service runs no tenant code in a login. Instead, a profile
 contains the accepted tokens and the rule that finds their user: `subject_token` and `user` are additions of this service.
 """
 

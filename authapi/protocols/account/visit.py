@@ -119,7 +119,7 @@ class Visit:
 
     @property
     def home(self) -> Section:
-        """The section of this page: itself, or its parent."""
+        """The section in the list to which this page belongs: the parent of the page if it has one, otherwise the page itself."""
         return next((section for section in self.sections if section.name == self.section.parent), self.section)
 
     def done(self, code: str, *, section: str | None = None, **further: str) -> HttpResponse:
