@@ -1,4 +1,4 @@
-"""A SCIM server that has one user and answers immediately, so that a measurement shows the cost of a delivery alone.
+"""A SCIM server that stores nothing and answers immediately, so that a measurement shows the cost of a delivery alone.
 
 python -m benchmarks.scim_answers <port>
 """
@@ -6,6 +6,7 @@ python -m benchmarks.scim_answers <port>
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sys
 from urllib.parse import parse_qs, urlsplit
@@ -15,12 +16,15 @@ _LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 
 def answer(method: str, target: str, body: bytes) -> tuple[int, bytes]:
     """Return status and body. The answer to a create or replace request contains the sent user, and a lookup always finds the requested
-    user."""
+    user.
+
+    Each external id has its own resource id: the links of all users to one account would grow with each measurement.
+    """
     if method == "GET":
         external_id = parse_qs(urlsplit(target).query)["filter"][0].split('"')[1]
         user = {
             "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
-            "id": "1",
+            "id": _resource_id(external_id),
             "externalId": external_id,
             "userName": "ada@example.test",
         }
@@ -28,7 +32,14 @@ def answer(method: str, target: str, body: bytes) -> tuple[int, bytes]:
         return 200, json.dumps(found).encode()
     if method == "DELETE":
         return 204, b""
-    return (201 if method == "POST" else 200), json.dumps({**json.loads(body), "id": "1"}).encode()
+    sent = json.loads(body)
+    if method == "POST":
+        return 201, json.dumps({**sent, "id": _resource_id(sent["externalId"])}).encode()
+    return 200, json.dumps({**sent, "id": target.rpartition("/")[2]}).encode()
+
+
+def _resource_id(external_id: str) -> str:
+    return hashlib.sha256(external_id.encode()).hexdigest()[:32]
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -34,10 +34,11 @@ _STREAMS = 100
 class Run:
     """The measurements, the sizes, and the figures so far."""
 
-    def __init__(self, probes: Probes, sizes: dict[str, tuple[int, ...]], *, is_quick: bool) -> None:
+    def __init__(self, probes: Probes, sizes: dict[str, tuple[int, ...]], *, is_quick: bool, notes: Path | None = None) -> None:
         self._probes = probes
         self._sizes = sizes
         self._people = 20 if is_quick else 150
+        self._notes = notes
         self.results: list[dict[str, Any]] = []
 
     def measure(self) -> None:
@@ -93,6 +94,9 @@ class Run:
         for probe in probes:
             figures |= probe()
         self.results.append({"dimension": dimension, "size": size, "load": load_average(), **figures})
+        if self._notes is not None:
+            # An interrupted run keeps the figures that it has measured.
+            self._notes.write_text(json.dumps(self.results, indent=2))
         told = ", ".join(f"{name} {value:,.2f}" for name, value in figures.items())
         print(f"{size:,} {dimension} ({time.monotonic() - started:.0f} s): {told}", flush=True)
 
@@ -106,7 +110,7 @@ def main(directory: Path, options: argparse.Namespace) -> None:
         probes = Probes(world, programs, directory, base)
         # Warm up the worker, so that its start is not measured.
         probes.delivery(10)
-        run = Run(probes, sizes_of(options), is_quick=options.quick)
+        run = Run(probes, sizes_of(options), is_quick=options.quick, notes=options.json)
         run.measure()
     figures = {"machine": described(programs), "cores": os.cpu_count(), "results": run.results}
     print(shown(figures))
