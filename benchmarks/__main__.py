@@ -6,15 +6,11 @@ Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for so
 from __future__ import annotations
 
 import argparse
-import os
-import secrets
-import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Mapping
 
-from config.launcher.servers import temporary_servers
+from benchmarks.installation import installation, run_module
 
-ROOT = Path(__file__).resolve().parents[1]
 # Name, further arguments, and what is measured.
 MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "recording": ([], "recording, per user save"),
@@ -39,22 +35,14 @@ def main() -> int:
     unknown = sorted(set(names) - set(MEASUREMENTS))
     if unknown:
         parser.error(f"there is no measurement {', '.join(unknown)}")
-    with temporary_servers(durable=True) as addresses:
-        environment = {**_keys(), **os.environ, **addresses, "INSECURE_HTTP": "1", "DJANGO_SETTINGS_MODULE": "config.settings.development"}
-        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=environment, check=True)
+    with installation() as environment:
         return max(_measure(name, further, environment) for name in names)
 
 
-def _measure(name: str, further: list[str], environment: dict[str, str]) -> int:
+def _measure(name: str, further: list[str], environment: Mapping[str, str]) -> int:
     arguments, figure = MEASUREMENTS[name]
     print(f"\n{name}: {figure}", flush=True)
-    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments, *further]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-
-
-def _keys() -> dict[str, str]:
-    names = ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")
-    return {name: f"b1:{secrets.token_urlsafe(48)}" for name in names}
+    return run_module(f"benchmarks.{name}", *arguments, *further, environment=environment)
 
 
 if __name__ == "__main__":
