@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeAlias
 
@@ -19,6 +20,13 @@ _ROW = (
     "</div>"
 )
 Pairs: TypeAlias = list[tuple[str, str]]
+
+
+def pairs_in(data: Mapping[str, Any], name: str) -> Pairs:
+    """Return the name and the value of each row of a submitted form, in the order of the rows. `name` is the name of the field."""
+    found = re.compile(rf"{re.escape(name)}-name-(\d{{1,4}})")
+    numbers = sorted(int(match[1]) for key in data if (match := found.fullmatch(key)))
+    return [(data.get(f"{name}-name-{number}", ""), data.get(f"{name}-value-{number}", "")) for number in numbers]
 
 
 class PairsWidget(forms.Widget):

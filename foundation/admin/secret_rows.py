@@ -5,7 +5,6 @@ A page never contains a value, neither a stored one nor one that the form refuse
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from foundation.admin.json_fields import ShapedJSONField
-from foundation.admin.pair_fields import HEAD
+from foundation.admin.pair_fields import HEAD, pairs_in
 
 _EMPTY_ROWS = 3
 _STORED = (
@@ -58,11 +57,8 @@ class SecretRowsWidget(forms.Widget):
         """Return the rows of a page, or the JSON text that a program sends under the name of the field."""
         if name in data:
             return data.get(name)
-        found = re.compile(rf"{re.escape(name)}-name-(\d{{1,4}})")
-        numbers = sorted(int(match[1]) for key in data if (match := found.fullmatch(key)))
-        pairs = [(data.get(f"{name}-name-{number}", ""), data.get(f"{name}-value-{number}", "")) for number in numbers]
         all_of = getattr(data, "getlist", lambda key: [data[key]] if key in data else [])
-        return SecretRows(pairs, all_of(f"{name}-removed"))
+        return SecretRows(pairs_in(data, name), all_of(f"{name}-removed"))
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data and f"{name}-name-0" not in data

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from foundation.admin.json_fields import ShapedJSONField, pretty
-from foundation.admin.pair_fields import HEAD
+from foundation.admin.pair_fields import HEAD, pairs_in
 
 HOW_TO_ENTER = "Numbers, true, false, lists and objects are entered as JSON. Put text that looks like one of these in quotes."
 _EMPTY_ROWS = 3
@@ -47,9 +47,7 @@ class ValuesWidget(forms.Textarea):
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
         if name in data:
             return super().value_from_datadict(data, files, name)
-        found = re.compile(rf"{re.escape(name)}-name-(\d{{1,4}})")
-        numbers = sorted(int(match[1]) for key in data if (match := found.fullmatch(key)))
-        return Rows((data.get(f"{name}-name-{number}", ""), data.get(f"{name}-value-{number}", "")) for number in numbers)
+        return Rows(pairs_in(data, name))
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data and f"{name}-name-0" not in data
