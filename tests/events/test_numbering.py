@@ -340,7 +340,7 @@ def test_a_listener_that_is_added_twice_is_called_once(monkeypatch: pytest.Monke
 
     for _ in range(2):
         numbering.on_numbered(listen)
-    Numberer()._announce(NumberedBatch("nobody", 1, 7, datetime.now(UTC)))
+    Numberer()._announce(NumberedBatch("acme", 1, 7, datetime.now(UTC)))
     assert heard == [7]
 
 

@@ -206,7 +206,7 @@ def test_a_page_answers_503_with_advice_while_the_database_is_unavailable(operat
     assert "secret name" not in answer.content.decode()
 
 
-@pytest.mark.parametrize("path", ["/admin/identity/user/nobody/change/", "/admin/nothing/"])
+@pytest.mark.parametrize("path", ["/admin/identity/user/missing/change/", "/admin/nothing/"])
 def test_a_missing_page_of_the_admin_leads_to_the_start_page(operator: Client, path: str) -> None:
     answer = operator.get(path)
 

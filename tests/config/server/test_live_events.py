@@ -178,7 +178,7 @@ def test_streams_of_clients_continue_when_a_page_is_signed_out(web: WebProcess, 
         browser.post(reverse("admin:logout"))
         list(live.blocks(within=5.0))
         target.write("user.created")
-        client.events(1)
+        assert [block.event for block in client.events(1)] == ["user.created"]
 
 
 def test_a_live_page_is_listed_and_can_be_disconnected(web: WebProcess, tenant: Tenant) -> None:
