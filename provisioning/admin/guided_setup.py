@@ -200,7 +200,8 @@ class ConnectPage(TenantPage):
     def new(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
         """Create a setup from the name, the base URL and the token of a server."""
         token = kept_token.kept(request, tenant_id=tenant_id, setup=_NEW)
-        form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="", kept_token=token)
+        entered = request.POST if request.method == "POST" else None
+        form = ServerForm(entered, instance=Action(tenant_id=tenant_id), label_suffix="", kept_token=token)
         if request.method == "POST" and form.is_valid():
             try:
                 action = actions.create_action(

@@ -129,6 +129,12 @@ def test_an_interrupted_setup_continues_at_the_next_step(browser: Client, tenant
     assert place("discard", action) in page
 
 
+def test_an_empty_form_is_answered_with_the_required_fields(browser: Client, tenant: Tenant) -> None:
+    page = text_of(browser.post(BEGIN + "new/", {}))
+    assert "This field is required." in page
+    assert not Action.objects.of(tenant.pk).exists()
+
+
 def test_discarding_a_setup_deletes_all_its_rows(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     browser.post(place("dry-run", action), {"match": "userName", "rate": "20"})
