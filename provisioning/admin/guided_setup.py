@@ -28,6 +28,7 @@ from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
 from provisioning.admin.trial_pages import ConnectionTestForm, report_context
 from provisioning.guided_setup import setups, steps
+from provisioning.guided_setup.progress import StepState, warning_of, warnings_of
 from provisioning.guided_setup.setups import GuidedSetup
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
@@ -73,18 +74,13 @@ STEPS = (
 _DRAFTS = 10
 # The name under which a token is kept for a new setup, which has no id yet.
 _NEW = "new"
-# Warnings that are shown before a setup is enabled: one for each step that was not done.
-_UNTESTED = {
-    "test": "The connection is not tested: the address or the token can be wrong.",
-    "preview": "The mapping is not tried: attributes can be missing or wrong on the server.",
-    "dry-run": "No dry run has ended: the number of created, changed and skipped users is unknown.",
+_STATES = {
+    StepState.TO_DO: "To do",
+    StepState.RUNNING: "Running",
+    StepState.FAILED: "Failed",
+    StepState.CHANGED: "Repeat",
+    StepState.DONE: "Done",
 }
-
-
-def _untested(setup: GuidedSetup) -> list[str]:
-    """Return a warning for each step that was not done."""
-    done = setup.done_steps
-    return [text for name, text in _UNTESTED.items() if name not in done]
 
 
 class ServerForm(ActionForm):
@@ -277,7 +273,7 @@ class ConnectPage(TenantPage):
             newest = User.objects.of(setup.action.tenant_id).order_by("-created_at", "-pk").first()
             return PreviewForm(data, initial={"user": (newest.email or newest.user_id) if newest else ""}, label_suffix="")
         if step.name == "enable":
-            return EnableForm(data, label_suffix="", untested=bool(_untested(setup)))
+            return EnableForm(data, label_suffix="", untested=bool(warnings_of(setup.states)))
         kinds = {"test": ConnectionTestForm, "dry-run": DryRunForm}
         return kinds[step.name](data, label_suffix="")
 
@@ -285,8 +281,11 @@ class ConnectPage(TenantPage):
         action = setup.action
         profile = {"server_profile": form.cleaned_data["server_profile"]} if form.cleaned_data.get("server_profile") else {}
         options = {name: value for name, value in action.options.items() if name != "server_profile"} | profile
-        changes = {"name": form.cleaned_data["name"], "options": options}
-        actions.update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes, secrets=form.secrets())
+        changes: dict[str, Any] = {"name": form.cleaned_data["name"]} if "name" in form.changed_data else {}
+        changes |= {"options": options} if options != action.options else {}
+        # An update without changes would count as a change after the last test.
+        if changes or form.secrets():
+            actions.update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes, secrets=form.secrets())
         kept_token.forget(request)
         return self._on(request, setup, "test")
 
@@ -320,7 +319,7 @@ class ConnectPage(TenantPage):
 
     def _shown(self, request: HttpRequest, step: Step, setup: GuidedSetup | None, form: Any) -> HttpResponse:
         place = STEPS.index(step)
-        done = frozenset() if setup is None else setup.done_steps
+        states = {STEPS[0].name: StepState.TO_DO} if setup is None else setup.states
         context: dict[str, Any] = {
             "title": f"{self.title}: {step.title}",
             "step": step,
@@ -329,13 +328,17 @@ class ConnectPage(TenantPage):
                 {
                     "title": one.title,
                     "is_here": one is step,
-                    "is_done": one.name in done,
+                    "state": _STATES[states.get(one.name, StepState.TO_DO)],
+                    "is_done": states.get(one.name) == StepState.DONE,
                     "url": self._address(one.name, setup) if setup is not None else "",
                 }
                 for one in STEPS
             ],
             "setup": setup,
-            "untested": _untested(setup) if setup is not None and step.name == "enable" else [],
+            "untested": warnings_of(states) if step.name == "enable" else [],
+            "outdated": warning_of(step.name, StepState.CHANGED) if states.get(step.name) == StepState.CHANGED else "",
+            # Until the test of this step has passed, the button of the step is the primary act.
+            "is_next_primary": place > 0 and states.get(step.name) == StepState.DONE,
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "begin_url": self.address,

@@ -6,8 +6,9 @@ setup has no effect, because deliveries need an enabled stream.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -18,6 +19,7 @@ from identity.models import Job
 from identity.services.failures import NotFound
 from provisioning.engine import streams
 from provisioning.engine.streams import synchronization_target
+from provisioning.guided_setup.progress import StepState, drafts_of, next_step, states_of
 from provisioning.models import Action, Delivery, Trial
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.synchronization import service as synchronizations
@@ -53,28 +55,33 @@ class GuidedSetup:
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)
         return jobs.filter(status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).exists()
 
-    @property
-    def done_steps(self) -> frozenset[str]:
-        """The steps that are done. The server was entered when the setup was created."""
-        return _done(self.newest_trial(TESTS), self.newest_trial(PREVIEWS), self.dry_run)
+    @cached_property
+    def states(self) -> Mapping[str, StepState]:
+        """The state of each step by its name, as at the first use."""
+        (draft,) = drafts_of([self.action])
+        return states_of(draft, self.newest_trial(TESTS), self.newest_trial(PREVIEWS), self.dry_run)
 
 
-def next_steps(tenant_id: str, drafts: Sequence[GuidedSetup]) -> list[str]:
-    """Return for each setup its first step that is not done, with two queries."""
+def next_steps(tenant_id: str, found: Sequence[GuidedSetup]) -> list[str]:
+    """Return for each setup its first step that is not done. The number of queries does not depend on the number of setups."""
     trials: dict[tuple[Any, bool], Trial] = {}
-    finished = Trial.objects.filter(action__in=[setup.action for setup in drafts], kind__in=(*TESTS, *PREVIEWS))
+    finished = Trial.objects.filter(action__in=[setup.action for setup in found], kind__in=(*TESTS, *PREVIEWS))
     finished = finished.exclude(outcome=Trial.Outcome.RUNNING)
     newest = finished.order_by("action_id", "kind", "-started_at", "-pk").distinct("action_id", "kind").defer("steps", "event")
     for trial in sorted(newest, key=lambda trial: (trial.started_at, trial.pk)):
         trials[trial.action_id, trial.kind in TESTS] = trial
-    jobs = _dry_runs(tenant_id, [setup.stream.pk for setup in drafts if setup.stream is not None])
+    jobs = _dry_runs(tenant_id, [setup.stream.pk for setup in found if setup.stream is not None])
+    drafts = drafts_of(setup.action for setup in found)
     return [
-        _next(
-            _done(
-                trials.get((setup.action.pk, True)), trials.get((setup.action.pk, False)), jobs.get(setup.stream.pk if setup.stream else "")
+        next_step(
+            states_of(
+                draft,
+                trials.get((setup.action.pk, True)),
+                trials.get((setup.action.pk, False)),
+                jobs.get(setup.stream.pk if setup.stream else ""),
             )
         )
-        for setup in drafts
+        for setup, draft in zip(found, drafts, strict=True)
     ]
 
 
@@ -83,20 +90,6 @@ def _dry_runs(tenant_id: str, stream_ids: list[str]) -> dict[str, Job]:
     targets = {synchronization_target(stream_id): stream_id for stream_id in stream_ids}
     jobs = Job.objects.of(tenant_id).filter(target__in=targets, type=Job.Type.STREAM_SYNCHRONIZATION, parameters__plan__is_dry_run=True)
     return {targets[job.target]: job for job in jobs.order_by("target", "-created_at").distinct("target")}
-
-
-def _done(test: Trial | None, preview: Trial | None, dry_run: Job | None) -> frozenset[str]:
-    has_run = dry_run is not None and dry_run.status == Job.Status.COMPLETED
-    found = {"server": True, "test": _passed(test), "preview": _passed(preview), "dry-run": has_run}
-    return frozenset(name for name, is_done in found.items() if is_done)
-
-
-def _next(done: frozenset[str]) -> str:
-    return next((name for name in ("test", "preview", "dry-run") if name not in done), "enable")
-
-
-def _passed(trial: Trial | None) -> bool:
-    return trial is not None and trial.outcome == Trial.Outcome.PASSED
 
 
 def unfinished(tenant_id: str) -> list[GuidedSetup]:
