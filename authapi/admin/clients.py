@@ -34,6 +34,7 @@ from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.scope import only_tenant
 from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside
+from identity.models import Connection
 from identity.services.failures import Invalid
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
@@ -203,11 +204,14 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def _paste(self, request: HttpRequest, row: Client) -> dict[str, Any]:
         """Return the content of the tab with the snippets."""
         setup = setup_of(row, request.get_host())
+        may_connect = request.user.has_perm("identity.change_connection") and row.revoked_at is None
         return {
             "snippets": snippets_of(setup),
             "has_secret": has_secret(row),
             "needs_api": not setup.audience and "client_credentials" in row.grant_types and not row.is_global,
             "grant_url": self._grant_address(row) if request.user.has_perm(_GRANT) else "",
+            "needs_connection": (setup.has_users or setup.has_devices or setup.protocol) and not _has_connection(row),
+            "connect_url": self.address_of("connections", row) if may_connect else "",
         }
 
     def buttons_of(self, request: HttpRequest, row: Client) -> list[dict[str, Any]]:
@@ -299,19 +303,24 @@ def has_secret(client: Client) -> bool:
     return client.auth_method in (Client.AuthMethod.POST, Client.AuthMethod.BASIC)
 
 
+def _has_connection(client: Client) -> bool:
+    return Connection.objects.of(client.tenant_id).filter(enabled_clients__contains=[client.client_id]).exists()
+
+
 def setup_of(client: Client, authority: str) -> Setup:
     """Return the snippet values of a client at `authority`. Values that could end a quoted text are replaced by examples."""
     issuer = f"{address_beside(authority, client.tenant_id)}/"
-    callback = next(iter(client.redirect_uris.split()), "")
+    usable = (uri for uri in client.redirect_uris.split() if _PLAIN_TEXT.fullmatch(uri) and "*" not in uri)
     audience = _granted_audience(client, f"{issuer}api/v2/")
     return Setup(
         issuer=issuer,
         client_id=client.client_id,
-        callback=callback if _PLAIN_TEXT.fullmatch(callback) else _SOME_CALLBACK,
+        callback=next(usable, _SOME_CALLBACK),
         audience=audience if _PLAIN_TEXT.fullmatch(audience) else "",
         is_public=client.is_public,
         has_users="authorization_code" in client.grant_types or "implicit" in client.grant_types,
         auth_method=str(client.auth_method),
+        app_type=client.app_type,
         has_devices=DeviceCodeGrant.name in client.grant_types,
         has_machine="client_credentials" in client.grant_types,
         protocol="samlp" if speaks_saml(client.settings) else "wsfed" if speaks_wsfed(client.settings) else "",

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from string import Template
+from urllib.parse import SplitResult, urlsplit
+
+from authapi.admin.applications import snippet_texts as texts
 
 SECRET = "CLIENT_SECRET"  # noqa: S105  (the name of an environment variable)
+# Where a program listens whose callback is behind a proxy.
+_OWN_PORT = 3000
+_LOOPBACK = frozenset({"localhost", "127.0.0.1"})
+_SOME_LOOPBACK = urlsplit("http://127.0.0.1/callback")
 
 
 @dataclass(frozen=True)
@@ -19,6 +26,8 @@ class Setup:
     is_public: bool
     has_users: bool
     auth_method: str
+    # The kind of application, such as `spa` or `native`; empty if it is unknown.
+    app_type: str = ""
     has_devices: bool = False
     has_machine: bool = False
     # The protocol of an application without OAuth: `samlp` or `wsfed`.
@@ -33,109 +42,33 @@ class Snippet:
     text: str
 
 
-_AUTHLIB_USER = Template("""\
-import os
-
-from authlib.integrations.flask_client import OAuth
-
-oauth = OAuth(app)
-oauth.register(
-    "login",
-    client_id="$client_id",
-$secret    server_metadata_url="${issuer}.well-known/openid-configuration",
-    client_kwargs={"scope": "openid profile email", "code_challenge_method": "S256", "token_endpoint_auth_method": "$method"},
-)
-
-# In the view that begins the login:
-#     return oauth.login.authorize_redirect("$callback")
-# In the view behind $callback:
-#     token = oauth.login.authorize_access_token()
-#     token["userinfo"]["sub"]
-""")
-_AUTHLIB_MACHINE = Template("""\
-import os
-
-from authlib.integrations.requests_client import OAuth2Session
-
-session = OAuth2Session("$client_id", os.environ["CLIENT_SECRET"], token_endpoint_auth_method="$method")
-token = session.fetch_token("${issuer}oauth/token", grant_type="client_credentials", audience="$audience")
-""")
-_NODE_USER = Template("""\
-import * as client from "openid-client";
-
-const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $authentication);
-
-const verifier = client.randomPKCECodeVerifier();
-const state = client.randomState();
-const address = client.buildAuthorizationUrl(config, {
-  redirect_uri: "$callback",
-  scope: "openid profile email",
-  code_challenge: await client.calculatePKCECodeChallenge(verifier),
-  code_challenge_method: "S256",
-  state,
-});
-// Keep verifier and state in the session, and send the browser to address. Back at the callback:
-// const tokens = await client.authorizationCodeGrant(config, currentUrl, { pkceCodeVerifier: verifier, expectedState: state });
-""")
-_NODE_MACHINE = Template("""\
-import * as client from "openid-client";
-
-const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $authentication);
-const tokens = await client.clientCredentialsGrant(config, { audience: "$audience" });
-""")
-_CURL_MACHINE = Template("""\
-curl --silent --show-error --request POST "${issuer}oauth/token" \\
-  $credentials \\
-  --data grant_type=client_credentials \\
-  --data-urlencode "audience=$audience"
-""")
-_CURL_USER = Template("""\
-# The metadata of the provider, and the public keys of its tokens:
-curl "${issuer}.well-known/openid-configuration"
-curl "${issuer}.well-known/jwks.json"
-""")
-
-
-_CURL_SAML = Template("""\
-# The metadata of this service for the application:
-curl --silent --show-error "${issuer}samlp/metadata/$client_id"
-""")
-_CURL_WSFED = Template("""\
-# The federation metadata of this service for the application:
-curl --silent --show-error "${issuer}wsfed/$client_id/FederationMetadata/2007-06/FederationMetadata.xml"
-""")
-_CURL_DEVICE = Template("""\
-# Show user_code and verification_uri to the user. verification_uri_complete also contains the code, for a QR code.
-curl --request POST "${issuer}oauth/device/code" \\
-  $credentials \\
-  --data-urlencode "scope=openid profile"
-# Repeat every 5 seconds while the error is authorization_pending; after each slow_down wait 5 seconds longer:
-curl --request POST "${issuer}oauth/token" \\
-  $credentials \\
-  --data grant_type=urn:ietf:params:oauth:grant-type:device_code \\
-  --data-urlencode "device_code=$$DEVICE_CODE"
-""")
-
-
 def snippets_of(setup: Setup) -> list[Snippet]:
     """Return the snippets of a client: for its protocol, for devices, for logins of users, and for a machine with an API."""
     values = _values(setup)
     found = []
     if setup.protocol:
-        metadata = _CURL_SAML if setup.protocol == "samlp" else _CURL_WSFED
+        metadata = texts.SAML_SHELL if setup.protocol == "samlp" else texts.WSFED_SHELL
         found.append(Snippet("Metadata, with curl", metadata.substitute(values)))
     if setup.has_devices:
-        found.append(Snippet("Device without a browser, with curl", _CURL_DEVICE.substitute(values)))
+        found.append(Snippet("Device without a browser, with curl", texts.DEVICE_SHELL.substitute(values)))
     if setup.has_users:
-        found += _three(values, _AUTHLIB_USER, _NODE_USER, _CURL_USER)
+        found += _of_users(setup, values)
     if setup.has_machine and setup.audience:
-        first, *others = reversed(_three(values, _AUTHLIB_MACHINE, _NODE_MACHINE, _CURL_MACHINE))
-        found = (
-            [first, *reversed(others), *found]
-            if not setup.has_users
-            else [*found, Snippet("A token without a user, with curl", first.text)]
-        )
+        python, node, shell = _three(values, texts.MACHINE_PYTHON, texts.MACHINE_NODE, texts.MACHINE_SHELL)
+        if setup.has_users:
+            found.append(Snippet("A token without a user, with curl", shell.text))
+        else:
+            found = [shell, python, node, *found]
     return found
+
+
+def _of_users(setup: Setup, values: dict[str, str]) -> list[Snippet]:
+    shell = Snippet("Shell, with curl", texts.USER_SHELL.substitute(values))
+    if setup.app_type == "spa":
+        return [Snippet("JavaScript in a page, without a library", texts.SINGLE_PAGE.substitute(values)), shell]
+    if setup.app_type == "native":
+        return [Snippet("Python, without a library", texts.NATIVE_PYTHON.substitute(values)), shell]
+    return _three(values, texts.WEB_PYTHON, texts.WEB_NODE, texts.USER_SHELL)
 
 
 def _three(values: dict[str, str], python: Template, node: Template, shell: Template) -> list[Snippet]:
@@ -159,7 +92,46 @@ def _values(setup: Setup) -> dict[str, str]:
         "callback": setup.callback,
         "audience": setup.audience,
         "method": setup.auth_method,
-        "secret": "" if setup.is_public else f'    client_secret=os.environ["{SECRET}"],\n',
+        "secret": "None" if setup.is_public else f'os.environ["{SECRET}"]',
         "authentication": "client.None()" if setup.is_public else f"client.{proof}(process.env.{SECRET})",
+        # The library refuses http without this option.
+        "insecure": "" if setup.issuer.startswith("https:") else ", { execute: [client.allowInsecureRequests] }",
         "credentials": f"--data client_id={setup.client_id}" if setup.is_public else basic if is_basic else form,
+        **_places(urlsplit(setup.callback)),
+        **_native(urlsplit(setup.callback)),
     }
+
+
+def _places(callback: SplitResult) -> dict[str, str]:
+    """Return the values of a program that serves the callback: its port, its first page, its file, and a sentence for its user."""
+    is_local = _is_loopback(callback)
+    port = (callback.port or 80) if is_local else _OWN_PORT
+    path = callback.path or "/"
+    start_path = "/login" if path == "/" else "/"
+    origin = f"{callback.scheme}://{callback.netloc}"
+    behind = f"The proxy at {origin} must forward requests to port {port} of this machine."
+    opened = path if path.endswith((".html", "/")) else f"{path}/"
+    return {
+        "port": str(port),
+        "start_path": start_path,
+        "file": f"{opened}index.html".lstrip("/") if opened.endswith("/") else opened.lstrip("/"),
+        "where": f"Open {origin}{start_path}" if is_local else behind,
+        "page": f"Open {callback.geturl()}" if is_local else behind,
+    }
+
+
+def _native(callback: SplitResult) -> dict[str, str]:
+    """Return the loopback callback of a native program; another callback, if the client has none, and a note to register it."""
+    is_local = _is_loopback(callback)
+    used = callback if is_local else _SOME_LOOPBACK
+    note = "" if is_local else f"\n# Add {_SOME_LOOPBACK.geturl()} to the callbacks of the client first."
+    return {
+        "native_host": used.hostname or "",
+        "native_port": str(used.port or 0),
+        "native_path": used.path or "/",
+        "native_note": note,
+    }
+
+
+def _is_loopback(callback: SplitResult) -> bool:
+    return callback.scheme == "http" and callback.hostname in _LOOPBACK

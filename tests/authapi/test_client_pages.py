@@ -18,7 +18,8 @@ from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.clients import create_client, update_client
 from authapi.services.registered_clients import managed_client, register_client
-from identity.models import AuditEntry, Tenant
+from identity.models import AuditEntry, Connection, Tenant
+from identity.services.connections import change_enabled_clients
 from identity.services.failures import NotFound
 from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff
@@ -246,6 +247,42 @@ def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser
 
     assert "evil" not in snippets
     assert "https://app.example.com/callback" in snippets
+
+
+@pytest.mark.parametrize(
+    ("kind", "callback", "parts"),
+    [
+        ("regular_web", "http://localhost:3000/callback", ["Open http://localhost:3000/", '("127.0.0.1", 3000)']),
+        ("regular_web", "http://localhost:3000/", ["Open http://localhost:3000/login", '{"/login": self.log_in']),
+        ("regular_web", "https://*.example.test/back https://app.example.test/back", ['"https://app.example.test/back"', "port 3000"]),
+        ("spa", "http://localhost:4000/a/back", ["Save as a/back/index.html", "http.server 4000", "Open http://localhost:4000/a/back"]),
+        ("spa", "http://localhost:4000/", ["Save as index.html"]),
+        ("spa", "http://localhost:4000/app.html", ["Save as app.html"]),
+        ("native", "com.example.app://callback", ["Add http://127.0.0.1/callback to the callbacks of the client first."]),
+        ("native", "http://localhost:5000/back", ['("127.0.0.1", 5000)', "http://localhost:{server.server_port}/back"]),
+    ],
+)
+def test_the_first_snippet_serves_the_callback_of_the_client(
+    browser: Browser, tenant: Tenant, kind: str, callback: str, parts: list[str]
+) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="App", redirect_uris=callback, app_type=kind)
+
+    first = browser.get(page(client), PASTE).context["snippets"][0].text
+
+    assert [part for part in parts if part not in first] == []
+
+
+def test_a_client_without_a_connection_leads_to_the_page_that_adds_one(
+    browser: Browser, tenant: Tenant, database_connection: Connection
+) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="App", redirect_uris="https://app.example.test/back")
+    add = reverse("admin:authapi_client_connections", args=(client.pk,))
+    assert "No connection yet" in (shown := browser.get(page(client), PASTE).content.decode())
+    assert f'href="{add}">Add connection' in shown
+
+    change_enabled_clients(tenant_id=tenant.pk, connection_id=database_connection.pk, added=[client.client_id])
+
+    assert "No connection yet" not in browser.get(page(client), PASTE).content.decode()
 
 
 @pytest.mark.parametrize("role", ["auditor", "provisioning_operator"])

@@ -1,0 +1,218 @@
+"""The code snippets of every kind of application run as they are pasted. The clients are created with the form of the admin."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+import requests
+from django.test import Client as AdminBrowser
+from django.urls import reverse
+
+from authapi.models import Client
+from config.launcher.peers import PLACE
+from identity.models import Connection, Tenant
+from identity.services.connections import change_enabled_clients
+from tests.conformance.web_process import WebProcess, web_process
+from tests.deadlines import eventually
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.identity import make_user
+from tests.factories.scim import free_port
+from tests.peers.chromium import PROGRAM, chromium
+from tests.peers.drivers.hosted_pages import Form
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+
+EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
+PYTHON = PLACE / "python" / "bin" / "python"
+NODE = shutil.which("node")
+
+
+@dataclass(frozen=True)
+class World:
+    """A service with one user, and the admin that creates its clients."""
+
+    tenant: Tenant
+    connection: Connection
+    web: WebProcess
+    admin: AdminBrowser
+
+    def snippets(self, kind: str, **fields: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Create a client. Return its snippets by title, and the environment that the page of its secret asks for."""
+        answer = self.admin.post(f"{reverse('admin:authapi_client_add')}?kind={kind}", {"name": "Application", **fields})
+        client = Client.objects.of(self.tenant.pk).get()
+        if kind != "machine":
+            change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id])
+        port = self.web.address[1]
+        page = reverse("admin:authapi_client_change", args=(client.pk,))
+        shown = self.admin.get(page, {"tab": "paste-into-your-application"}, headers={"host": f"localhost:{port}"})
+        # No name server knows the host of the tenant, so the service is reached at the loopback address.
+        own = f"http://{self.tenant.pk}.example.test:{port}/"
+        found = {snippet.title: snippet.text.replace(own, f"http://localhost:{port}/") for snippet in shown.context["snippets"]}
+        secret = {"CLIENT_SECRET": answer.context["secret"]} if kind in ("web", "machine") else {}
+        return found, secret
+
+
+@pytest.fixture
+def world(tenant: Tenant, database_connection: Connection) -> Iterator[World]:
+    make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
+        yield World(tenant, database_connection, web, browser_of(new_staff(tenant)))
+
+
+@contextmanager
+def started(command: list[str], directory: Path, **environment: str) -> Iterator[Path]:
+    """Run a program until the end of the block. Yield the file with its output."""
+    output = directory / "output"
+    with output.open("wb") as file:
+        process = subprocess.Popen(command, cwd=directory, env=os.environ | environment, stdout=file, stderr=subprocess.STDOUT)
+    try:
+        yield output
+    finally:
+        process.kill()
+        process.wait()
+
+
+def output_of(command: list[str], directory: Path, **environment: str) -> str:
+    done = subprocess.run(command, cwd=directory, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def saved(directory: Path, name: str, text: str) -> str:
+    file = directory / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return str(file)
+
+
+def answers(address: str) -> bool:
+    try:
+        requests.get(address, allow_redirects=False, timeout=5)
+    except requests.ConnectionError:
+        return False
+    return True
+
+
+def logged_in(address: str) -> requests.Response:
+    """Open an address as a browser, and log in at the hosted pages. Return the response of the application."""
+    browser = requests.Session()
+    answer = browser.get(address, timeout=20)
+    for _ in range(5):
+        form = Form(answer.text, {"email": EMAIL, "password": PASSWORD})
+        if form.action is None:
+            return answer
+        parts = urlsplit(answer.url)
+        headers = {"Referer": answer.url, "Origin": f"{parts.scheme}://{parts.netloc}"}
+        answer = browser.post(urljoin(answer.url, form.action or answer.url), data=form.fields, headers=headers, timeout=20)
+    raise AssertionError("too many forms")
+
+
+def needs(program: Any, name: str) -> None:
+    if not program:
+        pytest.skip(f"{name} is not installed: make test-peers")
+
+
+def test_the_python_program_of_a_web_application_logs_a_user_in(world: World, tmp_path: Path) -> None:
+    needs(PYTHON.exists(), "Authlib")
+    port = free_port()
+    snippets, secret = world.snippets("web", callbacks=f"http://127.0.0.1:{port}/callback")
+    program = saved(tmp_path, "app.py", snippets["Python, with Authlib"])
+
+    with started([str(PYTHON), program], tmp_path, **secret) as output:
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/nowhere"), seconds=30)
+        answer = logged_in(f"http://127.0.0.1:{port}/")
+        assert answer.status_code == 200, output.read_text()
+        assert answer.json()["email"] == EMAIL
+        # A response of another login is refused.
+        assert requests.get(f"http://127.0.0.1:{port}/callback?code=x&state=y", timeout=10).status_code == 400
+
+
+def test_the_node_program_of_a_web_application_logs_a_user_in(world: World, tmp_path: Path) -> None:
+    needs(NODE and (PLACE / "node_modules" / "openid-client").exists(), "openid-client")
+    port = free_port()
+    snippets, secret = world.snippets("web", callbacks=f"http://127.0.0.1:{port}/callback")
+    (tmp_path / "node_modules").symlink_to(PLACE / "node_modules")
+    program = saved(tmp_path, "app.mjs", snippets["JavaScript, with openid-client"])
+
+    with started([str(NODE), program], tmp_path, **secret) as output:
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/nowhere"), seconds=30)
+        answer = logged_in(f"http://127.0.0.1:{port}/")
+        assert answer.status_code == 200, output.read_text()
+        assert answer.json()["email"] == EMAIL
+        assert requests.get(f"http://127.0.0.1:{port}/callback?code=x&state=y", timeout=10).status_code == 400
+
+
+def test_the_page_of_a_single_page_application_logs_a_user_in(world: World, tmp_path: Path) -> None:
+    needs(PROGRAM, "chromium")
+    port = free_port()
+    snippets, _ = world.snippets("spa", callbacks=f"http://127.0.0.1:{port}/callback")
+    text = snippets["JavaScript in a page, without a library"]
+    file, command = re.findall(r"Save as (\S+)\. Run in the same directory: (.+?) -->", text)[0]
+    saved(tmp_path, file, text)
+
+    with started(command.split(), tmp_path), chromium() as browser:
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/callback"), seconds=30)
+        page = browser.page()
+        page.open(f"http://127.0.0.1:{port}/callback")
+        page.click("button")
+        page.until("document.querySelector('input[type=password]') !== null", seconds=30)
+        page.fill("input[autocomplete=username]", EMAIL)
+        page.fill("input[type=password]", PASSWORD)
+        page.click("form button[type=submit]")
+        page.until(f"(document.querySelector('pre')?.textContent ?? '').includes({EMAIL!r})", seconds=30)
+        assert "code=" not in page.evaluate("location.href")
+
+
+def test_the_program_of_a_native_application_logs_a_user_in(world: World, tmp_path: Path) -> None:
+    snippets, _ = world.snippets("native", callbacks="http://127.0.0.1/callback")
+    program = saved(tmp_path, "app.py", snippets["Python, without a library"])
+
+    with started(["python3", program], tmp_path, BROWSER="true") as output:
+        eventually(lambda: "Log in at" in output.read_text(), seconds=30)
+        address = re.findall(r"Log in at (\S+)", output.read_text())[0]
+        assert "You can close this page." in logged_in(address).text
+        eventually(lambda: EMAIL in output.read_text(), seconds=30)
+
+
+def test_the_snippets_of_a_machine_get_a_token_of_the_granted_api(world: World, tmp_path: Path) -> None:
+    needs(PYTHON.exists(), "Authlib")
+    snippets, secret = world.snippets("machine", api="management", scopes="read:users")
+    (tmp_path / "node_modules").symlink_to(PLACE / "node_modules")
+
+    answer = json.loads(output_of(["bash", "-c", snippets["Shell, with curl"]], tmp_path, **secret))
+    assert (answer["token_type"], answer["scope"]) == ("Bearer", "read:users")
+    program = saved(tmp_path, "app.py", snippets["Python, with Authlib"])
+    assert output_of([str(PYTHON), program], tmp_path, **secret).count(".") == 2
+    if NODE is not None:
+        program = saved(tmp_path, "app.mjs", snippets["JavaScript, with openid-client"])
+        assert output_of([NODE, program], tmp_path, **secret).count(".") == 2
+
+
+def test_the_curl_snippet_of_a_machine_without_its_secret_says_what_is_missing(world: World, tmp_path: Path) -> None:
+    snippets, _ = world.snippets("machine", api="management", scopes="read:users")
+    environment = {name: value for name, value in os.environ.items() if name != "CLIENT_SECRET"}
+
+    done = subprocess.run(
+        ["bash", "-c", snippets["Shell, with curl"]], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode != 0
+    assert "Set CLIENT_SECRET to the secret of this client" in done.stderr
+
+
+@pytest.mark.parametrize(("kind", "element"), [("saml", "EntityDescriptor"), ("wsfed", "EntityDescriptor")])
+def test_the_snippet_of_an_application_without_oauth_prints_its_metadata(world: World, tmp_path: Path, kind: str, element: str) -> None:
+    snippets, _ = world.snippets(kind, callbacks="https://app.example.test/acs")
+
+    assert element in output_of(["bash", "-c", snippets["Metadata, with curl"]], tmp_path)
