@@ -40,8 +40,12 @@ def answers(request: HttpRequest) -> dict[str, Any] | None:
 def ask(
     owner: ModelAdmin[Any], request: HttpRequest, chosen: Chosen, form: forms.Form,
     *, title: str, verb: str, effect: str, note: str = "", is_dangerous: bool = False, panels: Sequence[Panel] = (),
+    caution: str = "", further: Sequence[tuple[str, str]] = (),
 ) -> TemplateResponse:  # fmt: skip
-    """Return the confirmation page with the selected rows, the effect and the fields of `form`."""
+    """Return the confirmation page with the selected rows, the effect and the fields of `form`.
+
+    `further` are names and labels of buttons that show more before the confirmation.
+    """
     return page_beside(
         owner,
         request,
@@ -55,6 +59,8 @@ def ask(
         note=note,
         is_dangerous=is_dangerous,
         panels=panels,
+        caution=caution,
+        further=further,
         action_name=request.POST.get("action", ""),
         action_checkbox_name=ACTION_CHECKBOX_NAME,
         list_query=request.GET.urlencode(),

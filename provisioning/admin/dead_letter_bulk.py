@@ -15,7 +15,8 @@ from identity.admin.assurance import needs_proof
 from identity.admin.chosen_rows import NAMED, Chosen, answers, ask
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
-from provisioning.admin.outcomes.redelivery_feedback import all_queued, outlook_panel
+from provisioning.admin.outcomes.redelivery_feedback import all_queued, outlook_panel, waits_of
+from provisioning.admin.outcomes.sample_changes import MOST_TRIED, names_of, sample_changes
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.redelivery_outlook import outlook_of
 from provisioning.dead_letters.triage import UNSETTLED
@@ -23,6 +24,8 @@ from provisioning.models import DeadLetter
 
 # Largest number of dead letters per confirmation. For more dead letters, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
+# The name of the button that shows the changes before the redelivery.
+_CHANGES = "changes"
 _REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. Other dead letters are not sent."
 _DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."
 
@@ -31,23 +34,34 @@ _DECISION = "A decision does not send events. Letters stay in the list and can b
 @needs_proof
 def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
     """Show the selected letters; redeliver them after the confirmation."""
-    form_class = ForcedRedeliveryForm if may(request, Right.FORCE) else RedeliveryForm
+    may_force = may(request, Right.FORCE)
+    form_class = ForcedRedeliveryForm if may_force else RedeliveryForm
     letters = _frozen(rows.filter(state__in=UNSETTLED))
-    form = form_class(answers(request))
+    form = form_class(initial=request.POST.dict()) if _CHANGES in request.POST else form_class(answers(request))
     if letters and form.is_valid():
-        reason, force = form.cleaned_data["reason"], form.cleaned_data.get("force", False)
-        done = redeliver_many(request, letters, reason=reason, force=force)
-        note_act(request, "Redelivered", reason=reason, ids=[letter.pk for letter in letters], force=force, blocked=done.blocked)
-        level, text = all_queued(done.count, letters)
-        model_admin.message_user(request, text, level)
-        if done.blocked:
-            text = f"{done.blocked} deletions were not sent: their users exist again. Redeliver them by force to delete these users."
-            model_admin.message_user(request, text, messages.WARNING)
+        _redeliver(model_admin, request, letters, form)
         return None
     outlook, left_out = outlook_of(letters), rows.exclude(state__in=UNSETTLED).count()
-    told = [*outlook.sentences, *([_not_included(left_out)] if left_out else [])]
-    effect = " ".join([*told, _REDELIVERY])
-    return _asked(model_admin, request, letters, form, verb="Redeliver", effect=effect, panels=[outlook_panel(outlook)])
+    told = [*outlook.sentences, *([outlook.sentence_about_force] if may_force else []), *([_not_included(left_out)] if left_out else [])]
+    panels, may_try = [outlook_panel(outlook)], may(request, Right.VIEW_BODIES)
+    if letters and may_try and _CHANGES in request.POST:
+        note_act(request, "Dry run", ids=[letter.pk for letter in letters[:MOST_TRIED]])
+        panels.append(sample_changes(letters))
+    further = [(_CHANGES, "Show the changes")] if may_try else []
+    effect = " ".join(filter(None, [*told, _REDELIVERY]))
+    waits = waits_of(len(letters), letters)
+    return _asked(model_admin, request, letters, form, verb="Redeliver", effect=effect, caution=waits, panels=panels, further=further)
+
+
+def _redeliver(model_admin: Any, request: HttpRequest, letters: list[DeadLetter], form: forms.Form) -> None:
+    reason, force = form.cleaned_data["reason"], form.cleaned_data.get("force", False)
+    done = redeliver_many(request, letters, reason=reason, force=force)
+    note_act(request, "Redelivered", reason=reason, ids=[letter.pk for letter in letters], force=force, blocked=done.blocked)
+    level, text = all_queued(done.count, letters)
+    model_admin.message_user(request, text, level)
+    if done.blocked:
+        text = f"{done.blocked} deletions were not sent: their users exist again. Redeliver them by force to delete these users."
+        model_admin.message_user(request, text, messages.WARNING)
 
 
 @admin.action(description="Acknowledge, ignore or resolve selected dead letters", permissions=["triage"])
@@ -81,15 +95,18 @@ def _asked(
     *,
     verb: str,
     effect: str,
+    caution: str = "",
     panels: Sequence[Panel] = (),
+    further: Sequence[tuple[str, str]] = (),
 ) -> HttpResponse | None:
     if not letters:
         model_admin.message_user(request, "None of the selected dead letters is open.", messages.WARNING)
         return None
     count = len(letters)
-    names = [f"{letter.event_type} of {letter.key}: {letter.reason}" for letter in letters[:NAMED]]
+    users = names_of(letters[:NAMED])
+    names = [f"{letter.event_type} of {users[letter.pk]}: {letter.reason}" for letter in letters[:NAMED]]
     note = f"These are the first {count}. Select the remaining dead letters afterwards." if count == MOST_AT_ONCE else ""
     chosen = Chosen(count, names, [letter.pk for letter in letters])
-    return ask(
-        model_admin, request, chosen, form, title=f"{verb} {count} dead letters?", verb=verb, effect=effect, note=note, panels=panels
-    )
+    title = f"{verb} {count:,} dead letter{'' if count == 1 else 's'}?"
+    shown: dict[str, Any] = {"effect": effect, "note": note, "caution": caution, "panels": panels, "further": further}
+    return ask(model_admin, request, chosen, form, title=title, verb=verb, **shown)

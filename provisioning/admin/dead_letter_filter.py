@@ -7,13 +7,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 
 from events.models import EventStream
 from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
+from foundation.admin.panels import Panel
 from foundation.admin.streamed import streamed_file
 from identity.admin.assurance import needs_proof
 from identity.admin.chosen_rows import lead_to_job
@@ -24,6 +25,7 @@ from provisioning.admin.dead_letter_actions import order_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
 from provisioning.admin.outcomes.redelivery_feedback import obstacle_of, outlook_panel
+from provisioning.admin.outcomes.sample_changes import MOST_TRIED, sample_changes
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
 from provisioning.dead_letters.redelivery import redeliver_one
@@ -91,14 +93,23 @@ class FilterPages(DeadLetterPage):
         stream = self.owner.scoped_choices(request, EventStream).filter(pk=search.stream_id).first()
         if stream is None:
             raise Http404
-        form = SelectionRedeliveryForm(request.POST if request.method == "POST" else None, may_force=may(request, Right.FORCE))
-        if request.method == "POST" and form.is_valid():
+        may_force, may_try = may(request, Right.FORCE), may(request, Right.VIEW_BODIES)
+        is_trial = may_try and "changes" in request.POST
+        values: dict[str, Any] = (
+            {"initial": request.POST.dict()} if is_trial else {"data": request.POST if request.method == "POST" else None}
+        )
+        form = SelectionRedeliveryForm(**values, may_force=may_force)
+        if request.method == "POST" and not is_trial and form.is_valid():
             answer = (
                 self._probed(request, stream, search, form) if "probe" in request.POST else self._started(request, stream, search, form)
             )
             if answer is not None:
                 return answer
-        return self.page(request, "admin/dead_letter_redelivery.html", "Redeliver all shown", form=form, **_standing(stream, search))
+        standing = _standing(stream, search)
+        if is_trial:
+            standing["panels"].append(self._tried(request, stream, search))
+        shown = {"form": form, "may_force": may_force, "may_try": may_try, **standing}
+        return self.page(request, "admin/dead_letter_redelivery.html", "Redeliver all shown", **shown)
 
     def export(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
         """Send the dead letters of the list as a file, and record the export in the audit log."""
@@ -135,8 +146,7 @@ class FilterPages(DeadLetterPage):
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
         """Redeliver the dead letter with which the job would begin, and show its page."""
-        rows = search.selection.of(tenant_id=stream.tenant_id, stream_id=stream.pk)
-        letter = rows.defer("body", "rebuilt_body").order_by("key", "delivery__position").first()
+        letter = _in_order(stream, search).first()
         if letter is None:
             form.add_error(None, "No dead letter is left to redeliver.")
             return None
@@ -155,6 +165,12 @@ class FilterPages(DeadLetterPage):
         level = messages.WARNING if obstacle else messages.SUCCESS
         self.owner.message_user(request, f"The redelivery of one dead letter is queued. {waits}", level)
         return HttpResponseRedirect(self.address("change", letter.pk))
+
+    def _tried(self, request: HttpRequest, stream: EventStream, search: Search) -> Panel:
+        """Run dry runs of the dead letters with which the job would begin."""
+        letters = list(_in_order(stream, search)[:MOST_TRIED])
+        note_act(request, "Dry run", ids=[letter.pk for letter in letters], about=f"Dead letters of {stream.pk}")
+        return sample_changes(letters)
 
     def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
         """Show a choice of the streams of the listed dead letters, because a job has one stream. If there is only one stream, redirect to
@@ -177,6 +193,12 @@ class FilterPages(DeadLetterPage):
     def _back(self, request: HttpRequest, text: str) -> HttpResponse:
         self.owner.message_user(request, text, messages.WARNING)
         return HttpResponseRedirect(self.address("changelist"))
+
+
+def _in_order(stream: EventStream, search: Search) -> QuerySet[DeadLetter]:
+    """Return the selected dead letters in the order of the job."""
+    rows = search.selection.of(tenant_id=stream.tenant_id, stream_id=stream.pk)
+    return rows.defer("body", "rebuilt_body").order_by("key", "delivery__position")
 
 
 def _standing(stream: EventStream, search: Search) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class OutlookKind:
     event_type: str
     failure: str
     count: int
+    sent: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,14 @@ class Outlook:
             said.append(f"{self.superseded:,} {noun} would end as superseded: a newer event of the same user was written.")
         return said
 
+    @property
+    def sentence_about_force(self) -> str:
+        """What force would change; empty if force would change nothing."""
+        unsent = self.blocked + self.superseded
+        if not unsent:
+            return ""
+        return "By force, this event would be sent as well." if unsent == 1 else f"By force, these {unsent:,} events would be sent as well."
+
 
 def outlook_of(letters: QuerySet[DeadLetter] | Iterable[DeadLetter]) -> Outlook:
     """Return the outcome for these dead letters, at most `MOST_READ`. The caller has read them with their deliveries."""
@@ -58,14 +67,18 @@ def outlook_of(letters: QuerySet[DeadLetter] | Iterable[DeadLetter]) -> Outlook:
     read = list(letters)[:MOST_READ]
     written, living = _last_written(read), _living(read)
     kinds: Counter[tuple[str, str]] = Counter()
+    unsent: Counter[tuple[str, str]] = Counter()
     blocked = superseded = 0
     for letter in read:
-        kinds[letter.event_type, f"{letter.error_status or letter.error_class}: {letter.reason}"[:200]] += 1
+        kind = letter.event_type, f"{letter.error_status or letter.error_class}: {letter.reason}"[:200]
+        kinds[kind] += 1
         if letter.event_type == USER_DELETED and (letter.tenant_id, letter.key) in living:
             blocked += 1
+            unsent[kind] += 1
         elif written.get((letter.stream_id, letter.key), 0) > letter.delivery.position:
             superseded += 1
-    named = [OutlookKind(event_type, failure, count) for (event_type, failure), count in kinds.most_common()]
+            unsent[kind] += 1
+    named = [OutlookKind(*kind, count, count - unsent[kind]) for kind, count in kinds.most_common()]
     return Outlook(named, len(read) - blocked - superseded, blocked, superseded)
 
 

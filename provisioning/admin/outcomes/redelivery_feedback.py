@@ -34,17 +34,25 @@ def queued(letter: DeadLetter) -> str:
 
 def all_queued(count: int, letters: Iterable[DeadLetter]) -> tuple[int, str]:
     """Return level and text of the message after the redelivery of several dead letters."""
-    said = f"{count:,} {'redelivery' if count == 1 else 'redeliveries'} queued."
+    said, waits = f"{count:,} {'redelivery' if count == 1 else 'redeliveries'} queued.", waits_of(count, letters)
+    return (messages.WARNING, f"{said} {waits}") if waits else (messages.SUCCESS, said)
+
+
+def waits_of(count: int, letters: Iterable[DeadLetter]) -> str:
+    """Return a sentence about redeliveries that wait because of their streams; empty if none waits."""
     streams = list(EventStream.all_tenants.filter(pk__in={letter.stream_id for letter in letters}))
     obstacles = [obstacle for stream in streams if (obstacle := obstacle_of(stream))]
     if not obstacles:
-        return messages.SUCCESS, said
+        return ""
     if len(streams) == 1:
-        return messages.WARNING, f"{said} {'It waits' if count == 1 else 'They wait'}, because {obstacles[0]}"
-    return messages.WARNING, f"{said} Those of {len(obstacles)} of {len(streams)} streams wait, because the streams are held or disabled."
+        return f"{'It waits' if count == 1 else 'They wait'}, because {obstacles[0]}"
+    return f"Those of {len(obstacles)} of {len(streams)} streams wait, because the streams are held or disabled."
 
 
 def outlook_panel(outlook: Outlook) -> Panel:
     """Return the kinds of failure of the dead letters, the most frequent kind first."""
-    rows = [[Cell(kind.event_type), Cell(kind.failure), Cell(f"{kind.count:,}")] for kind in outlook.kinds[:_KINDS_SHOWN]]
-    return Panel("What would be redelivered", ("Event", "Kind of failure", "Dead letters"), rows)
+    rows = [
+        [Cell(kind.event_type), Cell(kind.failure), Cell(f"{kind.count:,}"), Cell(f"{kind.sent:,}")]
+        for kind in outlook.kinds[:_KINDS_SHOWN]
+    ]
+    return Panel("What would be redelivered", ("Event", "Kind of failure", "Dead letters", "Would be sent"), rows)

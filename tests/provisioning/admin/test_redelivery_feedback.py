@@ -112,6 +112,30 @@ def test_the_confirmation_shows_the_kinds_of_failure_and_which_events_would_be_s
     assert "400: refused" in page
 
 
+def test_the_confirmation_says_what_force_would_change(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
+) -> None:
+    user = make_user(connection=database_connection)
+    letters = bury(tenant, stream, recorder, f"user:{user.user_id}", "user:b")
+    assert "By force" not in select(browser, letters).content.decode()
+    DeadLetter.objects.filter(pk=letters[0].pk).update(event_type="user.deleted")
+
+    for page in (select(browser, letters), browser.get(place("redelivery"), {"stream_id": stream.pk})):
+        assert "By force, this event would be sent as well." in page.content.decode()
+        shown = {row[0].text: (row[2].text, row[3].text) for row in page.context["panels"][0].rows}
+        assert shown["user.deleted"] == ("1", "0")
+
+
+def test_the_confirmation_says_that_redeliveries_on_a_held_stream_wait(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
+    letters = bury(tenant, stream, recorder, "user:a", "user:b")
+    assert "They wait" not in select(browser, letters).content.decode()
+    hold(stream)
+
+    assert "They wait, because the stream is held: Token refused." in select(browser, letters).content.decode()
+
+
 def test_the_page_for_all_listed_dead_letters_shows_which_events_would_be_sent(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import quote
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from events.log.numbering import number_tenant
 from events.models import EventStream
-from identity.models import Connection, Tenant, User
+from identity.models import Connection, Job, Tenant, User
 from identity.services.failures import Conflict, NotFound
 from identity.services.users import delete_user, update_user
+from provisioning.admin.rights import Right
 from provisioning.dead_letters.redelivery_preview import preview
 from provisioning.engine import delivering, dispatch, streams
 from provisioning.models import DeadLetter, Delivery
 from provisioning.services.actions import deploy_action
-from tests.factories.admin import browser_of, new_staff
+from tests.factories.admin import browser_of, new_staff, take_from_administrators
 from tests.factories.models.identity import UserFactory
 from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, MisbehavingServer, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
@@ -169,3 +171,52 @@ def test_the_page_shows_the_recorded_and_the_current_user(person: User, tenant: 
         page = browser.post(place, {"profile": "exact"}).content.decode()
     for shown in ("PUT", "/Users/7", "Before", "Changes"):
         assert shown in page
+
+
+def test_a_bulk_redelivery_shows_the_changes_of_the_first_dead_letters_before_anything_is_sent(person: User, tenant: Tenant) -> None:
+    there = known(person, displayName="Before")
+    handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
+    browser = browser_of(new_staff(tenant))
+    with misbehaving_server(handler) as server:
+        letter = buried(server, person, "user.updated")
+        all_shown = browser.post(
+            f"{reverse('admin:provisioning_deadletter_redelivery')}?stream_id={letter.stream_id}",
+            {"changes": "1", "reason": "Fixed", "rate_per_second": "7"},
+        )
+        chosen = {ACTION_CHECKBOX_NAME: [letter.pk], "action": "redeliver_selected", "confirmed": "yes", "changes": "1", "reason": "Fixed"}
+        selected = browser.post(reverse("admin:provisioning_deadletter_changelist"), chosen)
+    for answer in (all_shown, selected):
+        panel = answer.context["panels"][-1]
+        assert panel.title == "Changes on the server"
+        assert [tuple(cell.text for cell in row[2:]) for row in panel.rows if row[2].text == "displayName"] == [
+            ("displayName", "Before", "Ada")
+        ]
+        assert (panel.rows[0][0].text, panel.rows[0][1].text) == ("user.updated of Ada (ada@example.test)", "PUT /Users/7")
+        # The entered values are still in the form.
+        assert 'value="Fixed"' in answer.content.decode() or ">Fixed<" in answer.content.decode()
+    assert 'value="7"' in all_shown.content.decode()
+    assert {request.verb for request in server.received} == {"GET"}
+    letter.refresh_from_db()
+    assert (letter.state, Job.objects.of(tenant.pk).exists()) == ("open", False)
+
+
+def test_a_bulk_redelivery_to_an_unreachable_server_says_why_its_changes_are_unknown(person: User, tenant: Tenant) -> None:
+    browser = browser_of(new_staff(tenant))
+    with misbehaving_server(by_verb(GET=scim_error(400))) as server:
+        letter = buried(server, person, "user.updated")
+    page = browser.post(f"{reverse('admin:provisioning_deadletter_redelivery')}?stream_id={letter.stream_id}", {"changes": "1"})
+
+    (row,) = page.context["panels"][-1].rows
+    assert (row[1].text, row[1].note[:18]) == ("Nothing is sent.", "It would fail now:")
+
+
+def test_an_account_that_may_not_see_profiles_gets_no_changes(person: User, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    with misbehaving_server(by_verb(GET=scim_error(400))) as server:
+        letter = buried(server, person, "user.updated")
+        take_from_administrators(monkeypatch, Right.VIEW_BODIES.value)
+        browser = browser_of(new_staff(tenant))
+        address = f"{reverse('admin:provisioning_deadletter_redelivery')}?stream_id={letter.stream_id}"
+        assert "Show the changes" not in browser.get(address).content.decode()
+        page = browser.post(address, {"changes": "1"})
+    assert [panel.title for panel in page.context["panels"]] == ["What would be redelivered"]
+    assert server.received == []

@@ -1,0 +1,68 @@
+"""Dry runs of the first dead letters of a bulk redelivery: their requests, and the changes that these would make on the server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from foundation.admin.panels import Cell, Panel
+from identity.admin.people.labels import label_of, users_by_id
+from identity.admin.refusals import as_text, refusals
+from provisioning.dead_letters.redelivery_preview import Preview, preview
+from provisioning.models import DeadLetter
+
+MOST_TRIED = 5
+# Staff wait for the page, so no dry run starts after these seconds.
+_SECONDS = 10.0
+_COLUMNS = ("Event", "Request", "Attribute", "Now", "After")
+_USER = "user:"
+
+
+def sample_changes(letters: Iterable[DeadLetter]) -> Panel:
+    """Run dry runs of at most `MOST_TRIED` dead letters, one after the other. Nothing is changed."""
+    tried = list(letters)[:MOST_TRIED]
+    names, until = names_of(tried), time.monotonic() + _SECONDS
+    rows: list[Sequence[Cell]] = []
+    for letter in tried:
+        about = f"{letter.event_type} of {names[letter.pk]}"
+        rows += _rows(about, letter) if time.monotonic() < until else [_told(about, "Not tried: the server answers too slowly.")]
+    count = len(tried)
+    return Panel(f"Changes on the server, of the first {count} dead letters" if count > 1 else "Changes on the server", _COLUMNS, rows)
+
+
+def names_of(letters: Iterable[DeadLetter]) -> dict[int, str]:
+    """Return the name of the user of each dead letter, or its key for another entity or a deleted user."""
+    read = list(letters)
+    users = users_by_id((letter.tenant_id, letter.key.removeprefix(_USER)) for letter in read if letter.key.startswith(_USER))
+    found = {letter.pk: users.get((letter.tenant_id, letter.key.removeprefix(_USER))) for letter in read}
+    return {letter.pk: letter.key if (user := found[letter.pk]) is None else label_of(user) for letter in read}
+
+
+def _rows(about: str, letter: DeadLetter) -> list[Sequence[Cell]]:
+    try:
+        shown = preview(letter, current_profile=False)
+    except refusals() as refusal:
+        return [_told(about, as_text(refusal))]
+    request = f"{shown.verb} {shown.path}" if shown.verb else "Nothing is sent."
+    notes = " ".join(shown.notes)
+    if not shown.changes:
+        return [(Cell(about), Cell(request, note=notes), Cell(_without_changes(shown)), Cell(""), Cell(""))]
+    first, *others = [(Cell(change["path"]), Cell(_text(change["before"])), Cell(_text(change["after"]))) for change in shown.changes]
+    return [(Cell(about), Cell(request, note=notes), *first), *((Cell(about), Cell(""), *cells) for cells in others)]
+
+
+def _told(about: str, text: str) -> Sequence[Cell]:
+    return (Cell(about), Cell(text), Cell(""), Cell(""), Cell(""))
+
+
+def _without_changes(shown: Preview) -> str:
+    """Return the effect of a request that changes no attribute."""
+    if not shown.verb:
+        return ""
+    return "The user is deleted." if shown.verb == "DELETE" else "No attribute changes."
+
+
+def _text(value: Any) -> str:
+    return "Not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
