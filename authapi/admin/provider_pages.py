@@ -7,22 +7,25 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from authapi.models import ConnectionTest
 from authapi.models import ProviderMetadata as MetadataRow
 from authapi.upstream.connection_tests import begin_test, can_be_tested, last_test
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.mapping_preview import previewed, sample_of
 from authapi.upstream.metadata_refresh import fetch_now, source_of
+from authapi.upstream.people import Foreseen, foreseen
 from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.saml.certificates import Certificate
 from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField
+from identity.admin.people.labels import label_of
 from identity.admin.row_pages import RowPage, RowPagesAdmin
 from identity.audit.entries import record
 from identity.hosts import address_beside
@@ -79,7 +82,7 @@ class ProviderPages:
             "test_address": address,
             "preview": preview,
             "previewed": _previewed(connection, preview),
-            "test": _test(last_test(connection)),
+            "test": self._test(request, connection),
             "may_change": request.user.has_perm(_MAY_CHANGE),
             "back_url": self._owner.address_of("change", connection),
         }
@@ -105,6 +108,35 @@ class ProviderPages:
             return ""
         record("Test connection", about=connection)
         return address
+
+    def _test(self, request: HttpRequest, connection: Connection) -> dict[str, Any] | None:
+        """Return the last test, with the effect that a login with its subject would have now."""
+        row = last_test(connection)
+        if row is None:
+            return None
+        result = row.result or {}
+        effect = foreseen(connection, result["subject"]) if result.get("is_success") else Foreseen()
+        may_see = effect.user is not None and request.user.has_perm("identity.view_user")
+        page = reverse(f"{self._site.name}:identity_user_change", args=(quote(effect.user.pk),)) if effect.user and may_see else ""
+        profile = (result.get("profile") or {}) if effect.takes_profile else {}
+        return {
+            "created_at": row.created_at,
+            "is_over": row.result is not None or row.expires_at <= timezone.now(),
+            "is_success": bool(result.get("is_success")),
+            "problem": result.get("problem", "" if row.result is not None else "The provider did not respond."),
+            "subject": result.get("subject", ""),
+            "effect": effect,
+            "user_name": label_of(effect.user) if may_see else effect.user_id,
+            "user_url": page,
+            "profile": {name: _shown(value) for name, value in profile.items()},
+            "attributes": {name: ", ".join(values) for name, values in (result.get("attributes") or {}).items()},
+            "message": row.message,
+        }
+
+
+def _shown(value: Any) -> Any:
+    """Return a value of a profile as a reader expects it."""
+    return ("Yes" if value else "No") if isinstance(value, bool) else value
 
 
 def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | None:
@@ -149,19 +181,3 @@ def _metadata_state(row: MetadataRow | None, now: datetime) -> SafeString | str:
     if row.problem:
         return badge("Failed", "bad")
     return badge("Fetched", "good")
-
-
-def _test(row: ConnectionTest | None) -> dict[str, Any] | None:
-    if row is None:
-        return None
-    result = row.result or {}
-    return {
-        "created_at": row.created_at,
-        "is_over": row.result is not None or row.expires_at <= timezone.now(),
-        "is_success": bool(result.get("is_success")),
-        "problem": result.get("problem", "" if row.result is not None else "The provider did not respond."),
-        "subject": result.get("subject", ""),
-        "profile": result.get("profile") or {},
-        "attributes": {name: ", ".join(values) for name, values in (result.get("attributes") or {}).items()},
-        "message": row.message,
-    }

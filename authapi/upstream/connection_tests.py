@@ -104,7 +104,7 @@ def waiting_test(tenant_id: str, state: str) -> ConnectionTest | None:
 
 
 def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -> bool:
-    """Check the provider's answer and store the result; tell whether a login would have succeeded."""
+    """Check the provider's answer and store the result; tell whether the answer is valid."""
     raw = b""
     try:
         if "SAMLResponse" in sent:

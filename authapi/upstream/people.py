@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from authapi.failures.logins import LoginCase
@@ -44,6 +45,33 @@ def known_user(connection: Connection, subject: str) -> User | None:
     except UpstreamFailed:
         return None
     return found[0] if found is not None else None
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """The effect of a login with a subject now. `user` is None if the login would create the user, or if it would fail."""
+
+    user_id: str = ""
+    user: User | None = None
+    takes_profile: bool = True
+    problem: str = ""
+
+
+def foreseen(connection: Connection, subject: str) -> Foreseen:
+    """Return the effect that a login with this subject would have now. Changes nothing."""
+    takes = connection.options.get("set_user_root_attributes", _EACH_LOGIN)
+    try:
+        found = _found(connection, subject)
+    except UpstreamFailed as failed:
+        return Foreseen(problem=failed.detail or failed.failure.description)
+    if found is None and connection.options.get("disable_signup"):
+        return Foreseen(problem="The user does not exist yet, and the connection does not allow sign-up.")
+    if found is None:
+        return Foreseen(user_id_of(connection, subject), takes_profile=takes != _NEVER)
+    if found[0].blocked:
+        return Foreseen(problem=f"The user {found[0].user_id} is blocked.")
+    user, is_primary = found
+    return Foreseen(user.user_id, user, takes_profile=is_primary and takes == _EACH_LOGIN)
 
 
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.failures import Invalid
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import UserFactory
 from tests.factories.saml_login import SamlLogin, fields_of, saml_login
 from tests.factories.saml_provider import OTHER, POST, SIGN_IN, SIGNING, key_pair, metadata
 from tests.factories.wsfed_provider import Token, federation_metadata
@@ -97,6 +99,57 @@ def test_a_test_login_shows_the_user_and_starts_no_session(tenant: Tenant, brows
     # The transaction is still stored, but the test has ended.
     assert not UsedAssertion.objects.of(tenant.pk).exists()
     assert login.come_back(answer, fields["RelayState"]).status_code == 400
+
+
+def tested(browser: AdminBrowser, login: SamlLogin) -> str:
+    """Complete a test login. Return the page with its result, as text on one line."""
+    fields = fields_of(login.browser.get(begun(browser, login)))
+    login.come_back(login.answer(login.request_in(fields["SAMLRequest"])), fields["RelayState"])
+    return " ".join(re.sub(r"<[^>]+>", " ", shown(browser, login.connection)).split())
+
+
+def test_a_test_login_of_a_new_user_names_the_user_that_a_login_would_create(tenant: Tenant, browser: AdminBrowser) -> None:
+    content = tested(browser, saml_login(tenant, protocolBinding=POST))
+    assert "Successful A login would create the user samlp|corp|248289 with this profile:" in content
+    assert "name Ada Lovelace" in content
+
+
+def test_a_test_login_of_a_known_user_names_and_links_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, protocolBinding=POST)
+    user = UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|248289", name="Ada", email="a@b.example")
+    assert "A login would log in Ada (a@b.example) with this profile:" in tested(browser, login)
+    assert f'href="{reverse("admin:identity_user_change", args=(quote(user.pk),))}"' in shown(browser, login.connection)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_blocked", "told"),
+    [
+        (
+            {"disable_signup": True},
+            False,
+            "but a login would fail: The user does not exist yet, and the connection does not allow sign-up.",
+        ),
+        ({}, True, "but a login would fail: The user samlp|corp|248289 is blocked."),
+        ({"set_user_root_attributes": "never_on_login"}, False, "without a profile, because the connection does not use the attributes"),
+    ],
+)
+def test_a_valid_response_whose_login_would_not_store_the_profile_says_so(
+    tenant: Tenant, browser: AdminBrowser, options: dict[str, Any], is_blocked: bool, told: str
+) -> None:
+    login = saml_login(tenant, protocolBinding=POST, **options)
+    if is_blocked:
+        UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|248289", blocked=True)
+    content = tested(browser, login)
+    assert told in content
+    assert ("with this profile" in content, "Successful" in content) == (False, "fail" not in told)
+
+
+def test_the_page_loads_again_when_its_reader_returns_from_the_provider(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, protocolBinding=POST)
+    begun(browser, login)
+    assert "theme/return.js" in shown(browser, login.connection)
+    assert "theme/return.js" not in tested(browser, login)
+    assert "theme/return.js" not in shown(browser, login.connection)
 
 
 def test_a_failed_test_login_explains_what_to_fix(tenant: Tenant, browser: AdminBrowser) -> None:
