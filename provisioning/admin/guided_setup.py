@@ -25,6 +25,7 @@ from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
 from provisioning.admin import kept_token
 from provisioning.admin.action_form import SECRETS, ActionForm
+from provisioning.admin.mapping_editor import FROM_SETUP
 from provisioning.admin.synchronizations import DryRunForm, report_of
 from provisioning.admin.trial_pages import ConnectionTestForm, report_context
 from provisioning.guided_setup import setups, steps
@@ -33,6 +34,7 @@ from provisioning.guided_setup.setups import GuidedSetup
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
+from provisioning.scim.profiles import GENERIC, PROFILES
 from provisioning.scim.settings import BEARER_TOKEN, REQUIRED
 from provisioning.services import actions
 from provisioning.synchronization.plan import Plan
@@ -106,6 +108,7 @@ class ServerForm(ActionForm):
             self.fields[BEARER_TOKEN].required = False
             self.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."
         self.fields["server_profile"].label = "Kind of server"
+        self.fields["server_profile"].help_text = "Sets the update mode and the limits of this server. The next steps show notes on it."
         # The profile determines the defaults of all other fields.
         self.order_fields(["server_profile", "name", *SECRETS])
 
@@ -335,6 +338,7 @@ class ConnectPage(TenantPage):
                 for one in STEPS
             ],
             "setup": setup,
+            "profile": PROFILES.get(setup.action.options.get("server_profile", GENERIC)) if setup is not None and place else None,
             "untested": warnings_of(states) if step.name == "enable" else [],
             "outdated": warning_of(step.name, StepState.CHANGED) if states.get(step.name) == StepState.CHANGED else "",
             # Until the test of this step has passed, the button of the step is the primary act.
@@ -360,7 +364,7 @@ class ConnectPage(TenantPage):
             }
         kinds = {"test": setups.TESTS, "preview": setups.PREVIEWS}.get(step.name)
         trial = setup.newest_trial(kinds) if kinds else None
-        shown = {"mapping_url": reverse(f"{site}:provisioning_action_mapping", args=(quote(setup.action.pk),))}
+        shown = {"mapping_url": f"{reverse(f'{site}:provisioning_action_mapping', args=(quote(setup.action.pk),))}?{FROM_SETUP}"}
         return shown | (report_context(trial) if trial is not None else {})
 
     def _setup(self, tenant_id: str, action_id: str) -> GuidedSetup:

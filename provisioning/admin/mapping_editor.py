@@ -28,6 +28,8 @@ from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import update_action
 from provisioning.trials.mapping_preview import Preview, mapping_preview
 
+# The query parameter of a page that a guided setup opened: saving leads back to the setup.
+FROM_SETUP = "setup"
 _MORE_ROWS = 3
 _PLACE = re.compile(r"mapping(?:\[(\d+)\])?(?:\.(\w+))?")
 _DEFAULT_ROWS = [asdict(row) for row in DEFAULT_TABLE]
@@ -81,7 +83,8 @@ def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> Http
                 shown = _preview(action, forms_in_order, asked.cleaned_data)
             else:
                 warnings = _save(action, forms_in_order, enterprise=asked.cleaned_data["enterprise"])
-                return _saved(model_admin, request, action, "The mapping is saved in the draft. Deploy the action to use it.", warnings)
+                told = "" if FROM_SETUP in request.GET else " Deploy the action to use it."
+                return _saved(model_admin, request, action, f"The mapping is saved in the draft.{told}", warnings)
         except Misconfigured as error:
             asked.add_error(None, str(error))
         except refusals() as refusal:
@@ -148,7 +151,15 @@ def _saved(model_admin: Any, request: HttpRequest, action: Action, text: str, wa
     model_admin.message_user(request, text, messages.SUCCESS)
     for warning in warnings:
         model_admin.message_user(request, warning, messages.WARNING)
-    return HttpResponseRedirect(request.path)
+    return HttpResponseRedirect(_back(model_admin, request, action) if FROM_SETUP in request.GET else request.path)
+
+
+def _back(model_admin: Any, request: HttpRequest, action: Action) -> str:
+    """Return the address of the page that led here: the step of a guided setup, or the page of the action."""
+    site = model_admin.admin_site.name
+    if FROM_SETUP in request.GET:
+        return reverse(f"{site}:provisioning_connect_preview", kwargs={"action_id": action.pk})
+    return reverse(f"{site}:provisioning_action_change", args=(quote(action.pk),))
 
 
 def _page(
@@ -162,6 +173,6 @@ def _page(
         "preview_body": shown.body.decode() if shown else "",
         "functions": FUNCTIONS,
         "is_default": action.mapping is None,
-        "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
+        "back_url": _back(model_admin, request, action),
     }
     return page_beside(model_admin, request, "admin/action_mapping.html", f"Mapping of {action.name}", **context)

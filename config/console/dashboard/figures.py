@@ -69,7 +69,7 @@ def _lag(enabled: list[StreamState]) -> Figure:
     if behind is None:
         return Figure("Lag", "none", list_of("events_eventstream"), "no event stream is enabled")
     is_stopped = behind.held_since is not None and behind.lag > 0
-    note = f"events that {behind.name} has not delivered{', it is held' if is_stopped else ''}"
+    note = f"events that {behind.name} has not delivered{', because it is held' if is_stopped else ''}"
     return Figure("Lag", behind.shown_lag, _page(behind), note, "bad" if is_stopped else "")
 
 

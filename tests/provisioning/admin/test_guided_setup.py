@@ -268,6 +268,17 @@ def test_a_changed_mapping_after_the_tests_requires_repeated_tests(
     assert states_in(browser, action) == ["Done", "Done", "Done", "Done", "To do"]
 
 
+def test_saving_the_mapping_from_a_setup_leads_back_to_its_step(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    address = browser.get(place("preview", action)).context["mapping_url"]
+    assert f'href="{place("preview", action)}"' in text_of(browser.get(address))
+
+    answer = browser.post(address, {"reset": "1"}, follow=True)
+
+    assert answer.request["PATH_INFO"] == place("preview", action)
+    assert "The draft has the default mapping again." in text_of(answer)
+
+
 def test_a_failed_test_is_named_before_the_stream_is_enabled(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     browser.post(place("server", action), {"name": "Wiki", "SCIM_BEARER_TOKEN": "wrong"})
@@ -297,6 +308,14 @@ def test_the_next_step_is_the_primary_act_only_after_the_test_has_passed(browser
 
 def test_the_first_step_asks_for_the_kind_of_server(browser: Client) -> None:
     assert next(iter(browser.get(f"{BEGIN}new/").context["form"].fields)) == "server_profile"
+
+
+def test_the_steps_after_the_first_show_the_notes_on_the_kind_of_server(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    browser.post(place("server", action), {"name": "Wiki", "server_profile": "github"})
+
+    for step in ("test", "preview", "dry-run", "enable"):
+        assert "A deletion suspends the account permanently" in text_of(browser.get(place(step, action))), step
 
 
 def test_the_token_is_kept_and_hidden_while_another_field_has_an_error(browser: Client, tenant: Tenant, server: RealServer) -> None:
