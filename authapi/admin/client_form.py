@@ -17,6 +17,7 @@ from authapi.api.client_documents import client_resource, columns_of
 from authapi.compliance.levels import NONE, level_of
 from authapi.models import Client, ClientCredential, SecondFactorPolicy
 from authapi.services.clients import broken_rules, change_columns
+from foundation.admin.body_errors import sentences_of
 from foundation.admin.line_fields import LinesField
 from foundation.admin.pair_fields import PairsField
 from foundation.api.refusals import Refusal
@@ -333,8 +334,8 @@ class ClientForm(ExchangeFields, ServiceForm):
             for inner, further in problem.items():
                 self._refuse(str(inner), further)
             return
-        text = "; ".join(_texts(problem)).removesuffix(".") + "."
-        self.add_error(name if name in self.fields else None, text if name in self.fields else f"{name}: {text}")
+        is_shown = name in self.fields
+        self.add_error(name if is_shown else None, [text if is_shown else f"{name}: {text}" for text in sentences_of(problem)])
 
 
 def form_values(client: Client) -> dict[str, Any]:
@@ -358,14 +359,3 @@ def form_values(client: Client) -> dict[str, Any]:
         "client_metadata": document.get("client_metadata", {}),
         **exchange_values(document),
     }
-
-
-def _texts(problem: Any) -> list[str]:
-    """Return the texts of an error. Positions in a list are counted from 1."""
-    if isinstance(problem, dict):
-        return [
-            f"line {place + 1}: {text}" if isinstance(place, int) else f"{place}: {text}"
-            for place, inner in problem.items()
-            for text in _texts(inner)
-        ]
-    return [text for inner in problem for text in _texts(inner)] if isinstance(problem, list) else [str(problem)]

@@ -15,6 +15,7 @@ from authapi.models import ApiResource
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services import api_resources, resource_changes
 from foundation.admin.badges import badge
+from foundation.admin.body_errors import sentence_of
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
@@ -202,9 +203,9 @@ def _possession(mechanism: str, required_for: str) -> dict[str, Any] | None:
 def _sentences(errors: Any) -> list[str]:
     """Return the errors of the management API, with the position of the type in the list."""
     if not isinstance(errors, dict):
-        return [str(error) for error in errors]
+        return [sentence_of(str(error)) for error in errors]
     return [
-        f"Type {int(place) + 1}: {name}: {text}"
+        f"Type {int(place) + 1}: {name}: {sentence_of(str(text))}"
         for place, members in errors.items()
         for name, texts in (members.items() if isinstance(members, dict) else [("type", members)])
         for text in (texts if isinstance(texts, list) else [texts])

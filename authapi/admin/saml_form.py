@@ -17,6 +17,7 @@ from authapi.protocols.saml.names import (
 )
 from authapi.protocols.saml.settings import DEFAULT_LIFETIME, DEFAULT_MAPPINGS, DEFAULT_PROBES
 from authapi.xml.bindings import HTTP_POST, HTTP_REDIRECT
+from foundation.admin.body_errors import sentence_of
 from foundation.admin.line_fields import LinesField
 
 _FORMATS = (
@@ -169,7 +170,7 @@ class SamlForm(forms.Form):
             if not judge.is_valid():
                 for name, problem in judge.errors.items():
                     place = _FIELD_OF.get(name, name)
-                    self.add_error(place if place in self.fields else None, "; ".join(_sentences(problem)))
+                    self.add_error(place if place in self.fields else None, _sentences(problem))
         return values
 
     def addon(self) -> dict[str, Any]:
@@ -227,4 +228,4 @@ def _mapping_lines(mappings: Mapping[str, Any]) -> Iterator[str]:
 def _sentences(problem: Any) -> list[str]:
     if isinstance(problem, Mapping):
         return [text for inner in problem.values() for text in _sentences(inner)]
-    return [text for inner in problem for text in _sentences(inner)] if isinstance(problem, list) else [str(problem)]
+    return [text for inner in problem for text in _sentences(inner)] if isinstance(problem, list) else [sentence_of(str(problem))]

@@ -33,6 +33,7 @@ from authapi.xml.building import laid_out
 from authapi.xml.certificates import certificate_of, fingerprint_of, pem_of
 from authapi.xml.parsing import METADATA
 from foundation.acting import said
+from foundation.admin.body_errors import sentences_of
 from foundation.outbound.outcomes import OutboundError
 from foundation.outbound.session import outbound_session
 from identity.admin.refusals import add_to_form, refusals
@@ -259,8 +260,7 @@ def _are_callbacks_good(form: SamlForm) -> bool:
     judge = ClientToChange(data={"callbacks": form.cleaned_data["callbacks"]})
     if judge.is_valid():
         return True
-    for place, problem in judge.errors["callbacks"].items():
-        form.add_error("callbacks", f"line {place + 1}: {'; '.join(map(str, problem))}" if isinstance(place, int) else str(problem))
+    form.add_error("callbacks", sentences_of(judge.errors["callbacks"]))
     return False
 
 

@@ -18,6 +18,7 @@ from authapi.services.notifiers import CHANNELS, EMAIL, SECRET, SETTING, WEBHOOK
 from authapi.services.tenant_settings import MODES, update_brute_force, update_tenant_settings
 from authapi.tenant_settings import BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, settings_values
 from authapi.tokens.contexts import ANY_LOGIN, PASSWORD, SECOND_FACTORS, offered
+from foundation.admin.body_errors import sentence_of
 from foundation.admin.line_fields import LinesField
 from identity.admin.scope import only_tenant, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
@@ -242,7 +243,7 @@ class TenantSettingsForm(AttackFields):
         if judge.is_valid():
             return
         for name, problem in judge.errors.items():
-            self.add_error(name if name in self.fields else None, [str(text) for text in _leaves(problem)])
+            self.add_error(name if name in self.fields else None, [sentence_of(str(text)) for text in _leaves(problem)])
 
 
 def form_values(row: TenantSettings | None) -> dict[str, Any]:

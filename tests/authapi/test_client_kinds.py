@@ -105,6 +105,14 @@ def test_wrong_input_is_refused_at_its_field(browser: Browser, tenant: Tenant, k
     assert not Client.objects.of(tenant.pk).exists()
 
 
+def test_errors_are_sentences_that_name_the_line(browser: Browser) -> None:
+    found = errors_of(add(browser, "web", name="<b>", callbacks=f"{CALLBACK}\njavascript:alert(1)"))
+    assert found == {
+        "name": ["Remove the characters < and >."],
+        "callbacks": ["In line 2: Enter a full address, such as https://app.example.com/start."],
+    }
+
+
 def test_a_machine_client_gets_its_first_api_in_the_same_form(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=ORDERS, scopes=[{"value": "read:orders", "description": ""}])
     assert set(errors_of(add(browser, "machine", name="Robot", api=api.pk, scopes="write:orders"))) == {"scopes"}
