@@ -5,19 +5,23 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import reverse
 
+from events.models import EventStream
 from foundation.admin.panels import Panel, figures
 from identity.models import Job
 from provisioning.admin.dead_letter_search import address_of
+from provisioning.admin.outcomes.redelivery_feedback import obstacle_of
 from provisioning.dead_letters.redelivery_jobs import progress_of
 
 
 def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
     """Return the number of dead letters per result, and the actor of the job."""
     progress, asked = progress_of(job), job.parameters
+    obstacle = obstacle_of(EventStream.objects.of(job.tenant_id).filter(pk=job.target).first()) if progress.under_way else ""
+    lanes = f"Back in their lanes. They wait, because {obstacle}" if obstacle else "Back in their lanes"
     rows = [
         ("Selected", progress.total, "Dead letters when the job was created; later dead letters are not included"),
         ("Left", progress.left, "Not redelivered yet"),
-        ("Waiting", progress.under_way, "Back in their lanes"),
+        ("Waiting", progress.under_way, lanes),
         ("Done", progress.done, "Delivered, or skipped because nothing had to change"),
         ("Superseded", progress.superseded, "A newer event was written meanwhile; nothing was sent"),
         ("Failed again", progress.failed, "Dead letters again"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
 from django.contrib.messages import get_messages
 from django.db import connection as database
 from django.test import Client
@@ -15,7 +16,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from events.models import EventStream
-from identity.models import Connection, Tenant
+from identity.models import Connection, Job, Tenant
+from identity.services.jobs import run_job
 from provisioning.dead_letters.redelivery_outlook import outlook_of
 from provisioning.models import DeadLetter, Delivery
 from tests.factories.admin import browser_of, new_staff
@@ -162,3 +164,18 @@ def test_the_number_of_queries_of_the_confirmation_does_not_grow_with_the_dead_l
         asked.append(len(queries))
 
     assert asked[0] == asked[1] <= 3
+
+
+def test_the_page_of_a_redelivery_job_says_that_its_events_wait_on_a_held_stream(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
+    bury(tenant, stream, recorder, "user:a", "user:b")
+    hold(stream)
+    browser.post(f"{place('redelivery')}?stream_id={stream.pk}", {"rate_per_second": "50", "reason": "Fixed", "start": "x"})
+    job = Job.objects.of(tenant.pk).get()
+    run_job(job.pk)
+
+    page = reverse("admin:identity_job_change", args=(quote(job.pk),))
+    assert "Back in their lanes. They wait, because the stream is held: Token refused." in browser.get(page).content.decode()
+    EventStream.objects.of(tenant.pk).filter(pk=stream.pk).update(held_since=None)
+    assert "They wait" not in browser.get(page).content.decode()
