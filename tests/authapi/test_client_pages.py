@@ -254,7 +254,7 @@ def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser
     [
         ("regular_web", "http://localhost:3000/callback", ["Open http://localhost:3000/", '("127.0.0.1", 3000)']),
         ("regular_web", "http://localhost:3000/", ["Open http://localhost:3000/login", '{"/login": self.log_in']),
-        ("regular_web", "https://*.example.test/back https://app.example.test/back", ['"https://app.example.test/back"', "port 3000"]),
+        ("regular_web", "https://*.example.test/back\nhttps://app.example.test/back", ['"https://app.example.test/back"', "port 3000"]),
         ("spa", "http://localhost:4000/a/back", ["Save as a/back/index.html", "http.server 4000", "Open http://localhost:4000/a/back"]),
         ("spa", "http://localhost:4000/", ["Save as index.html"]),
         ("spa", "http://localhost:4000/app.html", ["Save as app.html"]),
@@ -265,7 +265,7 @@ def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser
 def test_the_first_snippet_serves_the_callback_of_the_client(
     browser: Browser, tenant: Tenant, kind: str, callback: str, parts: list[str]
 ) -> None:
-    client, _ = create_client(tenant_id=tenant.pk, name="App", redirect_uris=callback, app_type=kind)
+    client, _ = create_client(tenant_id=tenant.pk, name="App", redirect_uris=callback, app_type=kind, grant_types=["authorization_code"])
 
     first = browser.get(page(client), PASTE).context["snippets"][0].text
 
@@ -275,12 +275,14 @@ def test_the_first_snippet_serves_the_callback_of_the_client(
 def test_a_client_without_a_connection_leads_to_the_page_that_adds_one(
     browser: Browser, tenant: Tenant, database_connection: Connection
 ) -> None:
-    client, _ = create_client(tenant_id=tenant.pk, name="App", redirect_uris="https://app.example.test/back")
+    client, _ = create_client(
+        tenant_id=tenant.pk, name="App", redirect_uris="https://app.example.test/back", grant_types=["authorization_code"]
+    )
     add = reverse("admin:authapi_client_connections", args=(client.pk,))
     assert "No connection yet" in (shown := browser.get(page(client), PASTE).content.decode())
     assert f'href="{add}">Add connection' in shown
 
-    change_enabled_clients(tenant_id=tenant.pk, connection_id=database_connection.pk, added=[client.client_id])
+    change_enabled_clients(tenant_id=tenant.pk, connection_id=database_connection.pk, added=[client.client_id], removed=[])
 
     assert "No connection yet" not in browser.get(page(client), PASTE).content.decode()
 

@@ -101,7 +101,7 @@ def test_a_test_login_shows_the_user_and_starts_no_session(tenant: Tenant, brows
     assert login.come_back(answer, fields["RelayState"]).status_code == 400
 
 
-def tested(browser: AdminBrowser, login: SamlLogin) -> str:
+def result_of(browser: AdminBrowser, login: SamlLogin) -> str:
     """Complete a test login. Return the page with its result, as text on one line."""
     fields = fields_of(login.browser.get(begun(browser, login)))
     login.come_back(login.answer(login.request_in(fields["SAMLRequest"])), fields["RelayState"])
@@ -109,7 +109,7 @@ def tested(browser: AdminBrowser, login: SamlLogin) -> str:
 
 
 def test_a_test_login_of_a_new_user_names_the_user_that_a_login_would_create(tenant: Tenant, browser: AdminBrowser) -> None:
-    content = tested(browser, saml_login(tenant, protocolBinding=POST))
+    content = result_of(browser, saml_login(tenant, protocolBinding=POST))
     assert "Successful A login would create the user samlp|corp|248289 with this profile:" in content
     assert "name Ada Lovelace" in content
 
@@ -117,7 +117,7 @@ def test_a_test_login_of_a_new_user_names_the_user_that_a_login_would_create(ten
 def test_a_test_login_of_a_known_user_names_and_links_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     user = UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|248289", name="Ada", email="a@b.example")
-    assert "A login would log in Ada (a@b.example) with this profile:" in tested(browser, login)
+    assert "A login would log in Ada (a@b.example) with this profile:" in result_of(browser, login)
     assert f'href="{reverse("admin:identity_user_change", args=(quote(user.pk),))}"' in shown(browser, login.connection)
 
 
@@ -139,7 +139,7 @@ def test_a_valid_response_whose_login_would_not_store_the_profile_says_so(
     login = saml_login(tenant, protocolBinding=POST, **options)
     if is_blocked:
         UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|248289", blocked=True)
-    content = tested(browser, login)
+    content = result_of(browser, login)
     assert told in content
     assert ("with this profile" in content, "Successful" in content) == (False, "fail" not in told)
 
@@ -148,7 +148,7 @@ def test_the_page_loads_again_when_its_reader_returns_from_the_provider(tenant: 
     login = saml_login(tenant, protocolBinding=POST)
     begun(browser, login)
     assert "theme/return.js" in shown(browser, login.connection)
-    assert "theme/return.js" not in tested(browser, login)
+    assert "theme/return.js" not in result_of(browser, login)
     assert "theme/return.js" not in shown(browser, login.connection)
 
 

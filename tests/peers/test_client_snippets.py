@@ -52,7 +52,7 @@ class World:
         answer = self.admin.post(f"{reverse('admin:authapi_client_add')}?kind={kind}", {"name": "Application", **fields})
         client = Client.objects.of(self.tenant.pk).get()
         if kind != "machine":
-            change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id])
+            change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
         port = self.web.address[1]
         page = reverse("admin:authapi_client_change", args=(client.pk,))
         shown = self.admin.get(page, {"tab": "paste-into-your-application"}, headers={"host": f"localhost:{port}"})
