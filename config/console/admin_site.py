@@ -124,7 +124,7 @@ class PlatformAdminSite(AccountSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Show the dashboard of the tenant in scope, or the dashboard of the platform with the list of tenants."""
-        return super().index(request, {**dashboard_of(request), **(extra_context or {})})
+        return super().index(request, {**dashboard_of(self, request), **(extra_context or {})})
 
     def components(self, request: HttpRequest) -> HttpResponse:
         """Show developers the components of the console."""

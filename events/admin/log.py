@@ -10,25 +10,20 @@ from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 from django.utils.formats import localize
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.timezone import localtime
 
-from events.admin.entities import Entity, entity_of, history_of, name_roots
+from events.admin.entities import DELETED, Entity, name_entities
+from events.admin.event_page import EventPage
 from events.admin.log_search import LogSearch, place_of
-from events.admin.stored import message_of
 from events.log.browsing import LogPage, browse
 from events.log.cursor import Cursor, CursorSealer
 from events.log.stored_envelope import envelope_of, who_of
-from events.models import Head, LogEntry
-from foundation.admin.badges import json_block
-from foundation.admin.panels import Cell, Panel
-from foundation.differences import differences
-from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.scope import staff_of, tenant_in_scope
-from identity.admin.tenant_scope import ReadOnlyAdmin
+from events.models import Event, Head, LogEntry
+from foundation.admin.badges import badge
+from identity.admin.scope import tenant_in_scope
 from identity.hosts import address_beside
 
 
@@ -60,22 +55,16 @@ class LogChangeList(ChangeList):
         return f"?{urlencode({**asked, **place})}"
 
 
-class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
+class LogEntryAdmin(EventPage[LogEntry]):
     """The log browser."""
 
     list_display = ("position", "recorded_at", "type", "entity", "size", "who", "tenant_id")
     list_display_links = ("position",)
     sortable_by = ()
     change_list_template = "admin/event_log.html"
-    change_form_template = "admin/log_entry.html"
-    id_field = "shown_event_id"
-    hidden_if_empty = ("who",)
-    readonly_fields = ("type", "entity_page", "time", "size", "who", "cursor_before", "command")
+    hidden_if_empty = ("who", *EventPage.hidden_if_empty)
+    readonly_fields = ("type", "entity_page", "others", "time", "size", "who", "cursor_before", "command")
     empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
-
-    def __init__(self, model: type[LogEntry], admin_site: admin.AdminSite) -> None:
-        super().__init__(model, admin_site)
-        self.panels.append(self.what_changed)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[LogEntry]:
         return super().get_queryset(request).select_related("event")
@@ -84,36 +73,26 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return LogChangeList
 
     def get_fieldsets(self, request: HttpRequest, obj: LogEntry | None = None) -> Any:
-        own = ["entity_page", "who", "time", "recorded_at", "position", "size"]
+        own = ["entity_page", "others", "who", "time", "recorded_at", "position", "size"]
         return [
             (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
             ("Resume before this event", {"fields": ["cursor_before", "command"], "classes": ["collapse"]}),
         ]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
-        """Return the entry with further values that its page shows: host of the request, entity, and id of the event."""
+        """Return the entry with the host of the request, which the command of the page contains."""
         row: Any = super().get_object(request, object_id, from_field)
         row.read_at = request.get_host()
-        row.shown_event_id = row.event.event_id
-        row.entity = entity_of(self.admin_site, request, tenant_id=row.tenant_id, root=row.event.root)
         return row  # type: ignore[no-any-return]
 
-    def heading_of(self, row: LogEntry) -> str:
-        entity: Entity = row.entity  # type: ignore[attr-defined]  # set by get_object
-        return f"{row.event.type} for {entity.text}"
+    def event_in(self, row: LogEntry) -> Event:
+        return row.event
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.title = "Event log"
-        staff = staff_of(request)
-        name_roots(changelist.result_list, may_see_users=staff is not None and staff.has_perm("identity.view_user"))
+        name_entities(self.admin_site, request, changelist.result_list)
         return changelist
-
-    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        row = context.get("original")
-        if row is not None:
-            context["message"] = json_block(message_of(row.event))
-        return super().render_change_form(request, context, *args, **kwargs)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         response = super().changelist_view(request, extra_context)
@@ -131,16 +110,10 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
 
     @admin.display(description="Entity")
     def entity(self, row: LogEntry) -> str:
-        return format_html('<a href="?{}">{}</a>', urlencode({"entity": row.event.root}), row.root_text)  # type: ignore[attr-defined]  # set by name_roots
-
-    @admin.display(description="Entity")
-    def entity_page(self, row: LogEntry) -> str:
-        """Name the entity, with links to its own page (if it still exists) and to all its events."""
-        entity: Entity = row.entity  # type: ignore[attr-defined]  # set by get_object
-        named = format_html('<a href="{}">{}</a>', entity.url, entity.text) if entity.url else entity.text
-        live = f"{reverse(f'{self.admin_site.name}:events_live')}?{urlencode({'entity': row.event.root})}"
-        links = (named, history_of(self.admin_site, row.event.root), live)
-        return format_html('{} (<a href="{}">all its events</a>, <a href="{}">live</a>)', *links)
+        """Link the name or the id of the entity to all its events."""
+        entity: Entity = row.entity  # type: ignore[attr-defined]  # set by name_entities
+        linked = format_html('<a href="?{}">{}</a>', urlencode({"entity": entity.root}), entity.text if entity.url else entity.root)
+        return format_html("{} {}", linked, badge(DELETED)) if entity.is_deleted else linked
 
     @admin.display(description="Happened at")
     def time(self, row: LogEntry) -> str:
@@ -162,22 +135,6 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
     def command(self, row: LogEntry) -> str:
         words = ["manage.py events tail", address_beside(getattr(row, "read_at", ""), row.tenant_id), f"--from {_cursor_before(row)}"]
         return format_html('<code class="command">{}</code>', " ".join(word for word in words if word))
-
-    def what_changed(self, _request: HttpRequest, row: LogEntry) -> Panel:
-        """Return the fields that differ from the previous object, with their old and new values."""
-        data = envelope_of(row.event.body).get("data")
-        data = data if isinstance(data, dict) else {}
-        found = differences(data.get("previous_object"), data.get("object")) if "previous_object" in data else ()
-        rows = [(Cell(one.path), Cell(_shown(one.before)), Cell(_shown(one.after))) for one in found]
-        without = "No field differs from the previous object." if "previous_object" in data else _WITHOUT_PREVIOUS
-        return Panel("What changed", ("Field", "Old", "New"), rows, without)
-
-
-_WITHOUT_PREVIOUS = "This event has no previous object."
-
-
-def _shown(value: str | None) -> str:
-    return "(not there)" if value is None else value
 
 
 def _cursor_before(row: LogEntry) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from events.admin.entities import NamesEntities
+from events.admin.event_page import EventPage
 from events.models import Event, EventStream, Head, LogEntry, Mark, Outbox
-from foundation.admin.badges import json_block
-from foundation.admin.json_fields import pretty
 from foundation.admin.keyset_list import FOUND
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
@@ -40,25 +41,21 @@ def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
     return events.filter(tenant_id=tenant).order_by("-pk").values("pk")[:_ENTITY_EVENTS]
 
 
-def message_of(event: Event) -> str:
-    """Return a stored envelope as indented JSON; other bytes are returned as text."""
-    body = bytes(event.body)
-    try:
-        return pretty(json.loads(body))
-    except ValueError:
-        return body.decode(errors="replace")
-
-
-class EventAdmin(ReadOnlyAdmin[Event]):
+class EventAdmin(NamesEntities, EventPage[Event]):
     """Every stored event, with or without a position."""
 
-    list_display = ("event_id", "type", "root", "time", "tenant_id")
+    id_field = "event_id"
+    entity_column = "root"
+    list_display = ("event_id", "type", "about", "time", "tenant_id")
     sortable_by = ()
     search_fields = ("event_id",)
     search_help_text = "An event id (evt_…) or an entity (user:database|…)."
-    fields = ("tenant_id", "event_id", "type", "root", "time", "message")
-    readonly_fields = ("message",)
+    fields = ("entity_page", "others", "time", "log_entry", "tenant_id")
+    readonly_fields = ("entity_page", "others", "log_entry")
     empty_text = "No events yet. The first change of a user or a connection records one."
+
+    def event_in(self, row: Event) -> Event:
+        return row
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Event]:
         return super().get_queryset(request).defer("body")
@@ -70,9 +67,14 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:
         return rows.filter(pk__in=_events_named(term, tenant_in_scope(request)))
 
-    @admin.display(description="Message")
-    def message(self, row: Event) -> str:
-        return json_block(message_of(row))
+    @admin.display(description="Event log")
+    def log_entry(self, row: Event) -> str:
+        """Link the entry of the event in the log."""
+        position = LogEntry.objects.filter(pk=row.pk).values_list("position", flat=True).first()
+        if position is None:
+            return "Not in the log: the event has no position yet, or its entry was pruned."
+        page = reverse(f"{self.admin_site.name}:events_logentry_change", args=(row.pk,))
+        return format_html('<a href="{}">Position {}</a>', page, position)
 
 
 class OutboxAdmin(ReadOnlyAdmin[Outbox]):
@@ -119,17 +121,21 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
     empty_text = "No event streams yet. A stream sends this tenant's events to an action or a web address."
 
 
+def pages_of_events(site: admin.AdminSite, events: Iterable[Event]) -> dict[int, str]:
+    """Return the page of each event, with one query.
+
+    The log entry exists from the numbering of the event to its pruning. Before and after that time, the event has only its own page.
+    """
+    keys = [event.pk for event in events]
+    entries = set(LogEntry.objects.filter(pk__in=keys).values_list("pk", flat=True))
+    return {key: reverse(f"{site.name}:events_{'logentry' if key in entries else 'event'}_change", args=(key,)) for key in keys}
+
+
 def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str) -> Panel:
     """Return the last events of one document, newest first."""
     root = f"{kind}:{identifier}"
     newest = list(Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS])
-    # The log entry exists from the numbering of the event to its pruning. Before and after that time, link to the page of the event.
-    entries = set(LogEntry.objects.filter(pk__in=[event.pk for event in newest]).values_list("pk", flat=True))
-
-    def page_of(event: Event) -> str:
-        model = "logentry" if event.pk in entries else "event"
-        return reverse(f"{site.name}:events_{model}_change", args=(event.pk,))
-
-    rows = [(Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, page_of(event))) for event in newest]
+    pages = pages_of_events(site, newest)
+    rows = [(Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, pages[event.pk])) for event in newest]
     more = f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"
     return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All events in the log")

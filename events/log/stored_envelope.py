@@ -24,6 +24,31 @@ def who_of(envelope: dict[str, Any]) -> str:
     return f"a page, from {request['ip']}" if request.get("ip") else ""
 
 
+def roots_in(envelope: dict[str, Any]) -> tuple[str, ...]:
+    """Return the entities that the object and the context of an event name, as `<kind>:<id>`, without duplicates."""
+    data = _member(envelope, "data")
+    document = _member(data, "object")
+    kind = str(envelope.get("type", "")).partition(".")[0]
+    parts = [(kind, document), *((name, part) for name, part in document.items() if name in _PARTS)]
+    parts.append(("connection", _member(data, "context").get("connection")))
+    return tuple(dict.fromkeys(root for name, part in parts for root in _roots_of(name, part)))
+
+
+# The members of an object that are entities.
+_PARTS = frozenset({"organization", "group", "user", "member", "role", "connection"})
+_OWNERS = {"organization_id": "organization", "connection_id": "connection"}
+
+
+def _roots_of(kind: str, part: Any) -> list[str]:
+    """Return a part of an event and its owners. The type of a member is `user`, or the type of a nested group."""
+    if not isinstance(part, dict):
+        return []
+    if kind == "member":
+        kind = "user" if part.get("member_type") == "user" else "group"
+    named = [(kind, part.get("user_id") or part.get("id")), *((owner, part.get(column)) for column, owner in _OWNERS.items())]
+    return [f"{name}:{identifier}" for name, identifier in named if isinstance(identifier, str)]
+
+
 def _member(document: dict[str, Any], name: str) -> dict[str, Any]:
     found = document.get(name)
     return found if isinstance(found, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from events.models import EventStream, LogEntry
+from events.models import Event, EventStream, LogEntry
 from foundation.admin.panels import Panel
 from identity.admin.jobs import extend_jobs
 from identity.admin.object_actions import ObjectActionsAdmin
@@ -78,7 +78,9 @@ def register(site: PagesSite) -> None:
 
 
 def _show_deliveries(site: PagesSite) -> None:
-    """Show the deliveries of an event on the page of its log entry."""
-    page = site.get_model_admin(LogEntry)
-    if isinstance(page, ObjectActionsAdmin):
-        page.panels.append(lambda request, entry: deliveries_of(site, request, entry))
+    """Show the deliveries of an event on the page of its log entry, and on the page of the event for events that are not in the log."""
+    entries, events = site.get_model_admin(LogEntry), site.get_model_admin(Event)
+    if isinstance(entries, ObjectActionsAdmin):
+        entries.panels.append(lambda request, entry: deliveries_of(site, request, entry.event))
+    if isinstance(events, ObjectActionsAdmin):
+        events.panels.append(lambda request, event: deliveries_of(site, request, event))

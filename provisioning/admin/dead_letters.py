@@ -12,13 +12,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 
+from events.admin.entities import Entity, NamesEntities
 from events.models import EventStream
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.list_cells import age_of, two_lines
 from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from identity.admin.object_actions import ObjectAction
-from identity.admin.people.labels import NamesUsers, label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
@@ -41,8 +41,8 @@ _FAILURE = ("error_class", "error_status", "error_scim_type", "fingerprint")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
-class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
-    list_display = ("event_of_stream", "about_user", "state_badge", "short_reason", "age", "tenant_id", "redeliver_button")
+class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
+    list_display = ("event_of_stream", "about", "state_badge", "short_reason", "age", "tenant_id", "redeliver_button")
     list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", ("stream_id", StreamFilter), "created_at")
     indexed_filters = ("state",)
     sortable_by = ()
@@ -57,7 +57,7 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), "classes": _FOLDED}),
         ("More", {"fields": (*_OTHERS, *_FAILURE), "classes": _FOLDED}),
     )
-    readonly_fields = ("stream", "about_user", *_BODIES)
+    readonly_fields = ("stream", *_BODIES)
     hidden_if_empty = ("error_status", "error_scim_type")
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
@@ -161,8 +161,8 @@ class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], Shows
         if not is_unsettled(row):
             return ""
         place = reverse(f"{self.admin_site.name}:provisioning_deadletter_action", args=(quote(row.pk), "redeliver"))
-        user = self.user_of(row)
-        label = f"Redeliver {row.event_type} of {row.key if user is None else label_of(user)}"
+        entity: Entity = row.entity  # type: ignore[attr-defined]  # set by NamesEntities
+        label = f"Redeliver {row.event_type} of {entity.text if entity.url else entity.root}"
         return format_html('<button type="submit" class="button" formaction="{}?list" aria-label="{}">Redeliver</button>', place, label)
 
     @admin.display(description="Last exchanges")

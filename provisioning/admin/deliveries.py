@@ -12,18 +12,18 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.timezone import localtime
 
-from events.models import EventStream, LogEntry
+from events.admin.entities import NamesEntities, entities_of
+from events.models import Event, EventStream
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.list_cells import age_of, two_lines
 from foundation.admin.panels import Cell, Panel
-from identity.admin.people.labels import NamesUsers
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
 from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_delivery
 from provisioning.admin.rights import Right, may
-from provisioning.admin.stream_names import NamesStreams, attempts_line, error_kind
+from provisioning.admin.stream_names import NamesStreams, attempts_line, error_kind, stream_cells
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 
 _ATTEMPTS_SHOWN = 50
@@ -64,12 +64,13 @@ def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: Ev
     if staff is None or not staff.has_perm("provisioning.view_delivery"):
         return Panel("Newest deliveries", (), empty_text="Your account may not see deliveries.")
     # The unique index on stream and event returns the rows in this order.
-    newest = Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN]
+    newest = list(Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN])
     place = f"{site.name}:provisioning_delivery"
+    entities = entities_of(site, request, [(delivery.tenant_id, delivery.key) for delivery in newest])
     rows = [
         (
             Cell(delivery.event_type, reverse(f"{place}_change", args=(delivery.pk,))),
-            Cell(delivery.key),
+            entities[delivery.tenant_id, delivery.key].cell,
             Cell(delivery.get_state_display()),
             Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
             Cell(f"{delivery.created_at:%Y-%m-%d %H:%M:%S}"),
@@ -81,18 +82,18 @@ def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: Ev
     return Panel("Newest deliveries", columns, rows, "No deliveries yet.", more_url=more, more_text="All deliveries")
 
 
-def deliveries_of(site: admin.AdminSite, request: HttpRequest, entry: LogEntry) -> Panel | None:
-    """Return the deliveries of an event with their dead letters, for staff who may see deliveries."""
+def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> Panel | None:
+    """Return the deliveries of an event with their streams and dead letters, for staff who may see deliveries."""
     staff = staff_of(request)
     if staff is None or not staff.has_perm("provisioning.view_delivery"):
         return None
-    found = list(Delivery.objects.filter(tenant_id=entry.tenant_id, event_id=entry.event.event_id).order_by("pk")[:_DELIVERIES_SHOWN])
-    streams = EventStream.objects.of(entry.tenant_id).in_bulk({delivery.stream_id for delivery in found})
+    found = list(Delivery.objects.filter(tenant_id=event.tenant_id, event_id=event.event_id).order_by("pk")[:_DELIVERIES_SHOWN])
+    streams = stream_cells(site, request, tenant_id=event.tenant_id, stream_ids=(delivery.stream_id for delivery in found))
     letters = dict(DeadLetter.objects.filter(delivery__in=found).values_list("delivery_id", "pk")) if may(request) else {}
     place = f"{site.name}:provisioning"
     rows = [
         (
-            Cell(str(streams.get(delivery.stream_id, delivery.stream_id))),
+            streams[delivery.stream_id],
             Cell(delivery.get_state_display(), reverse(f"{place}_delivery_change", args=(delivery.pk,))),
             Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
             Cell("Open", reverse(f"{place}_deadletter_change", args=(letters[delivery.pk],))) if delivery.pk in letters else Cell(_NONE),
@@ -102,8 +103,8 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, entry: LogEntry) 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
 
 
-class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
-    list_display = ("event_of_stream", "about_user", "state_badge", "outcome", "last_attempt", "tenant_id")
+class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
+    list_display = ("event_of_stream", "about", "state_badge", "outcome", "last_attempt", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
@@ -112,7 +113,7 @@ class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerd
         ("Times", {"fields": _TIMES, "classes": ("collapse",)}),
         ("More", {"fields": (*_OTHERS, *_FAILURE), "classes": ("collapse",)}),
     )
-    readonly_fields = ("stream", "about_user", "next_attempt", "detail_text")
+    readonly_fields = ("stream", "next_attempt", "detail_text")
     hidden_if_empty = ("redeliveries", "detail_text", *_FAILURE, "first_attempt_at", "last_attempt_at", "settled_at")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
 

@@ -16,10 +16,13 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from events.models import Event, EventStream
+from events.admin.stored import pages_of_events
+from events.models import Event
 from foundation.admin.badges import badge
 from foundation.admin.beside_rows import page_beside
+from foundation.admin.panels import Cell
 from foundation.database.keyset_pages import PAGE_ROWS
+from identity.admin.people.labels import label_of
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.row_pages import RowPage, RowPagesAdmin
 from identity.admin.scope import staff_of
@@ -27,6 +30,7 @@ from identity.audit.entries import record
 from identity.models import User
 from provisioning.actions.setups import deployed_setup
 from provisioning.admin.deliveries import STATES
+from provisioning.admin.stream_names import stream_cells
 from provisioning.admin.trial_pages import report_context
 from provisioning.models import Action, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
@@ -43,7 +47,7 @@ _MAY_PROVISION = "provisioning.change_action"
 class Sent:
     """One delivery of an event in the timeline."""
 
-    stream_name: str
+    stream: Cell
     state: SafeString
     url: str
     outcome: str
@@ -106,7 +110,8 @@ class UserPages:
             report = self._run(request, user, form)
         context = {
             "title": "Provision now",
-            "explanation": f"Provisions {user} in the same way as a delivery, and shows each step. Refused while events of the user wait.",
+            "explanation": f"Provisions {label_of(user)} in the same way as a delivery, and shows each step. "
+            "Refused while events of the user wait.",
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "back_url": self._owner.address_of("change", user),
@@ -139,15 +144,15 @@ class UserPages:
             found = list(
                 Delivery.objects.filter(tenant_id=user.tenant_id, event_id__in=[event.event_id for event in events]).order_by("pk")
             )
-            streams = EventStream.objects.of(user.tenant_id).in_bulk({delivery.stream_id for delivery in found})
+            streams = stream_cells(self._site, request, tenant_id=user.tenant_id, stream_ids=(delivery.stream_id for delivery in found))
             for delivery in found:
-                sent.setdefault(delivery.event_id, []).append(self._sent(delivery, streams.get(delivery.stream_id)))
-        place = f"{self._site.name}:events_event_change"
-        return [Happened(event, reverse(place, args=(quote(event.pk),)), sent.get(event.event_id, [])) for event in events]
+                sent.setdefault(delivery.event_id, []).append(self._sent(delivery, streams[delivery.stream_id]))
+        pages = pages_of_events(self._site, events)
+        return [Happened(event, pages[event.pk], sent.get(event.event_id, [])) for event in events]
 
-    def _sent(self, delivery: Delivery, stream: EventStream | None) -> Sent:
+    def _sent(self, delivery: Delivery, stream: Cell) -> Sent:
         return Sent(
-            stream_name=str(stream or delivery.stream_id),
+            stream=stream,
             state=badge(delivery.get_state_display(), STATES[delivery.state]),
             url=reverse(f"{self._site.name}:provisioning_delivery_change", args=(quote(delivery.pk),)),
             outcome=delivery.error_message or delivery.reason,

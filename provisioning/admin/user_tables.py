@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from django.contrib import admin
 from django.http import HttpRequest
 
-from events.models import Event, EventStream
+from events.models import Event
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.people.tables import Tables, moment
 from identity.models import User
 from provisioning.admin.rights import may as may_see
+from provisioning.admin.stream_names import stream_cells
 from provisioning.models import DeadLetter, Delivery
 
 _SHOWN = 20
@@ -32,11 +33,11 @@ class UserTables(Tables):
         events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").order_by("-pk")
         ids = list(events.values_list("event_id", flat=True)[:_SHOWN])
         found = Delivery.objects.filter(tenant_id=user.tenant_id, event_id__in=ids).order_by("-pk")[:_SHOWN]
-        names = _names_of(user, found)
+        streams = self._streams_of(request, user, found)
         rows = [
             (
                 self.linked(request, delivery, delivery.event_type),
-                Cell(names.get(delivery.stream_id, delivery.stream_id)),
+                streams[delivery.stream_id],
                 Cell(delivery.get_state_display()),
                 Cell((delivery.error_message or delivery.reason)[:200]),
                 Cell(moment(delivery.last_attempt_at) if delivery.last_attempt_at else "Not yet"),
@@ -52,11 +53,11 @@ class UserTables(Tables):
             return None
         key = f"user:{user.user_id}"
         letters = DeadLetter.objects.filter(tenant_id=user.tenant_id, key=key).defer("body", "rebuilt_body").order_by("-pk")[:_SHOWN]
-        names = _names_of(user, letters)
+        streams = self._streams_of(request, user, letters)
         rows = [
             (
                 self.linked(request, letter, letter.event_type),
-                Cell(names.get(letter.stream_id, letter.stream_id)),
+                streams[letter.stream_id],
                 Cell(letter.get_state_display()),
                 Cell(letter.reason[:200]),
                 Cell(moment(letter.created_at)),
@@ -67,10 +68,8 @@ class UserTables(Tables):
         more = self.list_of(DeadLetter, q=user.user_id)
         return Panel("Dead letters", columns, rows, "No dead letters.", more, "All dead letters of this user")
 
-
-def _names_of(user: User, rows: Iterable[DeadLetter] | Iterable[Delivery]) -> dict[str, str]:
-    ids = {row.stream_id for row in rows}
-    return {stream.pk: str(stream) for stream in EventStream.objects.of(user.tenant_id).filter(pk__in=ids)}
+    def _streams_of(self, request: HttpRequest, user: User, rows: Iterable[DeadLetter] | Iterable[Delivery]) -> dict[str, Cell]:
+        return stream_cells(self._site, request, tenant_id=user.tenant_id, stream_ids=(row.stream_id for row in rows))
 
 
 def show_user_tables(site: admin.AdminSite) -> None:

@@ -6,6 +6,8 @@
   const LONGEST_SILENCE_MS = 45000;
   const LONGEST_PAUSE_MS = 30000;
   const NEAR_THE_END_PX = 24;
+  const MOST_NAMES = 2000;
+  const NAMES_EVERY_MS = 300;
 
   const page = document.getElementById("live");
   if (!page) return;
@@ -20,6 +22,8 @@
   let waiting = [];
   let connection = new AbortController();
   const eventOf = new WeakMap();
+  // Entries that the filter may select when the names of their entities arrive.
+  const undecided = new WeakSet();
 
   // The filter
 
@@ -32,20 +36,40 @@
     type.textContent = chosen.length === 0 ? "All types" : chosen.length === 1 ? chosen[0] : `${chosen.length} types`;
   }
 
-  /* Returns the entities of an event as <kind>:<id>. The entity that the event is about is first. */
-  function rootsOf(event) {
+  const PARTS = ["organization", "group", "user", "member", "role", "connection"];
+
+  function kindOf(name, part) {
+    if (name !== "member") return name;
+    return part.member_type === "user" ? "user" : "group";
+  }
+
+  /* Returns what the event is about as <kind>:<id>: the object, or the parts of the object. */
+  function subjectsOf(event) {
     const object = (event.data || {}).object || {};
     const kind = String(event.type).split(".")[0];
-    const parts = Object.entries(object).filter(([, part]) => part && typeof part === "object" && (part.user_id || part.id));
-    const roots = parts.map(([name, part]) => `${name === "member" ? "user" : name}:${part.user_id || part.id}`);
-    if (object.user_id || object.id) roots.unshift(`${kind}:${object.user_id || object.id}`);
+    if (object.user_id || object.id) return [`${kind}:${object.user_id || object.id}`];
+    const parts = PARTS.map((name) => [name, object[name]]).filter(([, part]) => part && (part.user_id || part.id));
+    const roots = parts.map(([name, part]) => `${kindOf(name, part)}:${part.user_id || part.id}`);
     return roots.sort((one, other) => other.startsWith(`${kind}:`) - one.startsWith(`${kind}:`));
+  }
+
+  /* Returns all entities that the event names. The entity that the event is about is first. */
+  function rootsOf(event) {
+    const data = event.data || {};
+    const object = data.object || {};
+    const owners = [object, ...PARTS.map((name) => object[name])].flatMap((part) => {
+      const { organization_id: organization, connection_id: connection } = part || {};
+      return [organization && `organization:${organization}`, connection && `connection:${connection}`];
+    });
+    const source = ((data.context || {}).connection || {}).id;
+    return [...new Set([...subjectsOf(event), ...owners, source && `connection:${source}`].filter(Boolean))];
   }
 
   function isAbout(event, text) {
     const object = (event.data || {}).object || {};
-    const names = [...rootsOf(event), object.email, object.name, object.username].filter(Boolean);
-    return names.some((name) => String(name).toLowerCase().includes(text));
+    const roots = rootsOf(event);
+    const texts = [...roots, ...roots.map((root) => names.get(root)?.text), object.email, object.name, object.username].filter(Boolean);
+    return texts.some((name) => String(name).toLowerCase().includes(text));
   }
 
   function isWanted(message) {
@@ -54,11 +78,91 @@
     return (!chosen.length || chosen.includes(message.type)) && (!text || isAbout(message.event || {}, text));
   }
 
+  /* Tells whether the names of the entities, which have not arrived, can decide about the event. */
+  function isUndecided(message) {
+    const chosen = chosenTypes();
+    return (!chosen.length || chosen.includes(message.type)) && rootsOf(message.event || {}).some((root) => !names.has(root));
+  }
+
   /* Hides the entries that the filter does not select. */
   function filter() {
     for (const entry of list.children) entry.hidden = !isWanted(eventOf.get(entry));
-    waiting = waiting.filter(isWanted);
+    waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
     tell();
+  }
+
+  // The names of the entities
+
+  const names = new Map();
+  const unnamed = new Set();
+  let isAsking = false;
+
+  function idOf(root) {
+    return root.slice(root.indexOf(":") + 1);
+  }
+
+  /* Requests the names of the entities that have none yet. */
+  async function askNames(roots) {
+    roots.filter((root) => !names.has(root)).forEach((root) => unnamed.add(root));
+    if (isAsking) return;
+    isAsking = true;
+    while (unnamed.size) {
+      const some = [...unnamed].slice(0, Number(page.dataset.namesAtOnce));
+      // An entity whose name is requested again during this request stays in the queue.
+      some.forEach((root) => unnamed.delete(root));
+      const found = await namesOf(some);
+      for (const root of some) {
+        // Without an answer, an entity keeps its id.
+        names.set(root, found[root] || { text: "", url: "" });
+      }
+      for (const root of [...names.keys()].slice(0, Math.max(0, names.size - MOST_NAMES))) names.delete(root);
+      showNames();
+      await new Promise((resolve) => setTimeout(resolve, NAMES_EVERY_MS));
+    }
+    isAsking = false;
+  }
+
+  async function namesOf(roots) {
+    const query = new URLSearchParams([["tenant", page.dataset.tenant], ...roots.map((root) => ["root", root])]);
+    try {
+      const answer = await fetch(`${page.dataset.names}?${query}`, { credentials: "same-origin", cache: "no-store" });
+      return answer.ok ? (await answer.json()).entities : {};
+    } catch {
+      return {};
+    }
+  }
+
+  function showNames() {
+    list.querySelectorAll("[data-root]").forEach(showName);
+    for (const entry of [...list.children].filter((one) => undecided.has(one) && !isUndecided(eventOf.get(one)))) {
+      undecided.delete(entry);
+      if (isWanted(eventOf.get(entry))) entry.hidden = false;
+      else entry.remove();
+    }
+    waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
+    empty.hidden = list.children.length > 0;
+    tell();
+  }
+
+  /* Shows the name of an entity with a link to its page; otherwise its id. */
+  function showName(node) {
+    const known = names.get(node.dataset.root) || {};
+    if (!known.url) {
+      node.textContent = node.dataset.fallback || idOf(node.dataset.root);
+      if (known.is_deleted) node.append(" ", contentOf("span", "badge badge-quiet", "Deleted"));
+      return;
+    }
+    const link = contentOf("a", "", known.text);
+    link.href = known.url;
+    node.replaceChildren(link);
+  }
+
+  function nameNode(root, fallback = "") {
+    const node = contentOf("span", "", "");
+    node.dataset.root = root;
+    node.dataset.fallback = fallback;
+    showName(node);
+    return node;
   }
 
   // The list
@@ -70,11 +174,33 @@
     return element;
   }
 
-  function entityOf(object) {
-    const of = object || {};
-    const parts = [of.organization, of.group, of.user, of.member, of.role, of.connection];
-    if (of.email) return `${of.email} · ${of.user_id || of.id || ""}`;
-    return of.user_id || of.id || parts.map((part) => part && (part.user_id || part.id)).filter(Boolean).join(" · ");
+  /* Returns the names of the entities that the event is about. Until the names arrive, a user has the email address of the event. */
+  function subjectsNode(event) {
+    const object = (event.data || {}).object || {};
+    const node = contentOf("span", "live-entity", "");
+    const roots = subjectsOf(event);
+    roots.forEach((root, index) => {
+      if (index) node.append(" · ");
+      node.append(nameNode(root, roots.length === 1 && object.email ? `${object.email} · ${idOf(root)}` : ""));
+    });
+    return node;
+  }
+
+  /* Returns one line for each entity of the event: kind, name, and the id with a button that copies it. */
+  function entitiesNode(event) {
+    const lines = contentOf("ul", "live-entities", "");
+    for (const root of rootsOf(event)) {
+      const line = contentOf("li", "", "");
+      const id = document.getElementById("live-id").content.firstElementChild.cloneNode(true);
+      id.querySelector("code").textContent = idOf(root);
+      const copy = id.querySelector("button");
+      copy.dataset.copy = idOf(root);
+      copy.setAttribute("aria-label", `Copy the identifier ${idOf(root)}`);
+      const kind = root.slice(0, root.indexOf(":"));
+      line.append(contentOf("span", "live-kind", kind.charAt(0).toUpperCase() + kind.slice(1)), nameNode(root, " "), id);
+      lines.append(line);
+    }
+    return lines;
   }
 
   function shownTime(value) {
@@ -89,7 +215,7 @@
     const summary = document.createElement("summary");
     const time = contentOf("time", "", shownTime(event.time));
     time.dateTime = String(event.time);
-    summary.append(time, contentOf("span", "live-type", String(event.type)), contentOf("span", "live-entity", entityOf((event.data || {}).object)));
+    summary.append(time, contentOf("span", "live-type", String(event.type)), subjectsNode(event));
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
     entry.append(details);
@@ -117,13 +243,20 @@
       });
       line.append(history, only);
     }
-    more.append(line, json);
+    more.append(entitiesNode(event), line, json);
     details.append(more);
   }
 
   function show(messages) {
     if (!messages.length) return;
-    list.append(...messages.map(entryOf));
+    for (const message of messages) {
+      const entry = entryOf(message);
+      if (!isWanted(message)) {
+        entry.hidden = true;
+        undecided.add(entry);
+      }
+      list.append(entry);
+    }
     while (list.children.length > MOST_SHOWN) list.firstElementChild.remove();
     empty.hidden = list.children.length > 0;
     if (follows) scroll.scrollTop = scroll.scrollHeight;
@@ -145,7 +278,12 @@
   // The stream
 
   function take(message) {
-    if (!isWanted(message)) return;
+    const event = message.event || {};
+    // A deleted entity gets its new state.
+    if (/^[a-z]+\.deleted$/.test(message.type)) names.delete(subjectsOf(event)[0]);
+    const isKept = isWanted(message) || isUndecided(message);
+    if (!isKept) return;
+    askNames(rootsOf(event));
     if (!isPaused) {
       show([message]);
       return;

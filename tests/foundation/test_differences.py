@@ -1,4 +1,4 @@
-"""The differences between two documents, and the actor of a stored event."""
+"""The differences between two documents, and the actor and the entities of a stored event."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from events.log.stored_envelope import envelope_of, who_of
+from events.log.stored_envelope import envelope_of, roots_in, who_of
 from foundation.differences import differences
 
 
@@ -49,3 +49,32 @@ def test_the_actor_of_an_event_is_the_client_or_else_the_ip_address(context: Any
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"5", b"[" * 100_000])
 def test_bytes_that_are_not_an_envelope_have_no_actor(body: bytes) -> None:
     assert envelope_of(body) == {}
+
+
+@pytest.mark.parametrize(
+    ("event_type", "data", "roots"),
+    [
+        ("user.updated", {"object": {"user_id": "db|1", "email": "a@b.test"}}, ["user:db|1"]),
+        ("user.updated", {"object": {"user_id": "db|1"}, "context": {"connection": {"id": "con_1"}}}, ["user:db|1", "connection:con_1"]),
+        ("group.created", {"object": {"id": "grp_1", "organization_id": "org_1"}}, ["group:grp_1", "organization:org_1"]),
+        (
+            "group.member.added",
+            {"object": {"group": {"id": "grp_1"}, "member": {"member_type": "user", "id": "db|1"}}},
+            ["group:grp_1", "user:db|1"],
+        ),
+        (
+            "group.member.added",
+            {"object": {"group": {"id": "grp_1", "connection_id": "con_1"}, "member": {"member_type": "connection", "id": "grp_2"}}},
+            ["group:grp_1", "connection:con_1", "group:grp_2"],
+        ),
+        (
+            "organization.member.role.assigned",
+            {"object": {"organization": {"id": "org_1"}, "user": {"user_id": "db|1"}, "role": {"id": "rol_1"}}},
+            ["organization:org_1", "user:db|1", "role:rol_1"],
+        ),
+        ("user.updated", {"object": {"user_id": 5, "id": None, "user": [], "group": "x"}, "context": {"connection": "x"}}, []),
+        ("", None, []),
+    ],
+)
+def test_the_entities_of_an_event_are_its_object_its_parts_and_their_owners(event_type: str, data: Any, roots: list[str]) -> None:
+    assert list(roots_in({"type": event_type, "data": data})) == roots

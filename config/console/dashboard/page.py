@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 
 from config.console.dashboard.checklist import checklist
@@ -12,13 +13,13 @@ from config.console.dashboard.health import findings
 from config.console.dashboard.panels import charts, flow_panel
 from config.console.dashboard.state import latest_events, read_state
 from config.console.dashboard.viewer import Viewer
-from events.admin.entities import name_roots
+from events.admin.entities import name_entities
 from identity.models import Tenant
 
 TENANTS_SHOWN = 50
 
 
-def dashboard_of(request: HttpRequest) -> dict[str, Any]:
+def dashboard_of(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
     """Return the dashboard of the tenant in scope, or the dashboard of the platform with the list of tenants."""
     viewer = Viewer.of(request)
     state = read_state(viewer)
@@ -35,5 +36,5 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any]:
         shown["tenants"] = Tenant.objects.order_by("pk")[:TENANTS_SHOWN]
     elif viewer.may_list("events_logentry"):
         shown["latest_events"] = list(latest_events(viewer.tenant_id))
-        name_roots(shown["latest_events"], may_see_users=viewer.may_list("identity_user"))
+        name_entities(site, request, shown["latest_events"])
     return shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import admin
@@ -128,7 +128,7 @@ def _facts(site: admin.AdminSite, row: Any, entity: Entity, stream: EventStream 
     # The head of the page has the id of the event.
     entry = entry_cell(site, tenant_id=row.tenant_id, event=event, event_id=row.event_id)
     return [
-        Fact(entity.kind.capitalize() or "Entity", Cell(entity.text, entity.url)),
+        Fact(entity.kind.capitalize() or "Entity", replace(entity.cell, copied=entity.identifier)),
         Fact("Event", Cell("Entry in the event log" if entry.url else "no longer in the event log", entry.url)),
         Fact("Event stream", Cell(name, "" if stream is None else _page(site, "events_eventstream", stream.pk))),
     ]

@@ -56,6 +56,7 @@ def pages_of(user: User) -> dict[str, str]:
         "letter": page("provisioning_deadletter", letter.pk),
         "delivery": page("provisioning_delivery", letter.delivery_id),
         "entry": page("events_logentry", event.pk),
+        "event": page("events_event", event.pk),
         "user": page("identity_user", user.pk),
         "stream": page("events_eventstream", letter.stream_id),
     }
@@ -66,11 +67,18 @@ def pages_of(user: User) -> dict[str, str]:
     [
         ("letter", ("delivery", "entry", "user", "stream")),
         ("delivery", ("letter", "entry", "user", "stream")),
-        ("entry", ("letter", "delivery", "user")),
+        ("entry", ("letter", "delivery", "user", "stream")),
+        ("event", ("letter", "delivery", "user", "stream", "entry")),
+        ("events of the user", ("letter", "delivery", "entry", "stream")),
+        ("timeline of the user", ("delivery", "entry", "stream")),
+        ("deliveries of the stream", ("delivery", "user")),
     ],
 )
 def test_each_page_links_to_the_other_pages(browser: Client, user: User, start: str, others: tuple[str, ...]) -> None:
     places = pages_of(user)
+    places["events of the user"] = f"{places['user']}?tab=events-and-deliveries"
+    places["timeline of the user"] = reverse("admin:identity_user_timeline", args=(quote(user.pk),))
+    places["deliveries of the stream"] = f"{places['stream']}?tab=deliveries"
 
     shown = browser.get(places[start]).content.decode()
 
@@ -125,3 +133,26 @@ def test_staff_without_the_permission_see_the_id_of_the_user_without_a_link(
     assert "ada@example.test" not in shown
     assert f'href="{places["user"]}"' not in shown
     assert f"<h1>user.created for {user.user_id}</h1>" in shown
+
+
+def test_staff_without_the_permission_see_the_name_of_the_stream_without_a_link(
+    browser: Client, user: User, stream: EventStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_from_administrators(monkeypatch, "events.view_eventstream")
+    places = pages_of(user)
+
+    shown = browser.get(places["entry"]).content.decode()
+
+    assert stream.name or stream.pk in shown
+    assert f'href="{places["stream"]}"' not in shown.partition('id="content"')[2]
+
+
+def test_a_deleted_stream_keeps_its_id_and_is_marked_as_deleted(browser: Client, user: User, stream: EventStream) -> None:
+    places = pages_of(user)
+    Delivery.objects.filter(stream_id=stream.pk).update(stream_id="est_gone")
+    DeadLetter.objects.filter(stream_id=stream.pk).update(stream_id="est_gone")
+
+    for start in ("entry", "event"):
+        assert "est_gone (deleted)" in browser.get(places[start]).content.decode()
+    assert "est_gone (deleted)" in browser.get(reverse("admin:provisioning_delivery_changelist")).content.decode()
+    assert "est_gone (deleted)" in browser.get(f"{places['user']}?tab=events-and-deliveries").content.decode()

@@ -133,7 +133,7 @@ def test_the_timeline_shows_each_event_with_its_deliveries_and_links_to_the_even
 
     assert page.index("user.updated") < page.index("user.created")
     for event in (created, updated):
-        assert reverse("admin:events_event_change", args=(event.pk,)) in page
+        assert reverse("admin:events_logentry_change", args=(event.pk,)) in page
         delivery = Delivery.objects.get(event_id=event.event_id)
         assert reverse("admin:provisioning_delivery_change", args=(delivery.pk,)) in page
     assert "To SCIM" in page

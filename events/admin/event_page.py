@@ -1,0 +1,100 @@
+"""The page of one event: its entities by name, what changed, and its message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+
+from events.admin.entities import Entity, entities_of, history_of
+from events.log.stored_envelope import envelope_of, roots_in
+from events.models import Event
+from foundation.admin.badges import json_block
+from foundation.admin.json_fields import pretty
+from foundation.admin.panels import Cell, Panel
+from foundation.differences import differences
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.tenant_scope import ReadOnlyAdmin
+
+Row = TypeVar("Row", bound=models.Model)
+_WITHOUT_PREVIOUS = "This event has no previous object."
+
+
+class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
+    """The base of the pages of events and of entries of the log. A subclass implements `event_in`."""
+
+    change_form_template = "admin/log_entry.html"
+    id_field = "shown_event_id"
+    # Events never change, so the audit log has no entries about them.
+    has_history = False
+    hidden_if_empty = ("others",)
+
+    def __init__(self, model: type[Row], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(self.what_changed)
+
+    def event_in(self, row: Any) -> Event:
+        """Return the event that the page of the row shows."""
+        raise NotImplementedError
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row:
+        """Return the row with further values that its page shows: the id and the entities of the event."""
+        row: Any = super().get_object(request, object_id, from_field)
+        event = self.event_in(row)
+        roots = dict.fromkeys((event.root, *roots_in(envelope_of(event.body))))
+        found = entities_of(self.admin_site, request, [(event.tenant_id, root) for root in roots])
+        row.shown_event_id = event.event_id
+        row.entity, *row.other_entities = found.values()
+        return row  # type: ignore[no-any-return]
+
+    def heading_of(self, row: Any) -> str:
+        entity: Entity | None = getattr(row, "entity", None)
+        return str(row) if entity is None else f"{self.event_in(row).type} for {entity.text}"
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None:
+            context["message"] = json_block(message_of(self.event_in(row)))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @admin.display(description="Entity")
+    def entity_page(self, row: Any) -> str:
+        """Name the entity, with links to its own page (if it still exists) and to all its events."""
+        entity: Entity = row.entity
+        live = f"{reverse(f'{self.admin_site.name}:events_live')}?{urlencode({'entity': entity.root})}"
+        links = (entity.shown, history_of(self.admin_site, entity.root), live)
+        return format_html('{} (<a href="{}">all its events</a>, <a href="{}">live</a>)', *links)
+
+    @admin.display(description="Also about")
+    def others(self, row: Any) -> str:
+        """Name the other entities of the event, such as the member of an organization, each with its kind and a link to its page."""
+        entities: list[Entity] = row.other_entities
+        return format_html_join("", '<div class="other-entity">{} {}</div>', ((one.kind.capitalize(), one.shown) for one in entities))
+
+    def what_changed(self, _request: HttpRequest, row: Any) -> Panel:
+        """Return the fields that differ from the previous object, with their old and new values."""
+        data = envelope_of(self.event_in(row).body).get("data")
+        data = data if isinstance(data, dict) else {}
+        found = differences(data.get("previous_object"), data.get("object")) if "previous_object" in data else ()
+        rows = [(Cell(one.path), Cell(_shown(one.before)), Cell(_shown(one.after))) for one in found]
+        without = "No field differs from the previous object." if "previous_object" in data else _WITHOUT_PREVIOUS
+        return Panel("What changed", ("Field", "Old", "New"), rows, without)
+
+
+def message_of(event: Event) -> str:
+    """Return a stored envelope as indented JSON; other bytes are returned as text."""
+    body = bytes(event.body)
+    try:
+        return pretty(json.loads(body))
+    except ValueError:
+        return body.decode(errors="replace")
+
+
+def _shown(value: str | None) -> str:
+    return "(not there)" if value is None else value

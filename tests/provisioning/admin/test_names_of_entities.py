@@ -1,0 +1,240 @@
+"""Pages name the entities of events and deliveries, and link to their pages: in the event log, on the start page, in lists and tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.db import connection as database
+from django.db import models
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from events.admin.live import NAMES_AT_ONCE
+from events.log.numbering import number_tenant
+from events.models import Event, LogEntry
+from identity.models import Connection, Group, Organization, Tenant, User
+from identity.services.groups import add_group_members, delete_group
+from identity.services.memberships import add_members
+from identity.services.organizations import delete_organization
+from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
+from tests.factories.identity import make_user
+from tests.factories.models.events import EventFactory, LogEntryFactory
+from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
+from tests.factories.organizations import make_group, make_organization, make_role
+
+LOG, START, EVENTS, NAMES = (
+    "admin:events_logentry_changelist",
+    "admin:index",
+    "admin:events_event_changelist",
+    "admin:events_live_names",
+)
+ADA = "Ada Lovelace (ada@example.test)"
+DELETED = '<span class="badge badge-quiet">Deleted</span>'
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def ada(database_connection: Connection) -> User:
+    return make_user(connection=database_connection, email="ada@example.test", name="Ada Lovelace")
+
+
+@pytest.fixture
+def company(tenant: Tenant, ada: User) -> Organization:
+    """An organization with the member Ada. Its last event is organization.member.added."""
+    company = make_organization(tenant, "engines", display_name="Analytical Engines")
+    add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[ada.user_id])
+    number_tenant(tenant.pk)
+    return company
+
+
+def page_of(row: models.Model) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=(quote(row.pk),))
+
+
+def entry_of(kind: str, row: models.Model, event_type: str) -> LogEntry:
+    return LogEntry.objects.select_related("event").get(event__root=f"{kind}:{row.pk}", event__type=event_type)
+
+
+def text_of(browser: Client, address: str) -> str:
+    answer = browser.get(address)
+    assert answer.status_code == 200, address
+    return " ".join(answer.content.decode().partition('id="content"')[2].split())
+
+
+def named(browser: Client, tenant: Tenant, *roots: str) -> Any:
+    return browser.get(reverse(NAMES), {"tenant": tenant.pk, "root": list(roots)})
+
+
+# Entities that have no name for the reader
+
+
+def test_an_entity_of_another_tenant_has_no_name_on_any_page(browser: Client, tenant: Tenant) -> None:
+    foreign = make_organization(new_tenant(), "strangers", display_name="Strangers")
+    event = EventFactory.create(tenant_id=tenant.pk, root=f"organization:{foreign.pk}", type="organization.updated")
+    entry = LogEntryFactory.create(event=event)
+    delivery = DeliveryFactory.create(tenant_id=tenant.pk, key=event.root, event=event.pk, state="dead")
+    letter = DeadLetterFactory.create(delivery=delivery)
+
+    places = [reverse(LOG), reverse(START), reverse(EVENTS), *(page_of(row) for row in (event, entry, delivery, letter))]
+    for place in places:
+        shown = text_of(browser, place)
+        assert "Strangers" not in shown, place
+        assert page_of(foreign) not in shown, place
+        assert foreign.pk in shown, place
+    found = named(browser, tenant, event.root).json()["entities"][event.root]
+    assert found == {"text": foreign.pk, "url": "", "is_deleted": True}
+
+
+def test_an_account_without_the_permission_sees_the_id_and_not_that_the_entity_was_deleted(
+    browser: Client, tenant: Tenant, company: Organization, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_from_administrators(monkeypatch, "identity.view_organization", "identity.view_user")
+    entry = entry_of("organization", company, "organization.member.added")
+
+    for place in (reverse(LOG), reverse(START), page_of(entry)):
+        shown = text_of(browser, place)
+        assert "Analytical Engines" not in shown, place
+        assert "Ada Lovelace" not in shown.partition("<summary>Message")[0], place
+        assert company.pk in shown, place
+        assert DELETED not in shown, place
+    found = named(browser, tenant, f"organization:{company.pk}").json()["entities"]
+    assert found == {f"organization:{company.pk}": {"text": company.pk, "url": "", "is_deleted": False}}
+
+
+def test_a_deleted_entity_keeps_its_id_and_is_marked_as_deleted(browser: Client, tenant: Tenant, company: Organization) -> None:
+    entry = entry_of("organization", company, "organization.created")
+    delivery = DeliveryFactory.create(tenant_id=tenant.pk, key=entry.event.root, event=entry.event_id, event_id=entry.event.event_id)
+    delete_organization(tenant_id=tenant.pk, organization_id=company.pk)
+
+    for place in (reverse(LOG), reverse("admin:provisioning_delivery_changelist"), page_of(entry)):
+        shown = text_of(browser, place)
+        assert f"{DELETED}" in shown, place
+        assert company.pk in shown, place
+        assert f'href="{page_of(company)}"' not in shown, place
+    assert "Deleted" in text_of(browser, page_of(delivery))
+    assert named(browser, tenant, entry.event.root).json()["entities"][entry.event.root]["is_deleted"]
+
+
+@pytest.mark.parametrize("query", [{}, {"root": "x" * 401}, {"root": "user:\x00"}, {"root": "user:a", "tenant": "another"}])
+def test_a_request_for_names_without_entities_or_for_another_tenant_is_not_found(
+    browser: Client, tenant: Tenant, query: dict[str, str]
+) -> None:
+    assert browser.get(reverse(NAMES), {"tenant": tenant.pk, **query}).status_code == 404
+    assert browser.post(reverse(NAMES), {"tenant": tenant.pk, "root": "user:a"}).status_code == 405
+
+
+def test_a_request_for_names_needs_the_permission_to_see_the_log(
+    browser: Client, tenant: Tenant, company: Organization, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_from_administrators(monkeypatch, "events.view_logentry")
+
+    assert named(browser, tenant, f"organization:{company.pk}").status_code == 403
+
+
+# Entities with a name
+
+
+def test_the_log_and_the_start_page_name_organizations_groups_and_connections(
+    browser: Client, tenant: Tenant, company: Organization, database_connection: Connection
+) -> None:
+    group = make_group(tenant, "Engineers")
+    number_tenant(tenant.pk)
+
+    for place in (reverse(LOG), reverse(START)):
+        shown = text_of(browser, place)
+        for name in ("Analytical Engines", "Engineers", database_connection.display_name or database_connection.name, ADA):
+            assert f">{name}</a>" in shown, (place, name)
+        assert group.pk not in shown.replace(f"group%3A{group.pk}", "").replace(page_of(group), ""), place
+
+
+def test_the_page_of_an_event_names_all_its_entities_and_shows_their_ids(browser: Client, ada: User, company: Organization) -> None:
+    entry = entry_of("organization", company, "organization.member.added")
+    shown = text_of(browser, page_of(entry))
+
+    assert "<h1>organization.member.added for Analytical Engines</h1>" in shown
+    for row, name, key in ((company, "Analytical Engines", company.pk), (ada, ADA, ada.user_id)):
+        assert f'<a href="{page_of(row)}">{name}</a>' in shown
+        assert f'data-copy="{key}"' in shown
+
+
+def test_the_page_of_an_event_names_the_role_the_group_and_the_connection(
+    browser: Client, tenant: Tenant, ada: User, database_connection: Connection
+) -> None:
+    group = make_group(tenant, "Directory", type=Group.Type.CONNECTION, connection=database_connection)
+    nested = make_group(tenant, "Nested", type=Group.Type.CONNECTION, connection=database_connection)
+    add_group_members(tenant_id=tenant.pk, group_id=group.pk, nested_ids=[nested.pk])
+    number_tenant(tenant.pk)
+    shown = text_of(browser, page_of(entry_of("group", group, "group.member.added")))
+
+    for row in (group, nested, database_connection):
+        assert f'href="{page_of(row)}"' in shown, row
+
+    delete_group(tenant_id=tenant.pk, group_id=nested.pk)
+    shown = text_of(browser, page_of(entry_of("group", group, "group.member.added")))
+    assert f"Group {DELETED}" in shown
+    assert f'data-copy="{nested.pk}"' in shown
+
+
+def test_lists_name_entities_with_one_query_for_all_rows(
+    browser: Client, tenant: Tenant, ada: User, company: Organization, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    def leave(root: str) -> None:
+        event = EventFactory.create(tenant_id=tenant.pk, root=root)
+        LogEntryFactory.create(event=event)
+        DeadLetterFactory.create(delivery=DeliveryFactory.create(tenant_id=tenant.pk, key=root, event=event.pk, state="dead"))
+
+    roots = [f"user:{ada.user_id}", f"organization:{company.pk}", f"group:{make_group(tenant).pk}", f"connection:{ada.connection_id}"]
+    for root in roots:
+        leave(root)
+    names = ("logentry", "event"), ("delivery", "deadletter")
+    places = [reverse(f"admin:{app}_{name}_changelist") for app, of in zip(("events", "provisioning"), names, strict=True) for name in of]
+    for place in places:
+        browser.get(place)
+        with CaptureQueriesContext(database) as queries:
+            assert "Analytical Engines" in text_of(browser, place)
+        assert len([one for one in queries.captured_queries if "UNION ALL" in one["sql"]]) == 1
+        for _ in range(3):
+            leave(f"organization:{make_organization(tenant).pk}")
+            leave(f"role:{make_role(tenant).pk}")
+        with django_assert_num_queries(len(queries)):
+            browser.get(place)
+
+
+def test_the_deliveries_of_a_stream_name_their_entities(browser: Client, tenant: Tenant, company: Organization) -> None:
+    from tests.provisioning.engine.logs import make_stream
+
+    stream = make_stream(tenant)
+    DeliveryFactory.create(tenant_id=tenant.pk, stream_id=stream.pk, key=f"organization:{company.pk}")
+
+    assert f'<a href="{page_of(company)}">Analytical Engines</a>' in text_of(browser, f"{page_of(stream)}?tab=deliveries")
+
+
+def test_the_live_page_gets_the_names_and_the_pages_of_entities(browser: Client, tenant: Tenant, ada: User, company: Organization) -> None:
+    user, organization = f"user:{ada.user_id}", f"organization:{company.pk}"
+    found = named(browser, tenant, user, organization, "unknown").json()["entities"]
+
+    assert found[user] == {"text": ADA, "url": page_of(ada), "is_deleted": False}
+    assert found[organization] == {"text": "Analytical Engines", "url": page_of(company), "is_deleted": False}
+    assert found["unknown"] == {"text": "unknown", "url": "", "is_deleted": False}
+
+
+def test_the_live_page_gets_a_limited_number_of_names_at_once(browser: Client, tenant: Tenant) -> None:
+    roots = [f"user:db|{number}" for number in range(NAMES_AT_ONCE + 5)]
+
+    assert list(named(browser, tenant, *roots).json()["entities"]) == roots[:NAMES_AT_ONCE]
+
+
+def test_an_event_with_a_broken_body_has_a_page(browser: Client, tenant: Tenant) -> None:
+    for body in (b"\xff", b"[1]", json.dumps({"type": "group.member.added", "data": {"object": {"group": [], "member": 5}}}).encode()):
+        event = EventFactory.create(tenant_id=tenant.pk, root="group:grp_1", type="group.member.added", body=body)
+        assert "What changed" in text_of(browser, page_of(LogEntryFactory.create(event=event)))
+        assert "What changed" in text_of(browser, page_of(Event.objects.get(pk=event.pk)))
