@@ -144,7 +144,7 @@ def _register_invitations(site: admin.AdminSite) -> None:
     if isinstance(organizations, ObjectActionsAdmin) and isinstance(invitations, InvitationAdmin):
         organizations.tabs[INVITATIONS].append(invitations.panel_of)
         organizations.panels.append(policy_panel)
-        organizations.object_actions = (*organizations.object_actions, POLICY)
+        organizations.object_actions = (*organizations.object_actions, POLICY, invitations.invitation)
 
 
 def _register_applications(site: admin.AdminSite) -> None:

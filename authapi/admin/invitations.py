@@ -1,5 +1,7 @@
 """Admin pages of invitations to organizations: they show the state, and create, resend, renew and revoke an invitation.
 
+The page of an organization has the same acts on one of its tabs.
+
 A link is shown once, in the response to the request that created it, and never stored in a session, message or log.
 """
 
@@ -9,28 +11,30 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 
 from authapi.invitations import offers
 from authapi.invitations.links import application_address
 from authapi.invitations.offers import MOST_LIFE_SECONDS, NewInvitation
-from authapi.models import Invitation
+from authapi.models import Client, Invitation
 from authapi.tenant_settings import sign_in_settings
 from foundation.admin.badges import Tone, badge
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction
+from identity.admin.organizations import INVITATIONS
+from identity.admin.people.organization_panels import roles_for
+from identity.admin.people.tables import Tables
+from identity.admin.row_forms import RowField, RowForm
 from identity.admin.scope import actor_of
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.hosts import address_beside
 from identity.models import Organization, Role
 
+INVITE = "invite"
 _DAY = 86_400
 _TONES: dict[str, Tone] = {
     Invitation.State.PENDING: "warn",
@@ -39,6 +43,8 @@ _TONES: dict[str, Tone] = {
     Invitation.State.REVOKED: "bad",
 }
 _SHOWN = 20
+# The values of `organization_usage` of applications that allow logins to organizations.
+_WITH_ORGANIZATIONS = ("allow", "require")
 
 
 class InvitationForm(ServiceForm):
@@ -73,6 +79,25 @@ class InvitationForm(ServiceForm):
             "email": "The only address that can accept the invitation.",
             "inviter_name": "Shown in the email and on the page.",
         }
+
+
+class InviteForm(RowForm):
+    """The form on the page of an organization. Its fields have the names that refusals of the service use."""
+
+    email = forms.EmailField(max_length=254, label="Email address", help_text="The only address that can accept.")
+    client_id = RowField(
+        identifier="client_id", label="Application", help_text="Opened by the invitation. It must allow logins to organizations."
+    )
+    role = RowField(required=False, help_text="Role of the new member.")
+    is_mailed = forms.BooleanField(
+        required=False, initial=True, label="Send an email", help_text="If off, the next page shows the link once."
+    )
+
+    def fit(self, request: HttpRequest, row: Organization) -> None:
+        super().fit(request, row)
+        clients = Client.objects.of(row.tenant_id).filter(revoked_at=None, is_account_page=False)
+        self.fields["client_id"].offer(clients.filter(settings__organization_usage__in=_WITH_ORGANIZATIONS))  # type: ignore[attr-defined]
+        self.fields["role"].offer(roles_for(row))  # type: ignore[attr-defined]
 
 
 def _is_offered(row: Invitation) -> bool:
@@ -224,6 +249,22 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
     def response_add(self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None) -> HttpResponse:
         return self._link_page(request, obj)
 
+    def invite(self, request: HttpRequest, organization: Organization, values: dict[str, Any]) -> str | HttpResponse:
+        """Invite an address to an organization. Return the page with the link if no email is sent."""
+        role: Role | None = values["role"]
+        wanted = NewInvitation(
+            inviter_name=actor_of(request),
+            email=values["email"],
+            client_id=values["client_id"].client_id,
+            roles=[role.pk] if role is not None else [],
+            is_mailed=values["is_mailed"],
+        )
+        address = address_beside(request.get_host(), organization.tenant_id)
+        invitation = offers.create_invitation(
+            tenant_id=organization.tenant_id, organization_id=organization.pk, wanted=wanted, address=address
+        )
+        return f"{invitation.email} receives an invitation by email." if wanted.is_mailed else self._link_page(request, invitation)
+
     def _renew(self, request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> HttpResponse:
         return self._link_page(request, offers.renew_invitation(**_named(row)))
 
@@ -250,25 +291,40 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         """Return the panel of an organization's newest invitations; None for an account that may not see them."""
         if not request.user.has_perm("authapi.view_invitation"):
             return None
-        place = f"{self.admin_site.name}:authapi_invitation"
-        found = Invitation.objects.of(organization.tenant_id).filter(organization=organization).order_by("-created_at", "-pk")[:_SHOWN]
-        now = timezone.now()
+        tables, now = Tables(self.admin_site), timezone.now()
+        found = Invitation.objects.of(organization.tenant_id).filter(organization=organization).select_related("client")
         rows = [
             (
-                Cell(row.email, reverse(f"{place}_change", args=(quote(row.pk),))),
+                tables.linked(request, row, row.email, note=row.client.name),
                 Cell(row.state_at(now).label),
                 Cell(f"{row.expires_at:%Y-%m-%d %H:%M}"),
+                tables.act(request, row, "resend", "Send again") if _is_offered(row) else Cell(""),
+                tables.act(request, row, "revoke", "Revoke") if _is_offered(row) else Cell(""),
             )
-            for row in found
+            for row in found.order_by("-created_at", "-pk")[:_SHOWN]
         ]
         may_add = self.has_add_permission(request)
         return Panel(
             "Invitations",
-            ("Address", "State", "Valid until (UTC)"),
+            ("Address", "State", "Valid until (UTC)", "", ""),
             rows,
             "No invitations.",
-            more_url=f"{reverse(f'{place}_changelist')}?{urlencode({'organization__id__exact': organization.pk})}",
+            more_url=tables.list_of(Invitation, organization__id__exact=organization.pk),
             more_text="All invitations",
-            add_url=f"{reverse(f'{place}_add')}?{urlencode({'organization': organization.pk})}" if may_add else "",
-            add_text="Invite a user",
+            add_url=tables.add_of(Invitation, organization=organization.pk) if may_add else "",
+            add_text="Invite a user with more options",
+            adds=INVITE,
+        )
+
+    @property
+    def invitation(self) -> ObjectAction:
+        """The form above the table of `panel_of`."""
+        return ObjectAction(
+            INVITE,
+            "Invite",
+            lambda _request, row: f"The user of the address can become a member of {row.display_name or row.name}.",
+            self.invite,
+            form_class=InviteForm,
+            permission="authapi.add_invitation",
+            tab=INVITATIONS,
         )

@@ -47,11 +47,15 @@ class UserField(forms.CharField):
 
 
 class RowField(forms.CharField):
-    """A field for a row with a name: a choice if there are few rows, otherwise an input for the name or id."""
+    """A field for a row with a name: a choice if there are few rows, otherwise an input for the name or id.
 
-    def __init__(self, **options: Any) -> None:
+    `identifier` is the column with the id.
+    """
+
+    def __init__(self, *, identifier: str = "pk", **options: Any) -> None:
         super().__init__(max_length=300, **options)
         self._rows: QuerySet[Any] | None = None
+        self._identifier = identifier
 
     def offer(self, rows: QuerySet[Any]) -> None:
         """Set the rows that the field accepts."""
@@ -60,15 +64,16 @@ class RowField(forms.CharField):
         if len(found) > MOST_CHOICES:
             self.help_text = "Name or id."
             return
-        self.widget = forms.Select(choices=[("", "Choose"), *((row.pk, row.name) for row in found)])
+        empty = ("", "Choose" if self.required else "None")
+        self.widget = forms.Select(choices=[empty, *((getattr(row, self._identifier), str(row)) for row in found)])
         self.widget.is_required = self.required
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
         if not text or self._rows is None:
             return None
-        found = list(self._rows.filter(Q(pk=text) | Q(name=text))[:2])
-        exact = [row for row in found if row.pk == text] or found
+        found = list(self._rows.filter(Q(**{self._identifier: text}) | Q(name=text))[:2])
+        exact = [row for row in found if getattr(row, self._identifier) == text] or found
         if not exact:
             raise ValidationError("Choose one that exists.")
         if len(exact) > 1:

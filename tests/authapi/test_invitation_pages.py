@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from authapi.models import Client, Invitation
 from identity.models import AuditEntry, Job, Organization, Tenant
+from identity.services.organizations import delete_organization
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.models.authapi import InvitationFactory
 from tests.factories.organizations import make_organization, make_role
@@ -171,3 +173,129 @@ def test_an_auditor_and_staff_of_another_tenant_cannot_invite_or_revoke(client: 
     assert stranger.post(reverse(ADD), sent(client, acme)).status_code == 200
     assert Invitation.objects.of(acme.tenant_id).count() == 1
     assert Invitation.all_tenants.filter(client=client).count() == 1
+
+
+# The tab of the organization
+
+
+def tab_of(organization: Organization) -> str:
+    return f"{reverse('admin:identity_organization_change', args=(quote(organization.pk),))}?tab=invitations"
+
+
+def invite_at(organization: Organization) -> str:
+    return reverse("admin:identity_organization_action", args=(quote(organization.pk), "invite"))
+
+
+def typed(client: Client, **changes: Any) -> dict[str, Any]:
+    good = {"email": "grace@example.test", "client_id": client.client_id, "role": "", "is_mailed": "on"}
+    return {f"invite-{name}": value for name, value in {**good, **changes}.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"email": "none"}, "email", "Enter a valid email address"),
+        ({"email": ""}, "email", "This field is required"),
+        ({"client_id": "unknown"}, "client_id", "Choose one that exists"),
+        ({"role": "unknown"}, "role", "Choose one that exists"),
+    ],
+)
+def test_a_refused_invitation_is_explained_at_the_field_of_the_tab(
+    browser: Browser, client: Client, acme: Organization, changes: dict[str, str], field: str, words: str
+) -> None:
+    answer = browser.post(invite_at(acme), typed(client, **changes))
+
+    assert [tab.label for tab in answer.context["tabs"] if tab.is_current] == ["Invitations"]
+    assert words in str(answer.context["panels"][0].form.form.errors[field])
+    assert not Invitation.objects.of(acme.tenant_id).exists()
+
+
+def test_the_tab_refuses_applications_and_roles_of_other_owners_and_offers_only_usable_applications(
+    browser: Browser, tenant: Tenant, client: Client, acme: Organization
+) -> None:
+    other = new_tenant()
+    foreign, _ = web_client(other, settings={"organization_usage": "allow", "initiate_login_uri": ROUTE})
+    closed, _ = web_client(tenant)
+    elsewhere = make_role(tenant, "Elsewhere", type="organization", organization_id=make_organization(tenant, "other").pk)
+
+    shown = browser.get(tab_of(acme)).content.decode()
+    assert f'value="{client.client_id}"' in shown
+    assert f'value="{closed.client_id}"' not in shown
+    for changes in (
+        {"client_id": foreign.client_id},
+        {"client_id": closed.client_id},
+        {"role": elsewhere.pk},
+        {"role": make_role(other).pk},
+    ):
+        assert browser.post(invite_at(acme), typed(client, **changes)).status_code == 200, changes
+    assert browser.post(invite_at(make_organization(other, "foreign")), typed(client)).status_code == 404
+    assert not Invitation.all_tenants.filter(tenant_id__in=[tenant.pk, other.pk]).exists()
+
+
+def test_a_refusal_of_the_service_is_shown_at_the_application(browser: Browser, tenant: Tenant, acme: Organization) -> None:
+    without_route, _ = web_client(tenant, settings={"organization_usage": "allow"})
+
+    answer = browser.post(invite_at(acme), typed(without_route))
+
+    assert "login route is required" in str(answer.context["panels"][0].form.form.errors["client_id"])
+    assert not Invitation.objects.of(tenant.pk).exists()
+
+
+def test_an_invitation_of_a_deleted_organization_is_refused(browser: Browser, client: Client, acme: Organization) -> None:
+    place = invite_at(acme)
+    delete_organization(tenant_id=acme.tenant_id, organization_id=acme.pk)
+
+    assert browser.post(place, typed(client)).status_code == 404
+    assert not Invitation.objects.of(client.tenant_id).exists()
+
+
+def test_an_auditor_sees_the_invitations_of_the_tab_without_form_and_links_that_act(client: Client, acme: Organization) -> None:
+    row = open_invitation(client, acme)
+    auditor = browser_of(new_staff(acme.tenant, role="auditor"))
+
+    answer = auditor.get(tab_of(acme))
+
+    assert row.email in answer.content.decode()
+    assert answer.context["panels"][0].form is None
+    assert act(row, "revoke") not in answer.content.decode()
+    assert auditor.post(invite_at(acme), typed(client)).status_code == 403
+
+
+def test_an_address_is_invited_on_the_tab(browser: Browser, client: Client, acme: Organization) -> None:
+    role = make_role(acme.tenant, "editor")
+
+    answer = browser.post(invite_at(acme), typed(client, role=role.pk))
+
+    assert answer.headers["location"] == tab_of(acme)
+    row = Invitation.objects.of(acme.tenant_id).get()
+    assert (row.roles, row.email, row.client) == ([role.pk], "grace@example.test", client)
+    assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.MESSAGE).count() == 1
+    shown = browser.get(tab_of(acme)).content.decode()
+    assert "grace@example.test receives an invitation by email." in shown
+    assert row.ticket not in shown
+
+
+def test_an_invitation_without_email_shows_its_link_once(browser: Browser, client: Client, acme: Organization) -> None:
+    page = browser.post(invite_at(acme), typed(client, is_mailed=None))
+
+    row = Invitation.objects.of(acme.tenant_id).get()
+    assert row.ticket in page.content.decode()
+    assert "no-store" in page["Cache-Control"]
+    assert row.ticket not in browser.get(tab_of(acme)).content.decode()
+    assert not Job.objects.of(acme.tenant_id).exists()
+
+
+def test_the_tab_leads_to_the_acts_on_open_invitations_which_return_to_the_tab(
+    browser: Browser, client: Client, acme: Organization
+) -> None:
+    row, ended = open_invitation(client, acme), open_invitation(client, acme, revoked_at=timezone.now())
+    shown = browser.get(tab_of(acme)).content.decode()
+
+    assert act(ended, "revoke") not in shown
+    (address,) = re.findall(rf'href="({re.escape(act(row, "revoke"))}[^"]*)"', shown)
+    answer = browser.post(unescape(address))
+
+    assert answer.headers["location"] == tab_of(acme)
+    row.refresh_from_db()
+    assert row.revoked_at is not None
+    assert act(row, "revoke") not in browser.get(tab_of(acme)).content.decode()
