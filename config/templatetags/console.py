@@ -7,9 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import template
+from django.db.models import Model
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
+
+from config.console.admin_navigation import NAMES
+from config.console.admin_site import site
+from identity.admin.object_actions import ObjectActionsAdmin
 
 register = template.Library()
 _CELL = re.compile(r"<t[dh]\b")
@@ -34,3 +39,16 @@ def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
     blank = " data-blank" if cell.endswith(">-</td>") else ""
     # The cell is HTML that Django has escaped; the label is escaped here.
     return mark_safe(_CELL.sub(lambda found: f'{found[0]} data-label="{label}"{blank}', cell, count=1))  # noqa: S308  # nosec
+
+
+@register.filter
+def list_name(opts: Any) -> str:
+    """Return the name of the list of a model, as in the navigation."""
+    return NAMES.get(opts.label_lower) or capfirst(str(opts.verbose_name_plural))
+
+
+@register.filter
+def row_name(row: Model) -> str:
+    """Return the name of a row, as in the heading of its page."""
+    page = site.get_model_admin(type(row)) if site.is_registered(type(row)) else None
+    return page.heading_of(row) if isinstance(page, ObjectActionsAdmin) else str(row)

@@ -191,6 +191,11 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             return reverse(f"{place}_change", args=(object_id,))
         return reverse(f"{place}_changelist")
 
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the audit entries of the row below its name."""
+        row = self.get_object(request, unquote(object_id))
+        return super().history_view(request, object_id, {"title": f"History of {self.heading_of(row)}", **(extra_context or {})})
+
     def heading_of(self, row: Row) -> str:
         """Return the title of the row's page: the name by which staff know the object."""
         return str(row)

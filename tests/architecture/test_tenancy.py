@@ -33,6 +33,7 @@ ALLOWED = {
     ),
     ("config/console/dashboard/state.py", "_counts"): (1, "the start page of a platform operator counts all tenants"),
     ("config/demonstration/demo.py", "_client"): (1, "finds the client of the demo with a filter on the tenant"),
+    ("events/admin/entities.py", "_rows_of_kind"): (1, "each part of the filter names the tenant of its entities"),
     ("identity/admin/relations.py", "RelationAdmin.create"): (1, "reads the new row with a filter on the tenant"),
     ("identity/hosts.py", "_registered"): (1, "a host determines its tenant, so the tenant is unknown before this read"),
     ("identity/admin/people/labels.py", "users_by_id"): (1, "each part of the filter names the tenant of its users"),
