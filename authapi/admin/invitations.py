@@ -11,10 +11,13 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from authapi.invitations import offers
 from authapi.invitations.links import application_address
@@ -25,6 +28,7 @@ from foundation.admin.badges import Tone, badge
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction
 from identity.admin.organizations import INVITATIONS
+from identity.admin.people.labels import label_of
 from identity.admin.people.organization_panels import roles_for
 from identity.admin.people.tables import Tables
 from identity.admin.row_forms import RowField, RowForm
@@ -194,7 +198,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         if obj is None:
             return [(None, {"fields": [*who, *what]}), ("Mail", {"fields": ["language", "is_mailed"]})]
         given = ["roles", "user_metadata", "app_metadata", "language"]
-        moments = ["created_at", "expires_at", "accepted_at", "accepted_by", "revoked_at", "mail_count", "mailed_at"]
+        moments = ["created_at", "expires_at", "accepted_at", "acceptor", "revoked_at", "mail_count", "mailed_at"]
         own = [] if self.is_bound(request) else ["tenant"]
         return [(None, {"fields": ["state", *own, *who, *given]}), ("Kept by the service", {"fields": moments})]
 
@@ -220,6 +224,14 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
     def has_delete_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
         # Ended invitations stay visible until they are pruned.
         return False
+
+    @admin.display(description="Accepted by")
+    def acceptor(self, row: Invitation) -> str:
+        """Return the name of the user who accepted, with a link to the user's page."""
+        if row.accepted_by is None:
+            return "-"
+        page = reverse(f"{self.admin_site.name}:identity_user_change", args=(quote(row.accepted_by.pk),))
+        return format_html('<a href="{}">{}</a>', page, label_of(row.accepted_by))
 
     @admin.display(description="State")
     def state(self, row: Invitation) -> str:

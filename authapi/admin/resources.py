@@ -242,7 +242,10 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     id_field = "identifier"
 
     def badge_of(self, row: ApiResource) -> str:
-        return badge("System", "quiet") if row.is_system else ""
+        """Return whether a role or a permission limits the scopes of tokens; the management API belongs to the service."""
+        if row.is_system:
+            return badge("System", "quiet")
+        return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         own = ["identifier", "name", "scopes"] if obj is None else ["id", "tenant", "identifier", "name", "scopes"]

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
+from events.admin.entities import NamesEntities
 from foundation.admin.keyset_list import WALK
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.search.time_limit import SearchTookTooLong, search_time_limited
@@ -91,6 +92,8 @@ def _hits_of(site: Any, request: HttpRequest, label: str, term: str) -> Hits | N
             rows = list(_rows_of(page, request, term)[: _SHOWN + 1])
     except SearchTookTooLong:
         return Hits(title, [], address, is_late=True)
+    if isinstance(page, NamesEntities):
+        page.name_rows(request, rows)
     hits = [_hit(page, row, place) for row in rows[:_SHOWN]]
     return Hits(title, hits, address, has_more=len(rows) > _SHOWN) if hits else None
 

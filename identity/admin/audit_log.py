@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 from uuid import UUID
@@ -27,7 +28,7 @@ from foundation.database.keyset_pages import KeysetPage, read_place
 from foundation.differences import differences
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.people.labels import NamesUsers, label_of
-from identity.admin.people.relation_names import relation_texts
+from identity.admin.people.relation_names import joined_names, relation_texts
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.audit.browsing import CONTENT_TYPES, Format, Question, browse, exported
@@ -213,6 +214,14 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     def more(self, row: AuditEntry) -> str:
         return "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in row.facts.items()) or "-"
 
+    def heading_of(self, row: AuditEntry) -> str:
+        """Return what was done, with the object by name, such as "Changed user: Ada Lovelace (ada@example.com)"."""
+        done = row.act or row.get_kind_display()
+        return f"{done}: {self._text_of(row)}" if row.object_type and self._text_of(row) else done
+
+    def badge_of(self, row: AuditEntry) -> str:
+        return badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))
+
     def user_id_in(self, row: AuditEntry) -> str:
         """Return the id of the user that the entry is about. Entries store the id as the text of the object."""
         return row.object_text if row.object_type == User._meta.label_lower else ""
@@ -232,8 +241,9 @@ def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
     """Return the values before and after, field by field. An added row has only values after, a deleted row only values before."""
     if row.before is None and row.after is None:
         return None
+    names = joined_names([row]).get(row.pk, {})
     rows = [
-        (Cell(one.path.replace("_", " ")), Cell(_shown(one.before)), Cell(_shown(one.after)))
+        (Cell(one.path.replace("_", " ")), Cell(_named(names, one.path, one.before)), Cell(_named(names, one.path, one.after)))
         for one in differences(row.before or {}, row.after or {})
     ]
     rows += [
@@ -242,6 +252,11 @@ def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
         if row.after is not None and value == row.after.get(name, ...)
     ]
     return Panel("Before and after", ("Field", "Before", "After"), rows, "No differences in the row itself.")
+
+
+def _named(names: Mapping[str, str], column: str, value: str | None) -> str:
+    """Return the name of a joined row in place of its key."""
+    return names[column] if column in names and value is not None else _shown(value)
 
 
 def _shown(value: str | None) -> str:

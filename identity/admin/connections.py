@@ -180,7 +180,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         self.tabs = {USERS: [own.users], ORGANIZATIONS: [own.organizations], METADATA: [own.metadata]}
 
     def badge_of(self, row: Connection) -> str:
-        return super().badge_of(row) or ("" if row.enabled_clients else badge("No applications", "warn"))
+        return super().badge_of(row) or (badge("Enabled", "good") if row.enabled_clients else badge("No applications", "warn"))
 
     def get_form(self, request: HttpRequest, obj: Connection | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         guide = guide_of(_strategy_of(request, obj))

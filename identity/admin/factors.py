@@ -39,7 +39,7 @@ def shown_address(factor: EnrolledFactor) -> str:
 
 
 def _effect(_request: HttpRequest, row: EnrolledFactor) -> str:
-    user, kind = row.user, row.get_kind_display().lower()
+    user, kind = label_of(row.user), row.get_kind_display().lower()
     if row.kind == Kind.PASSKEY:
         return f"{user} can no longer log in with this passkey, and needs another way to log in. {_WHAT_ENDS}."
     if row.kind == Kind.RECOVERY_CODE:

@@ -7,12 +7,19 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from foundation.admin.badges import badge
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.people.group_panels import ADDITIONS, MEMBERS, ROLES, GroupPanels
 from identity.admin.relations import RelationAdmin
 from identity.models import Group, GroupMember, GroupRole, Role, User
 from identity.services import groups
 from identity.services.failures import Invalid
+
+_OWNERS = {
+    Group.Type.TENANT: "Of the tenant",
+    Group.Type.ORGANIZATION: "Of an organization",
+    Group.Type.CONNECTION: "Of a directory",
+}
 
 
 class GroupAdmin(DeletedInPartsAdmin[Group]):
@@ -42,6 +49,10 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
         return () if obj is None else ("type", "connection", "organization", "created_at", "updated_at")
+
+    def badge_of(self, row: Group) -> str:
+        """Return the state, and otherwise to what the group belongs."""
+        return super().badge_of(row) or badge(_OWNERS[row.type])
 
     def create(self, request: HttpRequest, form: Any) -> Group:
         values = dict(form.cleaned_data)

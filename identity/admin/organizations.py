@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from foundation.admin.badges import badge
 from foundation.admin.pair_fields import PairsField
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.people.organization_panels import ADDITIONS, CONNECTIONS, MEMBERS, ROLES, OrganizationPanels
@@ -127,6 +128,9 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 
     def heading_of(self, row: Organization) -> str:
         return row.display_name or row.name
+
+    def badge_of(self, row: Organization) -> str:
+        return super().badge_of(row) or badge("Active", "good")
 
     def create(self, request: HttpRequest, form: Any) -> Organization:
         values = {name: value for name, value in form.cleaned_data.items() if value and name not in _BRANDING}

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from foundation.admin.badges import badge
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.people.role_panels import ADDITIONS, GROUPS, USERS, RolePanels
 from identity.admin.relations import RelationAdmin
@@ -44,6 +45,10 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Role | None = None) -> Any:
         return () if obj is None else ("type", "organization", "created_at", "updated_at")
+
+    def badge_of(self, row: Role) -> str:
+        """Return the state, and otherwise to what the role belongs."""
+        return super().badge_of(row) or badge("Of the tenant" if row.organization_id is None else "Of an organization")
 
     def create(self, request: HttpRequest, form: Any) -> Role:
         values = dict(form.cleaned_data)

@@ -67,7 +67,7 @@ def merge_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 def _link(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     users.link_users(tenant_id=row.tenant_id, primary_id=row.user_id, secondary_id=values["secondary"].strip())
-    return f"{values['secondary']} is now an identity of {row.user_id}."
+    return f"{values['secondary']} is now an identity of {label_of(row)}."
 
 
 def _block(request: HttpRequest, row: User, values: dict[str, Any]) -> str:

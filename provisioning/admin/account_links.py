@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from foundation.admin.badges import badge
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import NamesUsers, label_of
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.models import AccountLink, Action
@@ -33,16 +34,17 @@ def _forget(_request: HttpRequest, row: AccountLink, _values: dict[str, Any]) ->
     return "The link was deleted. Nothing was sent to the server."
 
 
-class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLink]):
-    list_display = ("user_id", "remote_id", "state", "origin", "action", "tenant_id")
+class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLink]):
+    user_column = "user_id"
+    list_display = ("about_user", "remote_id", "state", "origin", "action", "tenant_id")
     list_filter = ("is_suspect",)
     sortable_by = ()
     ordering = ("-pk",)
     search_fields = ("=user_id", "=remote_id")
     search_help_text = "A user id (database|…) or the id of an account on the server."
     actions = (bulk_action(CONFIRM_LINKS, permission="confirm", effect=_CONFIRM, is_dangerous=True),)
-    fields = ("tenant_id", "action", "user_id", "remote_id", "state", "origin", "user_names", "keys", "birth", "ended", "updated_at")
-    readonly_fields = ("action", "state")
+    fields = ("tenant_id", "action", "about_user", "remote_id", "state", "origin", "user_names", "keys", "birth", "ended", "updated_at")
+    readonly_fields = ("action", "about_user", "state")
     empty_text = "No links yet. A link is stored when a delivery creates an account or finds it by its externalId."
     object_actions = (
         ObjectAction(
@@ -74,6 +76,10 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
         """Annotate the name of the action, which is empty if the action was deleted."""
         names = Action.all_tenants.filter(pk=models.OuterRef("action_id")).values("name")[:1]
         return super().get_queryset(request).annotate(action_name=models.Subquery(names))
+
+    def heading_of(self, row: AccountLink) -> str:
+        user = self.user_of(row)
+        return f"{row.user_id if user is None else label_of(user)}: {row.remote_id or 'no account'}"
 
     @admin.display(description="Action")
     def action(self, row: AccountLink) -> str:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import NamesUsers
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.models import ActionVersion, Trial
 from provisioning.services.actions import deploy_version
@@ -74,21 +75,25 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
         return ", ".join(row.sealed_secrets) or "None."
 
 
-class TrialAdmin(ReadOnlyAdmin[Trial]):
+class TrialAdmin(NamesUsers, ReadOnlyAdmin[Trial]):
     """Trials of actions: actor, steps and outcome."""
 
     tenant_lookup = "action__tenant_id"
     grows = False
-    list_display = ("started_at", "kind", "outcome_badge", "action", "user_id", "actor", "summary")
+    user_column = "user_id"
+    list_display = ("started_at", "kind", "outcome_badge", "action", "about_user", "actor", "summary")
     list_filter = ("kind", "outcome")
     list_select_related = ("action",)
     sortable_by = ()
     ordering = ("-started_at", "-pk")
     search_fields = ("=id", "=user_id", "=action__id")
     search_help_text = "Id of an execution, a user or an action."
-    fields = ("id", "action", "kind", "outcome_badge", "version", "user_id", "actor", "summary", "started_at", "ended_at", "steps_text")
-    readonly_fields = ("outcome_badge", "steps_text")
+    fields = ("id", "action", "kind", "outcome_badge", "version", "about_user", "actor", "summary", "started_at", "ended_at", "steps_text")
+    readonly_fields = ("outcome_badge", "about_user", "steps_text")
     empty_text = "No tests yet. The page of an action has a connection test and a run for one user."
+
+    def tenant_id_of(self, row: Trial) -> str:
+        return row.action.tenant_id
 
     @admin.display(description="Outcome", ordering="outcome")
     def outcome_badge(self, row: Trial) -> SafeString:

@@ -97,9 +97,14 @@ def _redeliver(*, force: bool = False, with_current_profile: bool = False) -> Ca
     return run
 
 
+def _entity_of(letter: Any) -> str:
+    """Return the name of the entity that the page has read, or the id."""
+    return letter.entity.text if hasattr(letter, "entity") else letter.key
+
+
 def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"Sends {letter.event_type} of {letter.key} again, with a new series of attempts, before newer events of the same user. "
+        f"Sends {letter.event_type} of {_entity_of(letter)} again, with a new series of attempts, before newer events of the same user. "
         "If a newer event of this user was already written, the event ends as superseded and nothing is sent. "
         f"It failed with: {letter.reason}"
     )
@@ -107,14 +112,15 @@ def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
 
 def _explain_current(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"Sends {letter.event_type} of {letter.key} with the current profile of the user and the same event id. This helps if later "
-        "updates were skipped because the user was never created there. The attempt is marked, and the recorded event is kept."
+        f"Sends {letter.event_type} of {_entity_of(letter)} with the current profile of the user and the same event id. "
+        "This helps if later updates were skipped because the user was never created there. "
+        "The attempt is marked, and the recorded event is kept."
     )
 
 
 def _explain_forced(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"Sends {letter.event_type} of {letter.key} exactly as recorded, even if newer events were written: it overwrites a newer "
+        f"Sends {letter.event_type} of {_entity_of(letter)} exactly as recorded, even if newer events were written: it overwrites a newer "
         "profile, and deletes a user that exists again. This cannot be undone."
     )
 

@@ -21,7 +21,7 @@ from foundation.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
-from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_delivery
+from provisioning.admin.outcomes.verdicts import ShowsVerdict, Verdict, verdict_of_delivery
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, attempts_line, error_kind, stream_cells
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
@@ -103,6 +103,19 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
 
 
+# The page to which the advice of a delivery leads, by the name of the fact with its address.
+_WAYS = {"Dead letter": "Open the dead letter", "Event stream": "Open the event stream"}
+
+
+def _way_on(verdict: Verdict) -> dict[str, Any]:
+    """Return the button of a delivery that failed or that waits because of its stream. Other deliveries need no act."""
+    fact = next((fact for fact in verdict.facts if fact.name == verdict.leads_to), None)
+    if fact is None or not fact.cell.url:
+        return {}
+    button = {"name": "open", "label": _WAYS[fact.name], "url": fact.cell.url, "is_dangerous": False}
+    return {"object_actions": [button], "primary_action": "open"}
+
+
 class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
     list_display = ("event_of_stream", "about", "state_badge", "outcome", "last_attempt", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
@@ -169,7 +182,10 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
             stream = EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id).first()
             told = self.next_attempt(row) if row.state == Delivery.State.TODO else ""
             context["verdict"] = verdict_of_delivery(self.admin_site, row, row.entity, stream, next_attempt=told)
-        return super().render_change_form(request, context, *args, **kwargs)
+        response = super().render_change_form(request, context, *args, **kwargs)
+        if row is not None:
+            response.context_data |= _way_on(context["verdict"])
+        return response
 
 
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.http import HttpRequest
 
+from events.admin.entities import NamesEntities
 from events.models import EventStream
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
@@ -12,10 +13,10 @@ from provisioning.admin.stream_names import NamesStreams
 from provisioning.models import Breaker, Lane, Sweeper
 
 
-class LaneAdmin(NamesStreams, ReadOnlyAdmin[Lane]):
+class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
     """Lanes with waiting deliveries. Tokens of claims are not shown, because only workers use them."""
 
-    list_display = ("key", "stream", "not_before", "lease_until", "tenant_id")
+    list_display = ("about", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True
     sortable_by = ()
     ordering = ("pk",)

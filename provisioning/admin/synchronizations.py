@@ -16,10 +16,11 @@ from events.models import EventStream
 from foundation.admin.panels import Cell, Panel
 from identity.admin.jobs import state_text
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import NamesUsers, label_of, users_by_id
 from identity.admin.scope import actor_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.job_rights import permission_to_end
-from identity.models import Job
+from identity.models import Job, User
 from identity.services.failures import NotFound
 from provisioning.models import SynchronizationRow
 from provisioning.synchronization import phases, service
@@ -185,11 +186,12 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
 
 def report_of(site: admin.AdminSite, job: Job) -> Panel:
     """Return the number of users per outcome, and the first users that need attention."""
-    found = SynchronizationRow.objects.filter(job=job, outcome__in=_TELLING).order_by("pk")[:_SHOWN]
+    found = list(SynchronizationRow.objects.filter(job=job, outcome__in=_TELLING).order_by("pk")[:_SHOWN])
+    users = users_by_id((job.tenant_id, row.user_id) for row in found)
     rows = [
         (
             Cell(row.get_outcome_display()),
-            Cell(row.user_id),
+            _user_cell(site, users.get((job.tenant_id, row.user_id)), row.user_id),
             Cell(row.scim_id),
             Cell(row.reason or ", ".join(difference["path"] for difference in row.differences)),
         )
@@ -206,6 +208,12 @@ def report_of(site: admin.AdminSite, job: Job) -> Panel:
     )
 
 
+def _user_cell(site: admin.AdminSite, user: User | None, user_id: str) -> Cell:
+    if user is None:
+        return Cell(user_id)
+    return Cell(label_of(user), reverse(f"{site.name}:identity_user_change", args=(quote(user.pk),)))
+
+
 def _counts(job: Job) -> str:
     return ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes_of(job).items()) or "no users yet"
 
@@ -215,11 +223,12 @@ def _kind(job: Job) -> str:
     return "Comparison" if plan.only_reports else "Dry run" if plan.is_dry_run else "Synchronization"
 
 
-class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow], ObjectActionsAdmin[SynchronizationRow]):
+class SynchronizationRowAdmin(NamesUsers, ReadOnlyAdmin[SynchronizationRow], ObjectActionsAdmin[SynchronizationRow]):
     """Results of synchronizations by user; the full report of a job is a file of JSON lines."""
 
     tenant_lookup = "job__tenant_id"
-    list_display = ("user_id", "outcome", "scim_id", "reason", "job")
+    user_column = "user_id"
+    list_display = ("about_user", "outcome", "scim_id", "reason", "job")
     list_select_related = ("job",)
     sortable_by = ()
     ordering = ("job", "pk")
@@ -227,14 +236,19 @@ class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow], ObjectActionsAd
     search_fields = ("=job__id",)
     search_help_text = "Id of a job."
     has_history = False
+    readonly_fields = ("about_user",)
     fieldsets = (
-        (None, {"fields": ("outcome", "reason", "user_id", "scim_id", "job", "recorded_at")}),
+        (None, {"fields": ("outcome", "reason", "about_user", "scim_id", "job", "recorded_at")}),
         ("Differences", {"fields": ("error_class", "differences"), "classes": ("collapse",)}),
     )
     empty_text = "No synchronizations yet. Open a stream and choose Synchronize."
 
     def heading_of(self, row: SynchronizationRow) -> str:
-        return f"{row.get_outcome_display()}: {row.user_id or row.scim_id}"
+        user = self.user_of(row)
+        return f"{row.get_outcome_display()}: {label_of(user) if user is not None else row.user_id or row.scim_id}"
+
+    def tenant_id_of(self, row: SynchronizationRow) -> str:
+        return row.job.tenant_id
 
     def get_urls(self) -> list[URLPattern]:
         name = "provisioning_synchronizationrow_report"

@@ -30,7 +30,7 @@ def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> st
 def _explain_link(_request: HttpRequest, row: User) -> str:
     proof = " The user must prove an existing factor before another factor is added." if factors_of(row) else ""
     return (
-        f"A link goes to {row.email} at which {row} sets up a second factor. The link works once and opens no session.{proof} "
+        f"A link goes to {row.email} at which {label_of(row)} sets up a second factor. The link works once and opens no session.{proof} "
         "If another person may read this mailbox, do not send it."
     )
 

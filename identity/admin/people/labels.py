@@ -64,10 +64,14 @@ class NamesUsers:
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
         rows: Any = changelist.result_list
-        found = users_by_id((row.tenant_id, named) for row in rows if (named := self.user_id_in(row)))
+        found = users_by_id((self.tenant_id_of(row), named) for row in rows if (named := self.user_id_in(row)))
         for row in rows:
-            row.named_user, row.is_listed = found.get((row.tenant_id, self.user_id_in(row))), True
+            row.named_user, row.is_listed = found.get((self.tenant_id_of(row), self.user_id_in(row))), True
         return changelist
+
+    def tenant_id_of(self, row: Any) -> str:
+        """Return the tenant of the user. A row without a tenant column needs its own function."""
+        return str(row.tenant_id)
 
     def user_id_in(self, row: Any) -> str:
         """Return the id of the user that the row is about; empty for rows about other entities."""
@@ -77,7 +81,7 @@ class NamesUsers:
     def user_of(self, row: Any) -> User | None:
         """Return the user of the row; None for other entities and for users that no longer exist."""
         if not hasattr(row, "named_user"):
-            named = (row.tenant_id, self.user_id_in(row))
+            named = (self.tenant_id_of(row), self.user_id_in(row))
             row.named_user = users_by_id([named]).get(named) if named[1] else None
         found: User | None = row.named_user
         return found
@@ -87,7 +91,8 @@ class NamesUsers:
         """Return the name of the user in a list. On the page of one row, link it to the user. Other entities are named by their id."""
         user = self.user_of(row)
         if user is None:
-            return short_id(str(getattr(row, self.user_column)))
+            named = str(getattr(row, self.user_column) or "")
+            return short_id(named) if named else "-"
         if hasattr(row, "is_listed"):
             return label_of(user)
         page = reverse(f"{self.admin_site.name}:identity_user_change", args=(quote(user.pk),))  # type: ignore[attr-defined]

@@ -1,4 +1,7 @@
-"""Names of the rows that a relation joins, such as the user and the organization of a membership, for the audit log."""
+"""Names of the rows that a relation joins, such as the user and the organization of a membership, for the audit log.
+
+A password and a second factor count as relations of one user.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ _JOINED: Mapping[str, type[Model]] = {
     "group_id": Group,
     "organization_id": Organization,
 }
+_CREDENTIAL = "identity.passwordcredential"
 _RELATIONS = {
     "identity.organizationconnection",
     "identity.organizationmember",
@@ -27,15 +31,24 @@ _RELATIONS = {
     "identity.groupmember",
     "identity.grouprole",
     "identity.userrole",
+    _CREDENTIAL,
+    "identity.enrolledfactor",
+    "authapi.userpermission",
+    "authapi.rolepermission",
 }
 
 
 def relation_texts(entries: Iterable[AuditEntry]) -> dict[Any, str]:
     """Return the text of each entry about a relation by the key of the entry, with at most one query per kind of joined row."""
+    return {pk: ", ".join(names.values()) for pk, names in joined_names(entries).items()}
+
+
+def joined_names(entries: Iterable[AuditEntry]) -> dict[Any, dict[str, str]]:
+    """Return the names of the joined rows by column, for each entry about a relation. A row that no longer exists has its key as name."""
     joined = {entry.pk: (entry.tenant_id, found) for entry in entries if (found := _joined_by(entry))}
     names = _names(joined.values())
     return {
-        pk: ", ".join(names.get((tenant_id, _JOINED[column], key), str(key)) for column, key in found.items())
+        pk: {column: names.get((tenant_id, _JOINED[column], key), str(key)) for column, key in found.items()}
         for pk, (tenant_id, found) in joined.items()
     }
 
@@ -45,6 +58,9 @@ def _joined_by(entry: AuditEntry) -> dict[str, Any]:
     if entry.object_type not in _RELATIONS:
         return {}
     values = {**(entry.before or {}), **(entry.after or {})}
+    if entry.object_type == _CREDENTIAL and entry.object_id.isdecimal():
+        # The key of a password is the key of its user. The entry of a changed password has only the changed columns.
+        values["user_id"] = int(entry.object_id)
     return {column: values[column] for column in _JOINED if values.get(column)}
 
 

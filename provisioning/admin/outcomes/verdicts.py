@@ -48,13 +48,17 @@ class Fact:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What happened, why, what to do, and the related rows: user, event, delivery, dead letter, stream."""
+    """What happened, why, what to do, and the related rows: user, event, delivery, dead letter, stream.
+
+    `leads_to` is the name of the fact whose page the advice names.
+    """
 
     tone: Tone
     what: str
     why: str
     advice: str
     facts: Sequence[Fact]
+    leads_to: str = ""
 
 
 class ShowsVerdict(ObjectActionsAdmin[Row]):
@@ -102,10 +106,13 @@ def verdict_of_delivery(
     state = Delivery.State
     if delivery.state == state.DEAD:
         why = f"{delivery.get_error_class_display()}{_status(delivery)}. {_times(delivery.attempts)}."
-        return Verdict("bad", delivery.error_message or "The delivery failed.", why, "Open the dead letter to decide or redeliver.", facts)
+        advice = "Open the dead letter to decide or redeliver."
+        return Verdict("bad", delivery.error_message or "The delivery failed.", why, advice, facts, leads_to="Dead letter")
     if delivery.state == state.TODO:
         failed = f"The last attempt failed: {delivery.error_message}" if delivery.error_message else f"{_times(delivery.attempts)}."
-        return Verdict("warn", f"Waiting. {next_attempt}", failed, _waiting_advice(stream), facts)
+        obstructed = stream is not None and (stream.held_since is not None or stream.status != EventStream.Status.ENABLED)
+        leads_to = "Event stream" if obstructed else ""
+        return Verdict("warn", f"Waiting. {next_attempt}", failed, _waiting_advice(stream), facts, leads_to=leads_to)
     said = {
         state.DELIVERED: ("good", "Delivered.", "Nothing. The destination has the event."),
         state.SKIPPED: ("quiet", "Skipped: nothing was sent.", "Nothing, if the reason is expected."),
