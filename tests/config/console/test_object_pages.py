@@ -1,0 +1,246 @@
+"""Every page of an object shows its name, its state, at most one main act, and the name of its list in the breadcrumbs."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from authapi.models import ApiResource, Invitation
+from authapi.models import Client as AuthClient
+from config.console.admin_navigation import NAMES
+from config.console.admin_site import site
+from events.models import Event, EventStream, LogEntry
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.models import (
+    AuditEntry,
+    Connection,
+    EnrolledFactor,
+    Group,
+    Job,
+    Organization,
+    PasswordCredential,
+    Role,
+    Tenant,
+    User,
+)
+from identity.services.users import update_user
+from provisioning.models import AccountLink, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.factories.models.authapi import InvitationFactory
+from tests.factories.models.identity import AuditEntryFactory
+from tests.factories.models.provisioning import (
+    AccountLinkFactory,
+    DeadLetterFactory,
+    DeliveryFactory,
+    LaneFactory,
+    SynchronizationRowFactory,
+    TrialFactory,
+)
+from tests.provisioning.engine.logs import make_stream
+
+# Events never change, so they have no state.
+EVENTS = (Event, LogEntry)
+OBJECTS = (
+    User, Organization, Group, Role, AuthClient, Connection, EventStream, DeadLetter, Delivery, ApiResource, Job, AuditEntry, *EVENTS,
+)  # fmt: skip
+ADA = "Ada Lovelace (ada@example.test)"
+
+
+@pytest.fixture
+def rows(committed_db: None) -> Rows:
+    return Rows(new_tenant())
+
+
+@pytest.fixture
+def browser(rows: Rows) -> Client:
+    return browser_of(new_staff(rows.tenant))
+
+
+@pytest.fixture
+def ada(rows: Rows) -> User:
+    user: User = rows.of(User)
+    update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"email": "ada@example.test", "name": "Ada Lovelace"})
+    user.refresh_from_db()
+    return user
+
+
+def place_of(row: models.Model, page: str = "change") -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{page}", args=(quote(row.pk),))
+
+
+def list_of(model: type[models.Model]) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def shown(browser: Client, address: str) -> str:
+    answer = browser.get(address)
+    assert answer.status_code == 200, address
+    return answer.content.decode()
+
+
+def crumbs_of(page: str) -> list[str]:
+    found = page.partition('<div class="breadcrumbs">')[2].partition("</div>")[0]
+    return [" ".join(unescape(re.sub("<[^>]*>", "", part)).split()) for part in found.split("\u203a")]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("model", OBJECTS, ids=lambda model: model.__name__)
+def test_the_page_of_an_object_has_a_name_a_state_and_at_most_one_main_act(browser: Client, rows: Rows, model: type[models.Model]) -> None:
+    row = rows.of(model)
+    page = shown(browser, place_of(row))
+    head = page.partition('<header class="object-header">')[2].partition("</header>")[0]
+
+    (title,) = re.findall(r"<h1>(.*?)</h1>", head)
+    assert title.strip()
+    assert unescape(title) != str(row.pk)
+    assert ("badge" in head) is (model not in EVENTS)
+    assert len(re.findall(r'<a class="button" ', head)) <= 1
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("model", OBJECTS, ids=lambda model: model.__name__)
+def test_the_breadcrumbs_of_an_object_have_the_names_of_the_menu_and_of_the_object(
+    browser: Client, rows: Rows, model: type[models.Model]
+) -> None:
+    row = rows.of(model)
+    page = site.get_model_admin(model)
+    name = NAMES.get(model._meta.label_lower, str(model._meta.verbose_name_plural))
+
+    crumbs = crumbs_of(shown(browser, place_of(row)))
+    history = crumbs_of(shown(browser, place_of(row, "history")))
+
+    assert crumbs[-2].lower() == name.lower()
+    assert history[1].lower() == name.lower()
+    assert isinstance(page, ObjectActionsAdmin)
+    assert history[-1] == "History"
+
+
+def test_the_event_log_is_called_event_log_everywhere(browser: Client, rows: Rows) -> None:
+    entry = rows.of(LogEntry)
+
+    for address in (list_of(LogEntry), place_of(entry), place_of(entry, "history")):
+        page = shown(browser, address)
+        assert "Log entries" not in page
+        assert "Event log" in crumbs_of(page)
+
+
+def test_pages_that_act_on_a_user_name_the_user(browser: Client, ada: User) -> None:
+    pages = {
+        "block": reverse("admin:identity_user_action", args=(quote(ada.pk), "block")),
+        "timeline": place_of(ada, "timeline"),
+        "history": place_of(ada, "history"),
+        "delete": place_of(ada, "delete"),
+    }
+    for name, address in pages.items():
+        page = shown(browser, address)
+        assert ADA in crumbs_of(page), name
+        assert ada.user_id not in page.partition('id="content"')[2], name
+
+
+def test_a_delivery_that_failed_leads_to_its_dead_letter(browser: Client, ada: User) -> None:
+    dead = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", state="dead")
+    letter = DeadLetterFactory.create(delivery=dead)
+    delivered = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", state="delivered")
+
+    page = shown(browser, place_of(dead))
+    assert re.search(rf'<a class="button" href="{re.escape(place_of(letter))}">Open the dead letter</a>', page)
+    assert '<a class="button" ' not in shown(browser, place_of(delivered))
+
+
+def test_a_delivery_that_waits_for_its_stream_leads_to_the_stream(browser: Client, ada: User) -> None:
+    stream = make_stream(Tenant.objects.get(pk=ada.tenant_id))
+    waiting = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", stream_id=stream.pk)
+    assert '<a class="button" ' not in shown(browser, place_of(waiting))
+
+    EventStream.objects.of(ada.tenant_id).filter(pk=stream.pk).update(status="disabled")
+    page = shown(browser, place_of(waiting))
+    assert re.search(rf'<a class="button" href="{re.escape(place_of(stream))}">Open the event stream</a>', page)
+
+
+# People by name and email address
+
+
+def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Rows, ada: User) -> None:
+    tenant = {"tenant_id": ada.tenant_id}
+    found: dict[type[models.Model], models.Model] = {
+        AccountLink: AccountLinkFactory.create(**tenant, user_id=ada.user_id),
+        SynchronizationRow: SynchronizationRowFactory.create(job=rows.of(Job), user_id=ada.user_id),
+        Trial: TrialFactory.create(action=rows.of(Trial).action, user_id=ada.user_id),
+        Lane: LaneFactory.create(stream_id=make_stream(rows.tenant).pk, **tenant, key=f"user:{ada.user_id}"),
+    }
+    for model, row in found.items():
+        query = f"?q={rows.of(Job).pk}" if model is SynchronizationRow else ""
+        assert ADA in shown(browser, list_of(model) + query), model
+        if model is not Lane:
+            assert f'<a href="{place_of(ada)}">{ADA}</a>' in shown(browser, place_of(row)), model
+
+
+def test_an_empty_user_of_a_test_is_a_dash(browser: Client, rows: Rows) -> None:
+    TrialFactory.create(action=rows.of(Trial).action, user_id="")
+
+    assert re.search(r'<td[^>]*class="field-about_user"[^>]*>-</td>', shown(browser, list_of(Trial)))
+
+
+def test_a_user_of_another_tenant_is_not_named_in_a_synchronization(browser: Client, rows: Rows) -> None:
+    stranger = Rows(new_tenant()).of(User)
+    row = SynchronizationRowFactory.create(job=rows.of(Job), user_id=stranger.user_id)
+
+    page = shown(browser, place_of(row))
+    assert stranger.email not in page
+    assert stranger.user_id in page
+
+
+def test_an_accepted_invitation_names_the_user(browser: Client, rows: Rows, ada: User) -> None:
+    invitation = rows.of(Invitation)
+    accepted = InvitationFactory.create(
+        tenant_id=ada.tenant_id, organization=invitation.organization, client=invitation.client, accepted_by=ada
+    )
+
+    assert f'<a href="{place_of(ada)}">{ADA}</a>' in shown(browser, place_of(accepted))
+    assert "field-acceptor" in shown(browser, place_of(invitation))
+
+
+@pytest.mark.parametrize(
+    ("object_type", "values"),
+    [
+        (User, {}),
+        (PasswordCredential, {"changed_at": "2026-01-01"}),
+        (EnrolledFactor, {"user_id": 0, "kind": "totp"}),
+    ],
+    ids=["user", "password", "second factor"],
+)
+def test_the_audit_log_names_the_user_of_an_entry(
+    browser: Client, ada: User, object_type: type[models.Model], values: dict[str, object]
+) -> None:
+    after = {name: ada.pk if name == "user_id" else value for name, value in values.items()}
+    entry = AuditEntryFactory.create(
+        tenant_id=ada.tenant_id,
+        kind="change",
+        act="Changed it",
+        act_id=uuid4(),
+        object_type=object_type._meta.label_lower,
+        object_id=str(ada.pk),
+        object_text=ada.user_id if object_type is User else f"something of user {ada.pk}",
+        before={},
+        after=after,
+    )
+
+    assert ADA in shown(browser, list_of(AuditEntry))
+    page = shown(browser, place_of(entry))
+    assert f"<h1>Changed it: {ADA}</h1>" in page
+    assert ADA in page.partition("Before and after")[2] or "user_id" not in after
+
+
+def test_the_search_names_the_entities_of_what_it_finds(browser: Client, ada: User) -> None:
+    delivery = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", event_id="evt_0123456789abcdefABCDEF")
+
+    page = shown(browser, f"{reverse('admin:search')}?q={delivery.event_id}")
+
+    assert f"user.created for {ADA}" in page
