@@ -275,7 +275,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         invitation = offers.create_invitation(
             tenant_id=organization.tenant_id, organization_id=organization.pk, wanted=wanted, address=address
         )
-        return f"{invitation.email} receives an invitation by email." if wanted.is_mailed else self._link_page(request, invitation)
+        return f"Invitation sent to {invitation.email}." if wanted.is_mailed else self._link_page(request, invitation)
 
     def _renew(self, request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> HttpResponse:
         return self._link_page(request, offers.renew_invitation(**_named(row)))

@@ -156,7 +156,7 @@ class NamesEntities:
             row.entity = found[root]
 
     @admin.display(description="Entity")
-    def about(self, row: Any) -> str:
+    def about_entity(self, row: Any) -> str:
         """Return the entity of a row in a list."""
         named: Entity = row.entity
         return named.listed

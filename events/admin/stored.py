@@ -46,7 +46,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
 
     id_field = "event_id"
     entity_column = "root"
-    list_display = ("event_id", "type", "about", "time", "tenant_id")
+    list_display = ("event_id", "type", "about_entity", "time", "tenant_id")
     sortable_by = ()
     search_fields = ("event_id",)
     search_help_text = "An event id (evt_…) or an entity (user:database|…)."

@@ -42,7 +42,7 @@ _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
 class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
-    list_display = ("event_of_stream", "about", "state_badge", "short_reason", "age", "tenant_id", "redeliver_button")
+    list_display = ("event_of_stream", "about_entity", "state_badge", "short_reason", "age", "tenant_id", "redeliver_button")
     list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", ("stream_id", StreamFilter), "created_at")
     indexed_filters = ("state",)
     sortable_by = ()

@@ -117,7 +117,7 @@ def _way_on(verdict: Verdict) -> dict[str, Any]:
 
 
 class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
-    list_display = ("event_of_stream", "about", "state_badge", "outcome", "last_attempt", "tenant_id")
+    list_display = ("event_of_stream", "about_entity", "state_badge", "outcome", "last_attempt", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")

@@ -16,7 +16,7 @@ from provisioning.models import Breaker, Lane, Sweeper
 class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
     """Lanes with waiting deliveries. Tokens of claims are not shown, because only workers use them."""
 
-    list_display = ("about", "stream", "not_before", "lease_until", "tenant_id")
+    list_display = ("about_entity", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True
     sortable_by = ()
     ordering = ("pk",)

@@ -271,7 +271,7 @@ def test_an_address_is_invited_on_the_tab(browser: Browser, client: Client, acme
     assert (row.roles, row.email, row.client) == ([role.pk], "grace@example.test", client)
     assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.MESSAGE).count() == 1
     shown = browser.get(tab_of(acme)).content.decode()
-    assert "grace@example.test receives an invitation by email." in shown
+    assert "Invitation sent to grace@example.test." in shown
     assert row.ticket not in shown
 
 

@@ -31,7 +31,7 @@ from identity.models import (
     User,
 )
 from identity.services.users import update_user
-from provisioning.models import AccountLink, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
+from provisioning.models import AccountLink, Action, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 from tests.factories.models.authapi import InvitationFactory
 from tests.factories.models.identity import AuditEntryFactory
@@ -172,7 +172,7 @@ def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Ro
     found: dict[type[models.Model], models.Model] = {
         AccountLink: AccountLinkFactory.create(**tenant, user_id=ada.user_id),
         SynchronizationRow: SynchronizationRowFactory.create(job=rows.of(Job), user_id=ada.user_id),
-        Trial: TrialFactory.create(action=rows.of(Trial).action, user_id=ada.user_id),
+        Trial: TrialFactory.create(action=rows.of(Action), user_id=ada.user_id),
         Lane: LaneFactory.create(stream_id=make_stream(rows.tenant).pk, **tenant, key=f"user:{ada.user_id}"),
     }
     for model, row in found.items():
@@ -183,7 +183,7 @@ def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Ro
 
 
 def test_an_empty_user_of_a_test_is_a_dash(browser: Client, rows: Rows) -> None:
-    TrialFactory.create(action=rows.of(Trial).action, user_id="")
+    TrialFactory.create(action=rows.of(Action), user_id="")
 
     assert re.search(r'<td[^>]*class="field-about_user"[^>]*>-</td>', shown(browser, list_of(Trial)))
 

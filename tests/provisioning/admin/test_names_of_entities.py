@@ -17,7 +17,7 @@ from pytest_django import DjangoAssertNumQueries
 from events.admin.live import NAMES_AT_ONCE
 from events.log.numbering import number_tenant
 from events.models import Event, LogEntry
-from identity.models import Connection, Group, Organization, Tenant, User
+from identity.models import Connection, Organization, Tenant, User
 from identity.services.groups import add_group_members, delete_group
 from identity.services.memberships import add_members
 from identity.services.organizations import delete_organization
@@ -124,7 +124,7 @@ def test_a_deleted_entity_keeps_its_id_and_is_marked_as_deleted(browser: Client,
     assert named(browser, tenant, entry.event.root).json()["entities"][entry.event.root]["is_deleted"]
 
 
-@pytest.mark.parametrize("query", [{}, {"root": "x" * 401}, {"root": "user:\x00"}, {"root": "user:a", "tenant": "another"}])
+@pytest.mark.parametrize("query", [{}, {"root": "x" * 401}, {"root": "user:a", "tenant": "another"}])
 def test_a_request_for_names_without_entities_or_for_another_tenant_is_not_found(
     browser: Client, tenant: Tenant, query: dict[str, str]
 ) -> None:
@@ -169,8 +169,8 @@ def test_the_page_of_an_event_names_all_its_entities_and_shows_their_ids(browser
 def test_the_page_of_an_event_names_the_role_the_group_and_the_connection(
     browser: Client, tenant: Tenant, ada: User, database_connection: Connection
 ) -> None:
-    group = make_group(tenant, "Directory", type=Group.Type.CONNECTION, connection=database_connection)
-    nested = make_group(tenant, "Nested", type=Group.Type.CONNECTION, connection=database_connection)
+    group = make_group(tenant, "Directory", type="connection", connection_id=database_connection.pk)
+    nested = make_group(tenant, "Nested", type="connection", connection_id=database_connection.pk)
     add_group_members(tenant_id=tenant.pk, group_id=group.pk, nested_ids=[nested.pk])
     number_tenant(tenant.pk)
     shown = text_of(browser, page_of(entry_of("group", group, "group.member.added")))
