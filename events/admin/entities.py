@@ -119,7 +119,7 @@ def _rows_of_kind(kind: str, pairs: set[Root]) -> QuerySet[Any, Any]:
     for tenant_id, ids in identifiers.items():
         wanted |= Q(tenant_id=tenant_id, **{f"{column}__in": ids})
     text = CharField()
-    shown = [*(F(name) for name in names), *(Value("", text) for _ in range(_MOST_NAMES - len(names)))]
+    shown: list[Any] = [*(F(name) for name in names), *(Value("", text) for _ in range(_MOST_NAMES - len(names)))]
     key = Cast("pk", text)
     rows: QuerySet[Any, Any] = model.all_tenants.filter(wanted).order_by()
     return rows.values_list(Value(kind, text), "tenant_id", F(column), key, *shown)

@@ -33,7 +33,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
     id_field = "shown_event_id"
     # Events never change, so the audit log has no entries about them.
     has_history = False
-    hidden_if_empty = ("others",)
+    hidden_if_empty: tuple[str, ...] = ("others",)
 
     def __init__(self, model: type[Row], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)

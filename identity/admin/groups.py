@@ -52,7 +52,7 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
 
     def badge_of(self, row: Group) -> str:
         """Return the state, and otherwise to what the group belongs."""
-        return super().badge_of(row) or badge(_OWNERS[row.type])
+        return super().badge_of(row) or badge(_OWNERS[Group.Type(row.type)])
 
     def create(self, request: HttpRequest, form: Any) -> Group:
         values = dict(form.cleaned_data)

@@ -99,7 +99,7 @@ def _redeliver(*, force: bool = False, with_current_profile: bool = False) -> Ca
 
 def _entity_of(letter: Any) -> str:
     """Return the name of the entity that the page has read, or the id."""
-    return letter.entity.text if hasattr(letter, "entity") else letter.key
+    return str(letter.entity.text if hasattr(letter, "entity") else letter.key)
 
 
 def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
