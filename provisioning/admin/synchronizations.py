@@ -16,7 +16,7 @@ from events.models import EventStream
 from foundation.admin.panels import Cell, Panel
 from identity.admin.jobs import state_text
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.people.labels import NamesUsers, label_of, users_by_id
+from identity.admin.people.labels import NamesUsers, label_of, person_cell, users_by_id
 from identity.admin.scope import actor_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.job_rights import permission_to_end
@@ -211,7 +211,7 @@ def report_of(site: admin.AdminSite, job: Job) -> Panel:
 def _user_cell(site: admin.AdminSite, user: User | None, user_id: str) -> Cell:
     if user is None:
         return Cell(user_id)
-    return Cell(label_of(user), reverse(f"{site.name}:identity_user_change", args=(quote(user.pk),)))
+    return person_cell(user, reverse(f"{site.name}:identity_user_change", args=(quote(user.pk),)))
 
 
 def _counts(job: Job) -> str:

@@ -90,7 +90,7 @@ def test_the_tab_of_deliveries_lists_the_newest_with_a_constant_number_of_querie
         [panel] = page(browser, stream, tab="deliveries").context["panels"]
 
     assert len(panel.rows) == 21
-    assert panel.rows[0][1].text == "user:24"
+    assert panel.rows[0][1].copied == "user:24"
     assert len(many) == len(few)
 
 
