@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,14 +18,16 @@ from django.utils.safestring import SafeString
 from authapi.models import ProviderMetadata as MetadataRow
 from authapi.upstream.connection_tests import begin_test, can_be_tested, last_test
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.mapping_preview import previewed, sample_of
+from authapi.upstream.mapping_preview import previewed
 from authapi.upstream.metadata_refresh import fetch_now, source_of
 from authapi.upstream.people import Foreseen, foreseen
 from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.saml.certificates import Certificate
+from authapi.upstream.sample_claims import newest_sample
 from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField
+from identity.admin.connections import ConnectionAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.row_pages import RowPage, RowPagesAdmin
 from identity.audit.entries import record
@@ -33,6 +36,7 @@ from identity.models import Connection
 
 NAME = "provider"
 EXPIRES_SOON = timedelta(days=30)
+_MOST_CLAIMS = 30
 _MAY_CHANGE = "identity.change_connection"
 
 
@@ -54,13 +58,15 @@ class ProviderPages:
         self._owner = owner
 
     def add(self) -> None:
-        """Add the page to the admin class of connections."""
+        """Add the page, and the preview in the form, to the admin class of connections."""
+        if isinstance(self._owner, ConnectionAdmin):
+            self._owner.preview_of = self._mapped
         self._owner.row_pages += [RowPage(NAME, "Test connection", self.shown, "identity.view_connection", can_be_tested)]
 
     def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         """Show the page. On POST, fetch the metadata, begin a test, or preview a profile."""
         address = ""
-        preview = SampleForm(request.POST if "preview" in request.POST else None, initial={"claims": sample_of(connection)})
+        preview = SampleForm(request.POST if "preview" in request.POST else None, initial={"claims": newest_sample(connection).claims})
         if request.method == "POST" and "preview" not in request.POST and request.user.has_perm(_MAY_CHANGE):
             if "fetch" in request.POST:
                 return self._fetched(request, connection)
@@ -87,6 +93,21 @@ class ProviderPages:
             "back_url": self._owner.address_of("change", connection),
         }
         return TemplateResponse(request, "admin/connection_provider.html", context)
+
+    def _mapped(self, connection: Connection) -> Mapping[str, Any] | None:
+        """Return what the saved attribute map makes of the newest claims, for the form of the connection."""
+        if not can_be_tested(connection):
+            return None
+        sample = newest_sample(connection)
+        shown: dict[str, Any] = {
+            "claims": list(_shown_claims(sample.claims).items())[:_MOST_CLAIMS],
+            "tested_at": sample.tested_at,
+            "url": f"{self._owner.address_of(NAME, connection)}#preview-title",
+        }
+        try:
+            return {**shown, **previewed(connection, sample.claims)}
+        except UpstreamFailed as failed:
+            return {**shown, "problem": failed.detail or failed.failure.description}
 
     def _fetched(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         try:
@@ -148,6 +169,17 @@ def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | Non
     except UpstreamFailed as failed:
         form.add_error("claims", failed.detail or failed.failure.description)
         return None
+
+
+def _shown_claims(claims: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Return the claims as texts; a member of an object has the names of its objects, such as `data.email`."""
+    found: dict[str, Any] = {}
+    for name, value in claims.items():
+        if isinstance(value, Mapping):
+            found |= _shown_claims(value, f"{place}{name}.")
+        else:
+            found[f"{place}{name}"] = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return found
 
 
 def _is_fetched(connection: Connection) -> bool:

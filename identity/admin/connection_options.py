@@ -8,14 +8,15 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import ValidationError
 
 from foundation.admin.line_fields import LinesField
+from identity.admin.sources.option_rows import ClaimsField, ParametersField, TextsField
 from identity.models import Connection
+from identity.options.discovery import METADATA_OPTION, STRATEGIES
 from identity.options.guide_fields import Guide, OptionField
 from identity.options.guides import GUIDES
 from identity.options.own_guides import DATABASE
-from identity.options.schemas.nodes import names_of
+from identity.options.schemas.nodes import Members, is_declared, names_of, path_of
 from identity.options.stored_guides import STORED_GUIDES
 
 _PREFIX = "option_"
@@ -23,6 +24,9 @@ _SECRETS = ("secret", "key")
 _WIDE = {"size": 60, "spellcheck": "false", "autocomplete": "off"}
 _AREA = {"rows": 6, "cols": 66, "spellcheck": "false", "autocomplete": "off"}
 _KEPT = "Set. Leave empty to keep it."
+# Objects that are entered as rows.
+_ROWS = ("claims", "texts", "parameters")
+_TEXTS = ("text", "address", "area")
 
 
 class _KeyArea(forms.Textarea):
@@ -32,32 +36,8 @@ class _KeyArea(forms.Textarea):
         return ""
 
 
-class PairsField(LinesField):
-    """One `name = value` per line, as an object."""
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(f"{name} = {text}" for name, text in value.items()) if isinstance(value, Mapping) else value
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        try:
-            return bool(self.clean(data) != (initial or {}))
-        except ValidationError:
-            return True
-
-    def clean(self, value: Any) -> Any:
-        found: dict[str, str] = {}
-        for line in super().clean(value):
-            name, equals, text = (part.strip() for part in str(line).partition("="))
-            if not (name and equals and text):
-                raise ValidationError("Write one field = expression per line.")
-            if name in found:
-                raise ValidationError(f"{name} occurs twice.")
-            found[name] = text
-        return found
-
-
 def guide_of(strategy: str) -> Guide | None:
-    """Return the guide of a strategy; None if its connections are entered as JSON only."""
+    """Return the guide of a strategy; None if its options have no fields of their own."""
     return GUIDES.get(DATABASE if strategy == settings.DATABASE_STRATEGY else strategy) or STORED_GUIDES.get(strategy)
 
 
@@ -71,6 +51,11 @@ def form_fields(guide: Guide, row: Connection | None) -> dict[str, forms.Field]:
     return {field_name(option): _field(option, row) for option in guide.fields}
 
 
+def sealed_path(option: OptionField) -> str:
+    """Return the path of an option among the sealed options."""
+    return path_of(tuple(option.name.split(".")))
+
+
 def option_at(options: Mapping[str, Any], name: str) -> Any:
     """Return the option with this name, or None if it is absent. In the name, a dot separates an object from its member."""
     found: Any = options
@@ -82,6 +67,14 @@ def option_at(options: Mapping[str, Any], name: str) -> Any:
 def without_fields(guide: Guide, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that have no form field."""
     return _without({option.name for option in guide.fields}, options)
+
+
+def other_options(guide: Guide | None, row: Connection) -> dict[str, Any]:
+    """Return the readable options that have no field and that administrators enter. The service fetches the metadata of a provider."""
+    shown = without_fields(guide, row.shown_options) if guide else row.shown_options
+    if row.strategy in STRATEGIES:
+        shown.pop(METADATA_OPTION, None)
+    return shown
 
 
 def _without(names: set[str], options: Mapping[str, Any], place: str = "") -> dict[str, Any]:
@@ -98,11 +91,15 @@ def _without(names: set[str], options: Mapping[str, Any], place: str = "") -> di
     return left
 
 
-def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the entered secrets. The name of a stored secret is its path; None removes it."""
+def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed: Mapping[str, Any], schema: Members) -> dict[str, Any]:
+    """Return the options with the entered secrets; None removes a secret.
+
+    The name of a stored secret, and of a secret that the strategy knows, is its path.
+    """
     whole: dict[str, Any] = deepcopy(dict(options))
     for name, value in secrets.items():
-        *outer, last = names_of(name) if name in sealed else [name]
+        is_path = name in sealed or ("/" in name and is_declared(schema, name))
+        *outer, last = names_of(name) if is_path else [name]
         place = whole
         for part in outer:
             inner = place.get(part)
@@ -112,23 +109,36 @@ def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed:
     return whole
 
 
-def put_together(guide: Guide, cleaned: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options: the JSON of the form, overridden by the fields.
+def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> dict[str, Any]:
+    """Return all options: the other options of the form, overridden by the fields.
 
-    An empty field does not override: the JSON may set the option, a sealed option is kept, and a readable option is removed.
+    An empty field does not override: the other options may set the option, a sealed option is kept, and a readable option is removed.
     """
     options: dict[str, Any] = deepcopy(cleaned.get("options") or {})
+    before = row.shown_options
     for option in guide.fields:
         value, stored = cleaned.get(field_name(option)), option_at(before, option.name)
-        if option.kind == "words" and value == _words(stored) and value:
-            # Keep the type of an option that was stored as a list.
+        if value and _is_same_text(option, value, stored):
+            # Keep the type of an option that was stored as a list or a number.
             _put(options, option.name, stored)
         elif option.kind == "switch":
             if (value is not option.default or stored is not None) and option_at(options, option.name) is None:
                 _put(options, option.name, bool(value))
         elif value:
             _put(options, option.name, value)
+    _keep_objects_of_secrets(guide, options, row)
     return options
+
+
+def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connection) -> None:
+    """Keep an object whose fields were all emptied if it contains a sealed member, because its removal would remove this member."""
+    for option in guide.fields:
+        parts = option.name.split(".")
+        outer = parts if option.kind in _ROWS else parts[:-1]
+        names = ".".join(outer)
+        is_removed = outer and isinstance(option_at(row.shown_options, names), Mapping) and option_at(options, names) is None
+        if is_removed and any(path.startswith(f"{path_of(tuple(outer))}/") for path in row.sealed_options):
+            _put(options, names, {})
 
 
 def _put(options: dict[str, Any], name: str, value: Any) -> None:
@@ -148,7 +158,7 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
         for option in guide.fields
         if option.is_required
         and not option_at(options, option.name)
-        and option.name not in row.sealed_options
+        and sealed_path(option) not in row.sealed_options
         and (is_new or option_at(row.shown_options, option.name))
     ]
 
@@ -163,15 +173,31 @@ def _words(value: Any) -> str:
     return " ".join(word for word in value if isinstance(word, str)) if isinstance(value, list) else value if isinstance(value, str) else ""
 
 
+def _shown_text(option: OptionField, value: Any) -> Any:
+    """Return the text in the input of a stored value that is no text; other values as they are."""
+    if option.kind == "words":
+        return _words(value)
+    if option.kind not in _TEXTS or value is None or isinstance(value, str):
+        return value
+    between = "\n" if option.kind == "area" else ", "
+    return between.join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _is_same_text(option: OptionField, value: Any, stored: Any) -> bool:
+    if option.kind not in (*_TEXTS, "words") or stored is None or isinstance(stored, str):
+        return False
+    return bool(str(value).replace("\r\n", "\n").strip() == str(_shown_text(option, stored)).strip())
+
+
 def _field(option: OptionField, row: Connection | None) -> forms.Field:
     shown: Mapping[str, Any] = row.shown_options if row is not None else {}
-    stored = option_at(shown, option.name)
+    stored = _shown_text(option, option_at(shown, option.name))
     named: dict[str, Any] = {"required": False, "label": option.label, "help_text": option.help_text, "initial": stored}
     if option.is_required:
         # The service checks whether the option is set. The form only shows that it is required.
         named["label"] = f"{option.label} (required)"
     if option.kind in _SECRETS:
-        is_kept = row is not None and option.name in row.sealed_options
+        is_kept = row is not None and sealed_path(option) in row.sealed_options
         named["help_text"] = " ".join(part for part in (option.help_text, _KEPT if is_kept else "Encrypted and never shown again.") if part)
         named["widget"] = _secret_widget(option)
     return _SHAPES.get(option.kind, _text)(option, named)
@@ -190,7 +216,7 @@ def _text(_option: OptionField, named: dict[str, Any]) -> forms.Field:
 
 
 def _words_field(_option: OptionField, named: dict[str, Any]) -> forms.Field:
-    return forms.CharField(**{**named, "initial": _words(named["initial"])}, max_length=2000, widget=forms.TextInput(attrs=_WIDE))
+    return forms.CharField(**named, max_length=2000, widget=forms.TextInput(attrs=_WIDE))
 
 
 def _switch(option: OptionField, named: dict[str, Any]) -> forms.Field:
@@ -209,10 +235,20 @@ def _number(option: OptionField, named: dict[str, Any]) -> forms.Field:
     return forms.IntegerField(min_value=least, max_value=most, **named)
 
 
+def _claims(option: OptionField, named: dict[str, Any]) -> forms.Field:
+    return ClaimsField(claim=option.columns[0], fields=option.profile_fields, repeats=option.is_repeatable, **named)
+
+
+def _texts(option: OptionField, named: dict[str, Any]) -> forms.Field:
+    return TextsField(columns=option.columns, refuses_secrets=option.name == "authParams", **named)
+
+
 _SHAPES: Mapping[str, Callable[[OptionField, dict[str, Any]], forms.Field]] = {
     "words": _words_field,
     "lines": lambda _option, named: LinesField(**named),
-    "pairs": lambda _option, named: PairsField(rows=6, **named),
+    "claims": _claims,
+    "texts": _texts,
+    "parameters": lambda _option, named: ParametersField(**named),
     "switch": _switch,
     "choice": _choice,
     "number": _number,

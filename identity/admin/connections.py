@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -14,24 +15,28 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from foundation.admin.badges import badge
-from foundation.admin.json_fields import ShapedJSONField, pretty
+from foundation.admin.json_fields import pretty
 from foundation.admin.line_fields import LinesField
 from foundation.admin.pair_fields import PairsField
 from foundation.admin.secret_rows import SecretRowsField, has_entries
-from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
+from foundation.admin.value_fields import HOW_TO_ENTER
 from identity.admin.connection_options import (
     field_name,
     form_fields,
     guide_of,
     missing_fields,
+    other_options,
     put_together,
+    sealed_path,
     typed_secrets,
     with_secrets,
-    without_fields,
 )
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
+from identity.admin.sources.activity_field import ActivityField
+from identity.admin.sources.other_options import OptionsField
+from identity.admin.sources.shown_options import shown_activity_of, shown_column, shown_option, shown_others
 from identity.admin.sources.tabs import METADATA, ORGANIZATIONS, USERS, ConnectionTabs
 from identity.hosts import address_beside
 from identity.models import Connection
@@ -39,12 +44,20 @@ from identity.models.connections import known_strategies
 from identity.options.guide_fields import Guide
 from identity.options.guides import CALLBACK_PATH, GUIDES
 from identity.options.own_guides import DATABASE
-from identity.options.schemas.nodes import is_kept, path_of, split
+from identity.options.schemas.nodes import Members, is_kept, split
 from identity.options.stored_guides import STORED_GUIDES
 from identity.services import connections
 
+_ACTIVITIES = ("authentication", "connected_accounts")
+_MORE = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", *_ACTIVITIES, "metadata"]
+# The lines of accounts that may not change the connection.
+_SHOWN: dict[str, Any] = {
+    **{name: shown_activity_of(name) for name in _ACTIVITIES},
+    **{name: shown_column(name) for name in ("realms", "enabled_clients", "metadata")},
+}
 # As many as the management interface accepts.
 _METADATA_PAIRS = 10
+_STORED_ONLY = "This service stores the value and sends it in events; its own login does not use it."
 
 
 def strategy_choices() -> list[tuple[str, str]]:
@@ -52,21 +65,25 @@ def strategy_choices() -> list[tuple[str, str]]:
 
 
 class ConnectionForm(ServiceForm):
-    """The form of a connection. Options are JSON; strategies with a guide have a field for each of its options."""
+    """The form of a connection. Strategies with a guide have a field for each of its options; other options are rows."""
 
     # Set on subclasses for one strategy.
     guide: ClassVar[Guide | None] = None
 
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Source of the users. Cannot be changed.")
-    options = ValuesField(label="Options", help_text=f"Secrets and options that this service does not know are encrypted. {HOW_TO_ENTER}")
+    options = OptionsField(label="Options", help_text=f"Secrets and options that this service does not know are encrypted. {HOW_TO_ENTER}")
     more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
     realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
     enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows them by name.")
     metadata = PairsField(
         most=_METADATA_PAIRS, label="Metadata", help_text="At most ten pairs, for your own notes. Empty a row to remove it."
     )
-    authentication = ShapedJSONField(label="Authentication", is_nullable=True)
-    connected_accounts = ShapedJSONField(label="Connected accounts", is_nullable=True)
+    authentication = ActivityField(
+        label="Authentication", help_text=f"Whether other programs use the connection for logins. {_STORED_ONLY}"
+    )
+    connected_accounts = ActivityField(
+        label="Connected accounts", help_text=f"Whether other programs let users connect accounts of this provider. {_STORED_ONLY}"
+    )
 
     class Meta:
         model = Connection
@@ -74,21 +91,30 @@ class ConnectionForm(ServiceForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        shown = self.instance.shown_options
-        self.initial["options"] = without_fields(self.guide, shown) if self.guide else shown
+        self.initial["options"] = other_options(self.guide, self.instance)
+        if "options" in self.fields:
+            self.fields["options"].schema = self._schema  # type: ignore[attr-defined]  # options
+        for name in _ACTIVITIES:
+            if name in self.fields:
+                self.fields[name].name_stored(getattr(self.instance, name))  # type: ignore[attr-defined]  # activity
         if "more_secrets" in self.fields:
-            own = {path_of(tuple(option.name.split("."))) for option in self.guide.fields} if self.guide else set()
+            own = {sealed_path(option) for option in self.guide.fields} if self.guide else set()
             self.fields["more_secrets"].name_stored([path for path in self.instance.sealed_options if path not in own])  # type: ignore[attr-defined]  # rows
+
+    @property
+    def _schema(self) -> Members:
+        """The schema of the options, also of a new connection whose strategy was sent."""
+        return Connection(strategy=self.instance.strategy or self.data.get("strategy", "")).option_schema
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         self._own_options = cleaned.get("options") or {}
         if "options" in self.errors or "more_secrets" in self.errors:
             return cleaned
-        cleaned["options"] = with_secrets(self._own_options, cleaned.get("more_secrets") or {}, self.instance.sealed_options)
+        cleaned["options"] = with_secrets(self._own_options, cleaned.get("more_secrets") or {}, self.instance.sealed_options, self._schema)
         if self.guide is None:
             return cleaned
-        cleaned["options"] = put_together(self.guide, cleaned, self.instance.shown_options)
+        cleaned["options"] = put_together(self.guide, cleaned, self.instance)
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
             self.add_error(name, "Enter a value. Users cannot log in without it.")
         return cleaned
@@ -116,8 +142,7 @@ class ConnectionForm(ServiceForm):
 
     def _forget_secrets(self, options: dict[str, Any], more: dict[str, Any]) -> None:
         """Remove entered secrets from a refused form, so that they are not sent back."""
-        typed = Connection(strategy=self.instance.strategy or self.cleaned_data.get("strategy", ""))
-        parts = split(typed.option_schema, options)
+        parts = split(self._schema, options)
         if parts.secrets:
             self.data = {**dict(self.data.items()), self.add_prefix("options"): pretty(parts.shown)}
         if names := {*parts.secrets, *(name for name, value in more.items() if value is not None)}:
@@ -143,14 +168,17 @@ def _touches_a_secret(row: Connection, data: Any) -> bool:
     """Tell whether a submitted form sets or removes a sealed member of the connection."""
     if has_entries(data, "more_secrets"):
         return True
-    field = ValuesField()
+    field = OptionsField()
+    field.schema = row.option_schema
     try:
         sent = field.to_python(field.widget.value_from_datadict(data, {}, "options"))
     except ValidationError:
         # The form refuses invalid values, so nothing is saved.
         return False
     named = split(row.option_schema, sent).secrets
-    return bool(named) or _holds_null(sent) or not all(is_kept(path, shown=row.shown_options, sent=sent) for path in row.sealed_options)
+    # Fields keep the secrets of their objects.
+    shown = other_options(guide_of(row.strategy), row)
+    return bool(named) or _holds_null(sent) or not all(is_kept(path, shown=shown, sent=sent) for path in row.sealed_options)
 
 
 def _holds_null(value: object) -> bool:
@@ -173,6 +201,8 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     id_field = "id"
     # The page of the provider, which the app of logins adds.
     primary_action = "provider"
+    # What the saved attribute map makes of claims, which the app of logins adds.
+    preview_of: Callable[[Connection], Mapping[str, Any] | None] | None = None
 
     def __init__(self, model: type[Connection], admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -199,7 +229,14 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         if row is None:
             named = {settings.DATABASE_STRATEGY if name == DATABASE else name: guide.label for name, guide in _FORMS.items()}
             context["guides"] = [(name, label, name == strategy) for name, label in named.items()]
-        return super().render_change_form(request, context, *args, **kwargs)
+        response = super().render_change_form(request, context, *args, **kwargs)
+        if row is not None and response.context_data["is_form_shown"]:
+            response.context_data["mapped"] = self._mapped(context["guide"], row)
+        return response
+
+    def _mapped(self, guide: Guide | None, row: Connection) -> Mapping[str, Any] | None:
+        has_map = guide is not None and any(option.kind == "claims" for option in guide.fields)
+        return self.preview_of(row) if has_map and self.preview_of is not None else None
 
     def _callback(self, request: HttpRequest, guide: Guide, row: Connection | None) -> str:
         """Return the callback address to enter at the provider; empty if there is none, or if it needs the name of a new row."""
@@ -211,20 +248,24 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
 
     def get_fieldsets(self, request: HttpRequest, obj: Connection | None = None) -> Any:
         guide = guide_of(_strategy_of(request, obj))
-        own = [field_name(option) for option in guide.fields] if guide else []
-        more = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", "authentication", "connected_accounts", "metadata"]
+        may_change = obj is None or self.has_change_permission(request, obj)
+        others = ["options", "more_secrets"] if may_change else [shown_others(guide), "secrets"]
         first = ["name", "strategy", "display_name"]
-        sealed = "more_secrets" if obj is None or self.has_change_permission(request, obj) else "secrets"
-        if obj is None:
-            if guide is None:
-                return [(None, {"fields": first}), ("Options", {"fields": ["options", sealed]}), _folded("More", more)]
-            others = _folded("Other options", ["options", sealed])
-            return [(None, {"fields": first}), (guide.label, {"fields": own}), others, _folded("More", more)]
-        named = [*first, *([] if self.is_bound(request) else ["tenant"])]
-        dated = _folded("More", [*more, "created_at", "updated_at"])
-        if guide is None:
-            return [(None, {"fields": named}), ("Options", {"fields": ["options", sealed]}), dated]
-        return [(None, {"fields": named}), (guide.label, {"fields": own}), _folded("Other options", ["options", sealed]), dated]
+        if obj is not None and not self.is_bound(request):
+            first.append("tenant")
+        more = _MORE if may_change else [_SHOWN.get(name, name) for name in _MORE]
+        dated = [] if obj is None else ["created_at", "updated_at"]
+        fields = self._guided(guide, may_change=may_change) if guide else [("Options", {"fields": others})]
+        if guide:
+            fields.append(_folded("Other options", others))
+        return [(None, {"fields": first}), *fields, _folded("More", [*more, *dated])]
+
+    def _guided(self, guide: Guide, *, may_change: bool) -> list[Any]:
+        """Return the sections of the fields of a strategy. Accounts that may not change the connection see their values."""
+        named = {option.name: field_name(option) if may_change else shown_option(option) for option in guide.fields}
+        usual = [named[option.name] for option in guide.fields if not option.is_further]
+        further = [named[option.name] for option in guide.fields if option.is_further]
+        return [(guide.label, {"fields": usual}), *([_folded("Advanced", further)] if further else [])]
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Require a proof if a secret option is entered or removed."""

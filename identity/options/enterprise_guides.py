@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from identity.options.further_fields import OPENID_FURTHER, SAML_FURTHER
 from identity.options.guide_fields import Guide, OptionField
 
 _SAVE_FIRST = "Save the connection first. Its page Test connection then shows the values to enter at the provider, and its metadata."
-_SAML_MAP = (
-    "One per line: field = name of the attribute, such as email = mail. Fields: user_id, email, email_verified, name, nickname, "
-    "given_name, family_name, picture, phone_number, phone_verified. Attributes with common names need no line."
+# The fields that `authapi.upstream` fills.
+TEMPLATE_FIELDS = ("name", "nickname", "given_name", "family_name", "picture", "email")
+ATTRIBUTE_FIELDS = (
+    *("user_id", "email", "email_verified", "name", "nickname", "given_name", "family_name", "picture"),
+    *("phone_number", "phone_verified"),
+)
+_ATTRIBUTES = OptionField(
+    "fieldsMap",
+    "Attribute map",
+    "One row per attribute. If several rows fill one field, the first attribute that the provider sends is used. Attributes with common "
+    "names need no row.",
+    kind="claims",
+    columns=("Attribute", "Field of the profile"),
+    profile_fields=ATTRIBUTE_FIELDS,
+    is_repeatable=True,
 )
 _TRUST = OptionField(
     "should_trust_email_verified_connection",
@@ -24,14 +37,16 @@ _TRUST = OptionField(
 _DOMAINS = OptionField(
     "domain_aliases", "Domains of email addresses", "One per line. Users with such an address are sent to this provider.", kind="lines"
 )
-_MAPPED = OptionField(
+MAPPED = OptionField(
     "attribute_map.attributes",
     "Attribute map",
-    "One per line: field = template, such as name = ${context.tokenset.given_name} ${context.tokenset.family_name}. Fields: name, "
-    "nickname, given_name, family_name, picture, email.",
-    kind="pairs",
+    "One row per field, such as ${context.tokenset.nick} for nickname. A template may have several claims: ${context.tokenset.first} "
+    "${context.tokenset.last}. Other text is used as it is. Used only if Claims of the profile includes the map.",
+    kind="claims",
+    columns=("Template", "Field of the profile"),
+    profile_fields=TEMPLATE_FIELDS,
 )
-_MODE = OptionField(
+MODE = OptionField(
     "attribute_map.mapping_mode",
     "Claims of the profile",
     kind="choice",
@@ -47,9 +62,10 @@ _OPENID = (
         kind="choice",
         choices=(("", "In the Authorization header"), ("client_secret_post", "In the form")),
     ),
-    _MODE,
-    _MAPPED,
+    MODE,
+    MAPPED,
     _DOMAINS,
+    *OPENID_FURTHER,
 )
 _SAML = (
     OptionField("metadataUrl", "Address of the metadata", "Fetched now and every day. The fields below take precedence.", kind="address"),
@@ -58,7 +74,7 @@ _SAML = (
     OptionField("signOutEndpoint", "Sign-out address", kind="address"),
     OptionField("signingCert", "Certificate of the provider", "In PEM format. Needed without metadata.", kind="area"),
     OptionField("user_id_attribute", "Attribute that identifies the user", "Empty: the NameID of the assertion."),
-    OptionField("fieldsMap", "Attribute map", _SAML_MAP, kind="pairs"),
+    _ATTRIBUTES,
     OptionField("signSAMLRequest", "Sign requests", "The provider verifies them with the certificate in our metadata.", kind="switch"),
     OptionField(
         "protocolBinding",
@@ -72,6 +88,7 @@ _SAML = (
     ),
     _TRUST,
     _DOMAINS,
+    *SAML_FURTHER,
 )
 ENTERPRISE_GUIDES: Mapping[str, Guide] = {
     "oidc": Guide(
@@ -112,7 +129,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             ),
             OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
             OptionField("user_id_attribute", "Claim that identifies the user"),
-            OptionField("fieldsMap", "Attribute map", _SAML_MAP, kind="pairs"),
+            _ATTRIBUTES,
             _TRUST,
             _DOMAINS,
         ),

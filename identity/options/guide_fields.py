@@ -10,19 +10,29 @@ from typing import Literal
 class OptionField:
     """One option as a field. A dot in the name separates an object from its member.
 
-    `words` is a text of words or a list of words, `pairs` an object with one member per line, `area` a long text that is no secret.
+    `words` is a text of words or a list of words, `area` a long text that is no secret. Three kinds are objects that are entered as rows:
+    `claims` maps fields of the profile to claims, `texts` names to texts, and `parameters` names to rules of `upstream_params`.
     """
 
     name: str
     label: str
     help_text: str = ""
-    kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice", "number", "area"] = "text"
+    kind: Literal[
+        "text", "address", "secret", "key", "words", "lines", "claims", "texts", "parameters", "switch", "choice", "number", "area"
+    ] = "text"
     is_required: bool = False
     choices: tuple[tuple[str, str], ...] = ()
     # The value of a switch that is not set.
     default: bool = False
     # The range of a number.
     bounds: tuple[int, int] | None = None
+    # The heads of the two columns of `claims` and `texts`.
+    columns: tuple[str, str] = ("Name", "Value")
+    # The fields of the profile that `claims` may fill, and whether several claims may fill one field.
+    profile_fields: tuple[str, ...] = ()
+    is_repeatable: bool = False
+    # Whether the field is in the folded part of the form, because few connections need it.
+    is_further: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """Setup guides for providers: the name on the button, the fields of the form, and the steps at the provider. Pure.
 
-Fields cover some of the options; the others can be edited as JSON. Values are checked where they are used.
+Fields cover some of the options; the others are rows of a name and a value. Values are checked where they are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from identity.options.enterprise_guides import ENTERPRISE_GUIDES
+from identity.options.enterprise_guides import ENTERPRISE_GUIDES, MAPPED, MODE
+from identity.options.further_fields import OAUTH_FURTHER, PKCE, UPSTREAM
 from identity.options.guide_fields import Guide, OptionField
 from identity.options.own_guides import OWN_GUIDES
 
@@ -27,6 +28,11 @@ def _scope(default: str) -> OptionField:
     )
 
 
+# The fields that `authapi.upstream.social` fills.
+EXPRESSION_FIELDS = (
+    *("user_id", "email", "email_verified", "name", "nickname", "given_name", "family_name", "picture"),
+    *("phone_number", "phone_number_verified"),
+)
 _DIRECTORY_STEPS = (
     "Open App registrations and choose New registration.",
     "Enter the callback address as a redirect URI of the platform Web.",
@@ -52,6 +58,10 @@ _SOCIAL: Mapping[str, Guide] = {
                 "One per line. Their tokens are accepted at /oauth/access_token.",
                 kind="lines",
             ),
+            MODE,
+            MAPPED,
+            PKCE,
+            UPSTREAM,
         ),
         (
             "Create an OAuth client ID of the type Web application.",
@@ -62,7 +72,7 @@ _SOCIAL: Mapping[str, Guide] = {
     ),
     "github": Guide(
         "GitHub",
-        (*_client(), _scope("read:user user:email")),
+        (*_client(), _scope("read:user user:email"), UPSTREAM),
         (
             "Choose New OAuth App under OAuth Apps. A GitHub App works as well, with read access to Email addresses.",
             "Enter the callback address as Authorization callback URL.",
@@ -72,7 +82,7 @@ _SOCIAL: Mapping[str, Guide] = {
     ),
     "windowslive": Guide(
         "Microsoft",
-        (*_client("Application (client) ID"), _scope("openid profile email")),
+        (*_client("Application (client) ID"), _scope("openid profile email"), UPSTREAM),
         ("Choose accounts in any organizational directory and personal Microsoft accounts.", *_DIRECTORY_STEPS),
         "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
     ),
@@ -96,6 +106,7 @@ _SOCIAL: Mapping[str, Guide] = {
                 kind="lines",
             ),
             _scope("openid profile email"),
+            UPSTREAM,
         ),
         ("Choose accounts in this organizational directory only.", *_DIRECTORY_STEPS),
         "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
@@ -108,6 +119,7 @@ _SOCIAL: Mapping[str, Guide] = {
             OptionField("kid", "Key ID", "The id of the key below.", is_required=True),
             OptionField("app_secret", "Private key", "The complete text of the .p8 file.", kind="key", is_required=True),
             _scope("name email"),
+            UPSTREAM,
         ),
         (
             "Register an App ID with Sign in with Apple, and a Services ID for it.",
@@ -124,6 +136,7 @@ _SOCIAL: Mapping[str, Guide] = {
             *_client("App ID", "App secret"),
             _scope("email public_profile"),
             OptionField("graph_version", "Version of the Graph API", "Default: v23.0."),
+            UPSTREAM,
         ),
         (
             "Create an app with the use case Facebook Login.",
@@ -135,7 +148,7 @@ _SOCIAL: Mapping[str, Guide] = {
     ),
     "linkedin": Guide(
         "LinkedIn",
-        (*_client(), _scope("openid profile email")),
+        (*_client(), _scope("openid profile email"), UPSTREAM),
         (
             "Create an app and add the product Sign In with LinkedIn using OpenID Connect.",
             "Enter the callback address under Auth, Authorized redirect URLs for your app.",
@@ -154,11 +167,12 @@ _SOCIAL: Mapping[str, Guide] = {
             ),
             OptionField(
                 "fieldsMap",
-                "Fields of the profile",
-                "One per line: field = JMESPath expression over the profile, such as user_id = data.id. Fields: user_id, email, "
-                "email_verified, name, nickname, given_name, family_name, picture, phone_number, phone_number_verified. Members with the "
-                "names of OpenID Connect need no line.",
-                kind="pairs",
+                "Attribute map",
+                "One row per field: a JMESPath expression over the profile, such as data.id for user_id. Members with the names of OpenID "
+                "Connect need no row.",
+                kind="claims",
+                columns=("Expression", "Field of the profile"),
+                profile_fields=EXPRESSION_FIELDS,
             ),
             OptionField("client_id", "Client id", is_required=True),
             OptionField("client_secret", "Client secret", kind="secret"),
@@ -179,6 +193,7 @@ _SOCIAL: Mapping[str, Guide] = {
             OptionField(
                 "issuer", "Issuer", "The name of the provider in its responses (iss, RFC 9207). If empty, only the host is compared."
             ),
+            *OAUTH_FURTHER,
         ),
         (
             "Register an application at the provider and enter the callback address as its redirect URI.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from identity.options.further_fields import DATABASE_FURTHER, EMAIL_FURTHER, SMS_FURTHER
 from identity.options.guide_fields import Guide, OptionField
 
 DATABASE = "database"
@@ -66,6 +67,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
                 kind="switch",
             ),
             _GUESSES,
+            *DATABASE_FURTHER,
         ),
         callback="",
     ),
@@ -77,6 +79,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             *_passcode(),
             _NO_SIGN_UPS,
             _GUESSES,
+            *EMAIL_FURTHER,
         ),
         callback="",
     ),
@@ -98,6 +101,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             *_passcode(),
             _NO_SIGN_UPS,
             _GUESSES,
+            *SMS_FURTHER,
         ),
         callback="",
     ),

@@ -51,7 +51,7 @@ def create_connection(
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})
     _refuse_unknown(fields)
-    _check_switches(fields)
+    _check_switches(fields, stored=None)
     refuse_in_closing_tenant(tenant_id)
     connection = Connection(tenant_id=tenant_id, name=name, strategy=strategy, **fields)
     connection.realms = connection.realms or [name]
@@ -75,7 +75,7 @@ def update_connection(
     fields = dict(changes)
     has_options, options = "options" in fields, fields.pop("options", None)
     _refuse_unknown(fields)
-    _check_switches(fields)
+    _check_switches(fields, stored=connection)
     for field, value in fields.items():
         setattr(connection, field, value)
     saved = list(fields)
@@ -148,12 +148,19 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
     return connection
 
 
-def _check_switches(fields: dict[str, Any]) -> None:
-    """Refuse members other than `active` in two free-form objects, because responses would publish these members."""
+def _check_switches(fields: dict[str, Any], *, stored: Connection | None) -> None:
+    """Refuse members other than `active` in two objects, because responses would publish them. Unchanged stored members may stay."""
     for name in ("authentication", "connected_accounts"):
-        value = fields.get(name)
-        if value is not None and not (isinstance(value, dict) and set(value) == {"active"} and isinstance(value["active"], bool)):
+        value, known = fields.get(name), getattr(stored, name, None)
+        if value is None or value == known:
+            continue
+        if not (isinstance(value, dict) and isinstance(value.get("active"), bool) and _has_only_stored_others(value, known)):
             raise Invalid({name: ["Expected an object with active, which is true or false."]})
+
+
+def _has_only_stored_others(value: dict[str, Any], known: Any) -> bool:
+    kept = known if isinstance(known, dict) else {}
+    return all(name == "active" or (name in kept and kept[name] == member) for name, member in value.items())
 
 
 def _check_options(connection: Connection, options: dict[str, Any] | None) -> None:

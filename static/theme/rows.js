@@ -1,11 +1,13 @@
 'use strict';
-// Rows of a name and a value get a button that removes the row, and a button that adds a row. Without this script the page has three empty rows.
+// Rows of inputs get a button that removes the row, and a button that adds a row. Without this script the page has three empty rows.
 // The script is in the head of the page.
 document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.pairs').forEach((pairs) => {
     const rows = () => [...pairs.querySelectorAll('.pair:not(.pair-head)')];
     const shown = () => rows().filter((row) => !row.hidden);
-    const inputs = (row) => [...row.querySelectorAll('input, textarea')];
-    const isEmpty = (row) => inputs(row).every((input) => !input.value);
+    const inputs = (row) => [...row.querySelectorAll('input, textarea, select')];
+    const isSelect = (input) => input.tagName === 'SELECT';
+    const isEmpty = (row) => inputs(row).every((input) => (isSelect(input) ? input.selectedIndex === 0 : !input.value));
+    const clear = (input) => { if (isSelect(input)) input.selectedIndex = 0; else input.value = ''; };
     const most = Number(pairs.dataset.most) || Infinity;
     const sprite = document.querySelector('use[href*="icons.svg"]')?.getAttribute('href').split('#')[0];
     const button = (label, name) => {
@@ -24,7 +26,7 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
         remove.setAttribute('aria-label', `Remove row ${rows().indexOf(row) + 1}`);
         remove.addEventListener('click', () => {
             const left = shown(), next = left[left.indexOf(row) + 1];
-            inputs(row).forEach((input) => { input.value = ''; });
+            inputs(row).forEach(clear);
             // The form reads row 0 to see whether the page had rows at all, so the emptied row stays in the form.
             row.hidden = true;
             check();
@@ -34,7 +36,7 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
     };
     const numbered = (row, number) => {
         inputs(row).forEach((input) => {
-            input.value = '';
+            clear(input);
             input.name = input.name.replace(/\d+$/, number);
             if (input.id) input.id = input.id.replace(/\d+$/, number);
             input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\d+$/, number + 1));

@@ -80,7 +80,8 @@ def test_the_form_of_a_new_connection_shows_its_fields_and_the_callback(browser:
     assert (f"http://{tenant.pk}.example.test/login/callback" in content) is (GUIDES[strategy].callback == "plain")
     assert f'<option value="{strategy}" selected>' in content
     for option in GUIDES[strategy].fields:
-        assert f'name="{field_name(option)}"' in content
+        first = {"claims": "-claim-0", "texts": "-name-0", "parameters": "-name-0"}.get(option.kind, "")
+        assert f'name="{field_name(option)}{first}"' in content
     assert content.count("(required)") == sum(option.is_required for option in GUIDES[strategy].fields)
 
 
@@ -127,13 +128,21 @@ def test_a_refusal_by_the_service_is_shown_at_the_field(browser: Client, tenant:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
-    [("user_id", "one field = expression per line"), ("a = b\na = c", "a occurs twice"), ("name = a[", "is not understood")],
+    ("rows", "told"),
+    [
+        ([("", "user_id")], "Row 1: enter the expression for user_id."),
+        ([("data.id", "")], "Row 1: choose the field of the profile for “data.id”."),
+        ([("a", "blocked")], "Row 1: “blocked” is not a field of the profile."),
+        ([("b", "name"), ("", ""), ("c", "name")], "Row 2: another row fills name already."),
+        ([("a[", "name")], "is not understood"),
+        ([("a\x00", "name")], "Control characters are not allowed."),
+    ],
 )
-def test_an_invalid_map_is_refused_at_its_field(browser: Client, tenant: Tenant, typed: str, told: str) -> None:
-    row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)
-    assert row is None
-    assert told in content
+def test_an_invalid_map_is_refused_at_its_field(browser: Client, tenant: Tenant, rows: list[tuple[str, str]], told: str) -> None:
+    answer = browser.post(reverse(ADD), {"name": "social", "strategy": "oauth2", **GENERIC, **map_rows("fieldsMap", rows)})
+    (text,) = answer.context["adminform"].form.errors["option_fieldsMap"]
+    assert told in text
+    assert not Connection.objects.of(tenant.pk).exists()
 
 
 GENERIC = {
@@ -145,17 +154,26 @@ GENERIC = {
 }
 
 
-def test_a_map_is_written_and_shown_with_one_field_per_line(browser: Client, tenant: Tenant) -> None:
-    typed = "user_id = data.id\nemail = emails[?ok == `true`] | [0].value"
-    row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)
+def map_rows(option: str, rows: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the inputs of the rows of a map: a claim and the field that it fills."""
+    named = enumerate(rows)
+    return {f"option_{option}-{key}-{number}": text for number, row in named for key, text in zip(("claim", "field"), row, strict=True)}
+
+
+def test_a_map_is_written_and_shown_with_one_row_per_claim(browser: Client, tenant: Tenant) -> None:
+    rows = [("data.id", "user_id"), ("emails[?ok == `true`] | [0].value", "email")]
+    typed = map_rows("fieldsMap", rows)
+    row, content = added(browser, tenant, "oauth2", **GENERIC, **typed)
     assert row is not None, content
     assert row.options["fieldsMap"] == {"user_id": "data.id", "email": "emails[?ok == `true`] | [0].value"}
     assert "pkce_enabled" not in row.options
     content = browser.get(page(row)).content.decode()
-    assert all(line in content for line in typed.splitlines())
-    browser.post(page(row), {**GENERIC, "option_fieldsMap": typed.replace("\n", "\r\n")})
+    assert 'name="option_fieldsMap-claim-0" value="data.id"' in content
+    assert '<option value="email" selected>' in content
+    browser.post(page(row), {**GENERIC, **typed})
     assert now(row).options == row.options
-    browser.post(page(row), {name: value for name, value in GENERIC.items() if name != "option_pkce_enabled"})
+    emptied = dict.fromkeys(typed, "")
+    browser.post(page(row), {name: value for name, value in {**GENERIC, **emptied}.items() if name != "option_pkce_enabled"})
     assert (now(row).options["pkce_enabled"], "fieldsMap" in now(row).options) == (False, False)
 
 
@@ -249,6 +267,7 @@ def test_the_password_policy_has_fields_and_saving_keeps_options_without_fields(
         ("samlp", {"option_signInEndpoint": "javascript:alert(1)"}, "option_signInEndpoint"),
         ("samlp", {"option_metadataXml": "<no metadata"}, "option_metadataXml"),
         ("samlp", {"option_fieldsMap": "email"}, "option_fieldsMap"),
+        ("samlp", {"option_fieldsMap-claim-0": "mail", "option_fieldsMap-field-0": ""}, "option_fieldsMap"),
         ("pingfederate", {}, "option_pingFederateBaseUrl"),
         ("adfs", {"option_adfs_server": "not a host"}, "option_adfs_server"),
     ],

@@ -9,6 +9,8 @@ from django.urls import reverse
 
 from identity.models import Connection, Job, Tenant, User
 from identity.services import deletions
+from identity.services.connections import update_connection
+from identity.services.failures import Invalid
 from tests.factories.models.identity import ConnectionFactory, UserFactory
 
 SECRET = "the-secret-of-the-directory"
@@ -120,8 +122,13 @@ def test_unknown_members_next_to_a_switch_are_refused_because_they_would_be_publ
     sent = {"options": '{"client_id": "x"}', "authentication": '{"active": true, "password": "x"}'}
     answer = browser.post(page(company), sent)
 
-    assert "Expected an object with active" in answer.content.decode()
+    assert list(answer.context["adminform"].form.errors) == ["authentication"]
     assert now(company).authentication is None
+
+    with pytest.raises(Invalid, match="Expected an object with active"):
+        update_connection(
+            tenant_id=company.tenant_id, connection_id=company.pk, changes={"authentication": {"active": True, "password": "x"}}
+        )
 
 
 def test_a_used_name_is_reported_on_the_form(browser: Client, company: Connection) -> None:

@@ -1,0 +1,77 @@
+"""A form field for an object with one known member: `active`. The choices are not set, on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from foundation.admin.json_fields import pretty
+
+_ON, _OFF, _STORED = "on", "off", "stored"
+_SWITCHED = {_ON: True, _OFF: False}
+_LONGEST_SHOWN = 80
+
+
+class ActivityField(forms.ChoiceField):
+    """An object with `active`, or None. On and off keep the other stored members; the choice that removes them names them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, **options)
+        self.stored: Any = None
+        self.name_stored(None)
+
+    def name_stored(self, stored: Any) -> None:
+        """Offer choices for this stored value, and name its other members."""
+        self.stored = stored
+        named = ", ".join(sorted(self._others))
+        unusual = [] if self._is_usual else [(_STORED, f"As stored: {_cut(stored)}")]
+        self.choices = [*unusual, ("", f"Not set (removes {named})" if named else "Not set"), (_ON, "On"), (_OFF, "Off")]
+        if named:
+            self.help_text = f"{self.help_text} Also stored and kept: {named}."
+
+    @property
+    def _others(self) -> dict[str, Any]:
+        return {name: value for name, value in self.stored.items() if name != "active"} if isinstance(self.stored, Mapping) else {}
+
+    @property
+    def _is_usual(self) -> bool:
+        return self.stored is None or (isinstance(self.stored, Mapping) and isinstance(self.stored.get("active"), bool))
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the choice of a stored value. The text that was sent is kept."""
+        if isinstance(value, str) and value in dict(self.choices):
+            return value
+        if not self._is_usual:
+            return _STORED
+        active = value.get("active") if isinstance(value, Mapping) else None
+        return {True: _ON, False: _OFF}.get(active, "") if isinstance(active, bool) else ""
+
+    def clean(self, value: Any) -> Any:
+        if value is None:
+            # A page sends the choice always. Without it the stored value stays.
+            return self.stored
+        choice = super().clean(value)
+        if choice == _STORED:
+            return self.stored
+        return {**self._others, "active": _SWITCHED[choice]} if choice else None
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(self.clean(data) != initial)
+        except ValidationError:
+            return True
+
+
+def shown_activity(stored: Any) -> str:
+    """Return the stored value as a word, for accounts that may not change it."""
+    if isinstance(stored, Mapping) and isinstance(stored.get("active"), bool):
+        return "On" if stored["active"] else "Off"
+    return "Not set" if stored is None else f"As stored: {_cut(stored)}"
+
+
+def _cut(value: Any) -> str:
+    text = " ".join(pretty(value).split())
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -1,0 +1,76 @@
+"""Values of a connection as text, for accounts that may not change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib import admin
+
+from identity.admin.connection_options import option_at, other_options, sealed_path
+from identity.admin.sources.activity_field import shown_activity
+from identity.admin.sources.other_options import flattened
+from identity.models import Connection
+from identity.options.guide_fields import Guide, OptionField
+
+_NOT_SET = "Not set"
+_NONE = "None"
+Shown = Callable[[Connection], str]
+
+
+def shown_option(option: OptionField) -> Shown:
+    """Return a function for a read-only line of the page: the value of an option, and for a secret only whether it is set."""
+
+    @admin.display(description=option.label)
+    def shown(row: Connection) -> str:
+        if sealed_path(option) in row.sealed_options:
+            return "Set"
+        return _text(option, option_at(row.shown_options, option.name))
+
+    return shown
+
+
+def shown_activity_of(name: str) -> Shown:
+    """Return a function for a read-only line of the page: on, off or not set."""
+
+    @admin.display(description=name.replace("_", " ").capitalize())
+    def shown(row: Connection) -> str:
+        return shown_activity(getattr(row, name))
+
+    return shown
+
+
+def shown_others(guide: Guide | None) -> Shown:
+    """Return a function for a read-only line of the page: the options without a line of their own."""
+
+    @admin.display(description="Options")
+    def shown(row: Connection) -> str:
+        return _listed(flattened(row.option_schema, other_options(guide, row))) or _NONE
+
+    return shown
+
+
+def shown_column(name: str) -> Shown:
+    """Return a function for a read-only line of the page: a list or a map."""
+
+    @admin.display(description=name.replace("_", " ").capitalize())
+    def shown(row: Connection) -> str:
+        return _listed(getattr(row, name)) or _NONE
+
+    return shown
+
+
+def _text(option: OptionField, value: Any) -> str:
+    if option.kind == "switch":
+        return "On" if (option.default if value is None else value) else "Off"
+    if value in (None, "", [], {}):
+        return _NOT_SET
+    if option.kind == "choice":
+        return dict(option.choices).get(str(value), str(value))
+    return _listed(value)
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_listed(member)}" for name, member in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,156 @@
+"""Fields that few connections need. Forms fold them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from identity.options.guide_fields import OptionField
+
+UPSTREAM = OptionField(
+    "upstream_params",
+    "Parameters for the provider",
+    "Sent to the login page of the provider: a fixed value, or the value of a parameter of the application's request.",
+    kind="parameters",
+    is_further=True,
+)
+PKCE = OptionField(
+    "connection_settings.pkce",
+    "Code challenge (PKCE)",
+    "Switch it off only if the provider refuses PKCE.",
+    kind="choice",
+    choices=(("", "On"), ("disabled", "Off")),
+    is_further=True,
+)
+_AUTH_PARAMS = OptionField(
+    "authParams",
+    "Fixed parameters",
+    "Sent to the login page of the provider.",
+    kind="texts",
+    columns=("Parameter", "Value"),
+    is_further=True,
+)
+_LINK_PARAMS = replace(_AUTH_PARAMS, label="Parameters of a login by link", help_text="Used if the request of the application lacks them.")
+_PASSED_ON = OptionField(
+    "authParamsMap",
+    "Parameters passed on",
+    "The provider gets the value of the application's parameter.",
+    kind="texts",
+    columns=("Parameter of the provider", "Parameter of the application"),
+    is_further=True,
+)
+_SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
+
+
+def _key_pair(name: str, label: str, use: str) -> tuple[OptionField, OptionField]:
+    return (
+        OptionField(f"{name}.cert", f"Certificate of the {label}", "In PEM format.", kind="area", is_further=True),
+        OptionField(f"{name}.key", f"Private {label}", f"{use} Empty: the key of the tenant.", kind="key", is_further=True),
+    )
+
+
+OPENID_FURTHER = (PKCE, UPSTREAM)
+OAUTH_FURTHER = (_AUTH_PARAMS, _PASSED_ON, UPSTREAM)
+SAML_FURTHER = (
+    OptionField("entityId", "Entity id of this service", "Empty: the entity id under Test connection.", is_further=True),
+    OptionField(
+        "signatureAlgorithm",
+        "Signature of requests",
+        kind="choice",
+        choices=(
+            ("", "RSA with SHA-256"),
+            ("rsa-sha384", "RSA with SHA-384"),
+            ("rsa-sha512", "RSA with SHA-512"),
+            ("rsa-sha1", "RSA with SHA-1 (weak)"),
+        ),
+        is_further=True,
+    ),
+    OptionField(
+        "digestAlgorithm",
+        "Digest of requests",
+        kind="choice",
+        choices=(("", "SHA-256"), ("sha384", "SHA-384"), ("sha512", "SHA-512"), ("sha1", "SHA-1 (weak)")),
+        is_further=True,
+    ),
+    OptionField(
+        "idpinitiated.enabled",
+        "The provider may start logins",
+        "Any page can make a browser post an assertion, so an attacker can log a user in to another account. Leave this off if "
+        "applications can start logins themselves.",
+        kind="switch",
+        is_further=True,
+    ),
+    OptionField("idpinitiated.client_id", "Application of such logins", "Its client id.", is_further=True),
+    OptionField(
+        "idpinitiated.client_protocol",
+        "Protocol of the application",
+        kind="choice",
+        choices=(("", "OpenID Connect"), ("samlp", "SAML"), ("wsfed", "WS-Federation")),
+        is_further=True,
+    ),
+    OptionField(
+        "idpinitiated.client_authorizequery",
+        "Request of the application",
+        "A query string, such as response_type=code&scope=openid&redirect_uri=https://app.example.com/callback",
+        is_further=True,
+    ),
+    *_key_pair("signing_key", "key for signatures", "Signs requests to the provider."),
+    *_key_pair("decryptionKey", "key for decryption", "Decrypts assertions."),
+)
+DATABASE_FURTHER = (
+    OptionField(
+        "authentication_methods.password.enabled",
+        "Passwords",
+        "Users log in and sign up with a password.",
+        kind="switch",
+        default=True,
+        is_further=True,
+    ),
+    OptionField(
+        "passkey_options.challenge_ui",
+        "How the login page offers passkeys",
+        kind="choice",
+        choices=(
+            ("", "Not set: a button, and suggestions in the field"),
+            ("both", "A button, and suggestions in the field"),
+            ("button", "A button"),
+            ("autofill", "Suggestions in the field"),
+        ),
+        is_further=True,
+    ),
+    OptionField(
+        "passkey_options.progressive_enrollment_enabled",
+        "Offer a passkey after a login with a password",
+        kind="switch",
+        default=True,
+        is_further=True,
+    ),
+    OptionField(
+        "validation.username.min", "Shortest user name", "Characters. Default: 1.", kind="number", bounds=(1, 128), is_further=True
+    ),
+    OptionField(
+        "validation.username.max", "Longest user name", "Characters. Default: 15.", kind="number", bounds=(1, 128), is_further=True
+    ),
+)
+EMAIL_FURTHER = (
+    OptionField(
+        "email.body", "Body of the mail", "HTML. Empty: the text of the service, in the language of the user.", kind="area", is_further=True
+    ),
+    OptionField("email.syntax", "Syntax of subject and body", kind="choice", choices=_SYNTAX, is_further=True),
+    _LINK_PARAMS,
+)
+SMS_FURTHER = (
+    OptionField("syntax", "Syntax of the text", kind="choice", choices=_SYNTAX, is_further=True),
+    OptionField(
+        "gateway_authentication.method",
+        "Authentication at the gateway",
+        kind="choice",
+        choices=(("", "A signature"), ("bearer", "A signature and a signed token")),
+        is_further=True,
+    ),
+    OptionField("gateway_authentication.subject", "Subject of the token", is_further=True),
+    OptionField("gateway_authentication.audience", "Audience of the token", is_further=True),
+    OptionField(
+        "gateway_authentication.secret", "Secret of the gateway", "Signs each message and the token.", kind="secret", is_further=True
+    ),
+    OptionField("gateway_authentication.secret_base64_encoded", "The secret is encoded in base64", kind="switch", is_further=True),
+)
