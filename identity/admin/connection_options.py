@@ -130,15 +130,29 @@ def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> d
     return options
 
 
+def with_entered_objects(guide: Guide, options: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with an empty object for each object of which a submitted form has a field with a value."""
+    for option in guide.fields:
+        place, name = _object_of(option), field_name(option)
+        is_entered = any(value and (key == name or key.startswith(f"{name}-")) for key, value in data.items())
+        is_free = option_at(options, place) is None and isinstance(options.get(place.partition(".")[0], {}), Mapping)
+        if place and is_entered and is_free:
+            _put(options, place, {})
+    return options
+
+
 def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connection) -> None:
     """Keep an object whose fields were all emptied if it contains a sealed member, because its removal would remove this member."""
     for option in guide.fields:
-        parts = option.name.split(".")
-        outer = parts if option.kind in _ROWS else parts[:-1]
-        names = ".".join(outer)
-        is_removed = outer and isinstance(option_at(row.shown_options, names), Mapping) and option_at(options, names) is None
-        if is_removed and any(path.startswith(f"{path_of(tuple(outer))}/") for path in row.sealed_options):
-            _put(options, names, {})
+        place = _object_of(option)
+        is_removed = place and isinstance(option_at(row.shown_options, place), Mapping) and option_at(options, place) is None
+        if is_removed and any(path.startswith(f"{path_of(tuple(place.split('.')))}/") for path in row.sealed_options):
+            _put(options, place, {})
+
+
+def _object_of(option: OptionField) -> str:
+    """Return the name of the object that a field fills, or whose member it is; empty for other options."""
+    return option.name if option.kind in _ROWS else option.name.rpartition(".")[0]
 
 
 def _put(options: dict[str, Any], name: str, value: Any) -> None:

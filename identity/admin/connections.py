@@ -29,6 +29,7 @@ from identity.admin.connection_options import (
     put_together,
     sealed_path,
     typed_secrets,
+    with_entered_objects,
     with_secrets,
 )
 from identity.admin.deletions import DeletedInPartsAdmin
@@ -176,9 +177,11 @@ def _touches_a_secret(row: Connection, data: Any) -> bool:
         # The form refuses invalid values, so nothing is saved.
         return False
     named = split(row.option_schema, sent).secrets
-    # Fields keep the secrets of their objects.
-    shown = other_options(guide_of(row.strategy), row)
-    return bool(named) or _holds_null(sent) or not all(is_kept(path, shown=shown, sent=sent) for path in row.sealed_options)
+    if named or _holds_null(sent):
+        return True
+    guide = guide_of(row.strategy)
+    whole = with_entered_objects(guide, sent, data) if guide else sent
+    return not all(is_kept(path, shown=row.shown_options, sent=whole) for path in row.sealed_options)
 
 
 def _holds_null(value: object) -> bool:

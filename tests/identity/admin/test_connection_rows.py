@@ -302,3 +302,17 @@ def test_an_operator_sees_the_form_of_the_chosen_tenant_only(oidc: Connection, c
     operator = browser_of(new_staff(None))
     operator.post(reverse("admin:choose_tenant"), {"tenant": new_tenant().pk})
     assert operator.get(page(oidc)).status_code == 404
+
+
+def test_a_change_beside_a_secret_needs_no_proof_and_emptying_its_object_does(saml: Connection) -> None:
+    options = {"signing_key": {"cert": "cert", "key": "secret-key"}}
+    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
+    browser = browser_of(new_staff(saml.tenant))
+    session = browser.session
+    session["proof"] = {"at": 0, "by": "password"}
+    session.save()
+    assert not saved(browser, saml, option_signing_key__cert="another")
+    assert now(saml).open_options() == {"signing_key": {"cert": "another", "key": "secret-key"}}
+    answer = browser.post(page(saml), {"option_signing_key__cert": ""})
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert now(saml).open_options() == {"signing_key": {"cert": "another", "key": "secret-key"}}
