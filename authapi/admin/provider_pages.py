@@ -24,7 +24,7 @@ from authapi.upstream.people import Foreseen, foreseen
 from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.saml.certificates import Certificate
-from authapi.upstream.sample_claims import newest_sample
+from authapi.upstream.sample_claims import keeps_claims, newest_sample
 from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField
 from identity.admin.connections import ConnectionAdmin
@@ -102,6 +102,7 @@ class ProviderPages:
         shown: dict[str, Any] = {
             "claims": list(_shown_claims(sample.claims).items())[:_MOST_CLAIMS],
             "tested_at": sample.tested_at,
+            "keeps_claims": keeps_claims(connection),
             "url": f"{self._owner.address_of(NAME, connection)}#preview-title",
         }
         try:

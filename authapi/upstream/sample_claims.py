@@ -66,9 +66,13 @@ def speaks_assertions(connection: Connection) -> bool:
     return connection.strategy in saml_options.STRATEGIES or wsfed_options.is_wsfed(connection.strategy, connection.options)
 
 
+def keeps_claims(connection: Connection) -> bool:
+    """Tell whether a test stores the claims as the provider sent them. A test of a profile stores the mapped claims only."""
+    return speaks_assertions(connection) or connection.strategy in OPENID_STRATEGIES
+
+
 def _tested(connection: Connection) -> Sample | None:
-    """Return the claims of a test. A test of another provider stores mapped claims only, so they say nothing about its map."""
-    if not (speaks_assertions(connection) or connection.strategy in OPENID_STRATEGIES):
+    if not keeps_claims(connection):
         return None
     rows = ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection, result__is_success=True)
     test = rows.order_by("-pk").first()

@@ -65,6 +65,14 @@ def strategy_choices() -> list[tuple[str, str]]:
     return [(name, name) for name in known_strategies()]
 
 
+class ButtonChoice(forms.NullBooleanSelect):
+    """A choice of yes, no and not set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.choices = [("unknown", "Not set"), ("true", "Yes"), ("false", "No")]
+
+
 class ConnectionForm(ServiceForm):
     """The form of a connection. Strategies with a guide have a field for each of its options; other options are rows."""
 
@@ -76,6 +84,17 @@ class ConnectionForm(ServiceForm):
     more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
     realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
     enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows them by name.")
+    is_domain_connection = forms.BooleanField(
+        required=False,
+        label="For applications that register themselves",
+        help_text="Such applications get the connection, because no administrator lists them under Applications.",
+    )
+    show_as_button = forms.NullBooleanField(
+        required=False,
+        label="Button on the login page",
+        widget=ButtonChoice(),
+        help_text="Not set: users see a button for a social provider. The domain of the email address selects other providers.",
+    )
     metadata = PairsField(
         most=_METADATA_PAIRS, label="Metadata", help_text="At most ten pairs, for your own notes. Empty a row to remove it."
     )
@@ -256,7 +275,9 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         first = ["name", "strategy", "display_name"]
         if obj is not None and not self.is_bound(request):
             first.append("tenant")
-        more = _MORE if may_change else [_SHOWN.get(name, name) for name in _MORE]
+        # Users log in to a database connection in the form of the page, so it has no button.
+        offered = [name for name in _MORE if name != "show_as_button" or _strategy_of(request, obj) != settings.DATABASE_STRATEGY]
+        more = offered if may_change else [_SHOWN.get(name, name) for name in offered]
         dated = [] if obj is None else ["created_at", "updated_at"]
         fields = self._guided(guide, may_change=may_change) if guide else [("Options", {"fields": others})]
         if guide:

@@ -41,7 +41,7 @@ MAPPED = OptionField(
     "attribute_map.attributes",
     "Attribute map",
     "One row per field, such as ${context.tokenset.nick} for nickname. A template may have several claims: ${context.tokenset.first} "
-    "${context.tokenset.last}. Other text is used as it is. Used only if Claims of the profile includes the map.",
+    "${context.tokenset.last}. Other text is used as it is. Used only with the choice Standard claims and map.",
     kind="claims",
     columns=("Template", "Field of the profile"),
     profile_fields=TEMPLATE_FIELDS,
@@ -49,8 +49,9 @@ MAPPED = OptionField(
 MODE = OptionField(
     "attribute_map.mapping_mode",
     "Claims of the profile",
+    "The standard claims are those of OpenID Connect. Values of the attribute map take precedence.",
     kind="choice",
-    choices=(("", "The standard claims of OpenID Connect"), ("use_map", "The standard claims, then the attribute map")),
+    choices=(("", "Standard claims"), ("use_map", "Standard claims and map")),
 )
 _OPENID = (
     OptionField("client_id", "Client id", is_required=True),

@@ -38,6 +38,8 @@ _PASSED_ON = OptionField(
     columns=("Parameter of the provider", "Parameter of the application"),
     is_further=True,
 )
+_STORED = "Stored for other programs. This service does not use it."
+_STORED_MFA = f"{_STORED} The page Two-step verification and passkeys applies to all users."
 _SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
 
 
@@ -123,6 +125,11 @@ DATABASE_FURTHER = (
         kind="switch",
         default=True,
         is_further=True,
+    ),
+    OptionField("passkey_options.local_enrollment_enabled", "Local passkeys", _STORED, kind="switch", default=True, is_further=True),
+    OptionField("mfa.active", "Second factors of the connection", _STORED_MFA, kind="switch", default=True, is_further=True),
+    OptionField(
+        "mfa.return_enroll_settings", "Settings of second factors in responses", _STORED, kind="switch", default=True, is_further=True
     ),
     OptionField(
         "validation.username.min", "Shortest user name", "Characters. Default: 1.", kind="number", bounds=(1, 128), is_further=True

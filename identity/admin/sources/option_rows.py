@@ -15,7 +15,7 @@ _LONGEST_CLAIM = 512
 _LONGEST_VALUE = 2000
 _CHOOSE = ("", "Choose a field")
 _FIXED, _PASSED = "value", "alias"
-_SOURCES = ((_FIXED, "Fixed value"), (_PASSED, "Parameter of the application"))
+_SOURCES = ((_FIXED, "Fixed value"), (_PASSED, "Passed on"))
 
 
 class ClaimsField(RowsField):
@@ -111,7 +111,7 @@ class ParametersField(RowsField):
         columns = (
             Column("name", "Parameter"),
             Column("source", "Source", _SOURCES),
-            Column("text", "Value or name", longest=_LONGEST_VALUE),
+            Column("text", "Value, or parameter of the application", longest=_LONGEST_VALUE),
         )
         super().__init__(columns=columns, initial=initial, **options)
 

@@ -212,23 +212,22 @@ def test_a_secret_among_parameters_is_refused_and_not_sent_back(browser: Client,
 
 
 def test_objects_with_known_members_are_rows_of_their_members_and_no_json(browser: Client, tenant: Tenant) -> None:
-    row = ConnectionFactory.create(tenant_id=tenant.pk, name="people")
-    before = row.options
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="people", options={"attributes": {"email": {"identifier": {"active": True}}}})
     content = browser.get(page(row)).content.decode()
-    assert 'value="mfa.active"' in content
+    assert 'value="attributes.email.identifier.active"' in content
     assert "<textarea" not in content.partition("Other options")[2].partition("</fieldset>")[0]
-    sent = {
-        **sent_again(browser, row),
-        "options-name-0": "mfa.active",
-        "options-value-0": "false",
-        "options-name-1": "mfa.other.name",
-        "options-value-1": "x",
-        "options-name-2": "mfa",
-        "options-value-2": "",
+    sent = {name: text for name, text in sent_again(browser, row).items() if name != "options"}
+    named = ("attributes.email.identifier.active", "true"), ("attributes.email.profile_required", "true"), ("attributes.other.name", "x")
+    filled = {
+        f"options-{key}-{number}": text for number, pair in enumerate(named) for key, text in zip(("name", "value"), pair, strict=True)
     }
-    sent.pop("options")
-    assert saved(browser, row, **sent) == {"options": ["“mfa” has a row of its own, and rows for its members. Keep one of them."]}
-    assert now(row).options == before
+    clash = {"options-name-3": "attributes", "options-value-3": "x"}
+    told = "“attributes” has a row of its own, and rows for its members. Keep one of them."
+    assert saved(browser, row, **sent, **filled, **clash) == {"options": [told]}
+    assert now(row).options == row.options
+    assert not saved(browser, row, **sent, **filled)
+    assert now(row).options["attributes"] == {"email": {"identifier": {"active": True}, "profile_required": True}}
+    assert now(row).open_options()["attributes"]["other.name"] == "x"
 
 
 def test_a_form_of_a_database_connection_without_changes_keeps_its_options(browser: Client, tenant: Tenant) -> None:
