@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -180,7 +180,7 @@ def _strategy_of(request: HttpRequest, row: Connection | None) -> str:
     return request.POST.get("strategy") or request.GET.get("strategy", "")
 
 
-def _folded(title: str, fields: list[str]) -> tuple[str, dict[str, Any]]:
+def _folded(title: str, fields: Sequence[Any]) -> tuple[str, dict[str, Any]]:
     return (title, {"fields": fields, "classes": ["collapse"]})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -18,6 +19,7 @@ from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
@@ -131,4 +133,34 @@ def test_rows_of_a_name_and_a_value_can_be_added_and_removed(page: Page, web: We
 
     expected = {"owner": "0", "region": "2", "zone": "3"}
     eventually(lambda: Connection.objects.of(database_connection.tenant_id).get(pk=database_connection.pk).metadata == expected)
+    assert page.complaints == []
+
+
+def fields_map(connection: Connection) -> Any:
+    return Connection.objects.of(connection.tenant_id).get(pk=connection.pk).options["fieldsMap"]
+
+
+def test_rows_of_a_claim_and_a_field_work_with_and_without_scripts(page: Page, web: WebProcess, tenant: Tenant) -> None:
+    options = {"fieldsMap": {"email": "mail", "name": "cn"}}
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="saml", strategy="samlp", options=options)
+    address = base_of(web) + reverse("admin:identity_connection_change", args=(quote(connection.pk),))
+    rows = "[...document.querySelectorAll('.field-option_fieldsMap .pair:not(.pair-head)')].filter((row) => !row.hidden)"
+    page.open(address)
+    assert page.evaluate(f"{rows}.length") == 3
+    page.evaluate(f"{rows}[0].querySelector('.pair-remove-row').click()")
+    page.click(".field-option_fieldsMap .pair-add")
+    assert page.evaluate(f"{rows}.at(-1).querySelector('select').selectedIndex") == 0
+    page.evaluate(f"{rows}.at(-1).querySelector('input').value = 'givenName'; {rows}.at(-1).querySelector('select').value = 'given_name'")
+    page.click("input[name=_save]")
+    eventually(lambda: fields_map(connection) == {"name": "cn", "given_name": "givenName"})
+
+    page.without_script()
+    page.open(address)
+    page.fill("[name=option_fieldsMap-claim-4]", "sn")
+    page.evaluate("document.querySelector('[name=option_fieldsMap-field-4]').value = 'family_name'")
+    page.fill("[name=option_fieldsMap-claim-0]", "")
+    page.evaluate("document.querySelector('[name=option_fieldsMap-field-0]').value = ''")
+    page.click("input[name=_save]")
+    page.without_script(is_off=False)
+    eventually(lambda: fields_map(connection) == {"given_name": "givenName", "family_name": "sn"})
     assert page.complaints == []

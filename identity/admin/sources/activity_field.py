@@ -28,7 +28,9 @@ class ActivityField(forms.ChoiceField):
         self.stored = stored
         named = ", ".join(sorted(self._others))
         unusual = [] if self._is_usual else [(_STORED, f"As stored: {_cut(stored)}")]
-        self.choices = [*unusual, ("", f"Not set (removes {named})" if named else "Not set"), (_ON, "On"), (_OFF, "Off")]
+        offered = [*unusual, ("", f"Not set (removes {named})" if named else "Not set"), (_ON, "On"), (_OFF, "Off")]
+        self.choices = offered
+        self._offered = frozenset(choice for choice, _label in offered)
         if named:
             self.help_text = f"{self.help_text} Also stored and kept: {named}."
 
@@ -42,7 +44,7 @@ class ActivityField(forms.ChoiceField):
 
     def prepare_value(self, value: Any) -> Any:
         """Return the choice of a stored value. The text that was sent is kept."""
-        if isinstance(value, str) and value in dict(self.choices):
+        if isinstance(value, str) and value in self._offered:
             return value
         if not self._is_usual:
             return _STORED

@@ -108,14 +108,16 @@ class TestSwitches:
         assert (now(oidc).display_name, getattr(now(oidc), name)) == ("Company", value)
 
     def test_each_choice_is_stored_and_shown(self, browser: Client, oidc: Connection, name: str) -> None:
-        for choice, value in (("on", {"active": True}), ("off", {"active": False}), ("", None)):
+        values: dict[str, dict[str, bool] | None] = {"on": {"active": True}, "off": {"active": False}, "": None}
+        for choice, value in values.items():
             assert not saved(browser, oidc, **OIDC, **{name: choice})
             assert getattr(now(oidc), name) == value
             assert browser.get(page(oidc)).context["adminform"].form[name].value() == choice
 
     def test_the_service_refuses_changed_members_beside_stored_ones(self, oidc: Connection, name: str) -> None:
         stored(oidc, **{name: {"active": True, "x": 1}})
-        for value in ({"active": True, "x": 2}, {"active": True, "x": 1, "y": 1}, {"x": 1}, {"active": 1}, [], "on"):
+        refused: list[Any] = [{"active": True, "x": 2}, {"active": True, "x": 1, "y": 1}, {"x": 1}, {"active": 1}, [], "on"]
+        for value in refused:
             with pytest.raises(Invalid, match="Expected an object with active"):
                 update_connection(tenant_id=oidc.tenant_id, connection_id=oidc.pk, changes={name: value})
         update_connection(tenant_id=oidc.tenant_id, connection_id=oidc.pk, changes={name: {"active": False, "x": 1}})
@@ -209,6 +211,15 @@ def test_a_secret_among_parameters_is_refused_and_not_sent_back(browser: Client,
     assert "client_secret is a secret." in str(answer.context["adminform"].form.errors["option_authParams"])
     assert "typed-secret" not in answer.content.decode()
     assert "authParams" not in now(row).options
+
+
+def test_the_path_of_a_known_secret_adds_it_beside_the_stored_ones(browser: Client, tenant: Tenant) -> None:
+    options = {"client_id": "c", "customHeaders": {"X-One": "1"}}
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="generic", strategy="oauth2", options=options)
+    required = {f"option_{name}": f"https://idp.example.test/{name}" for name in ("authorizationURL", "tokenURL", "userInfoURL")}
+    sent = {"option_client_id": "c", **required, "more_secrets-name-0": "customHeaders/X-One", "more_secrets-value-0": "1"}
+    assert not saved(browser, row, **sent, **{"more_secrets-name-1": "customHeaders/X-Two", "more_secrets-value-1": "2"})
+    assert now(row).open_options()["customHeaders"] == {"X-One": "1", "X-Two": "2"}
 
 
 def test_objects_with_known_members_are_rows_of_their_members_and_no_json(browser: Client, tenant: Tenant) -> None:
