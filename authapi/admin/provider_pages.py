@@ -106,9 +106,10 @@ class ProviderPages:
             "url": f"{self._owner.address_of(NAME, connection)}#preview-title",
         }
         try:
-            return {**shown, **previewed(connection, sample.claims)}
+            found = previewed(connection, sample.claims)
         except UpstreamFailed as failed:
             return {**shown, "problem": failed.detail or failed.failure.description}
+        return {**shown, "subject": found["subject"], "profile": {name: _shown(value) for name, value in found["profile"].items()}}
 
     def _fetched(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         try:
@@ -179,7 +180,7 @@ def _shown_claims(claims: Mapping[str, Any], place: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             found |= _shown_claims(value, f"{place}{name}.")
         else:
-            found[f"{place}{name}"] = ", ".join(map(str, value)) if isinstance(value, list) else value
+            found[f"{place}{name}"] = ", ".join(map(str, value)) if isinstance(value, list) else _shown(value)
     return found
 
 

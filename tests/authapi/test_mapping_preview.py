@@ -9,7 +9,10 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.test import Client as Browser
 from django.urls import reverse
+from django.utils import timezone
 
+from authapi.models import ConnectionTest
+from foundation.secrets.random_secrets import new_secret
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
 from tests.factories.admin import browser_of, new_staff, new_tenant
@@ -88,6 +91,66 @@ def test_sample_claims_that_would_fail_in_a_login_are_refused_at_the_field(
     (text,) = answer.context["preview"].errors["claims"]
     assert text.endswith(".")
     assert text in answer.content.decode()
+
+
+def mapped(browser: Browser, connection: Connection) -> Any:
+    return browser.get(reverse("admin:identity_connection_change", args=(quote(connection.pk),))).context["mapped"]
+
+
+def add_test(connection: Connection, *, is_success: bool, **attributes: list[str]) -> None:
+    result = {"is_success": is_success, "subject": "x7", "profile": {}, "attributes": attributes} if is_success else {"is_success": False}
+    row = ConnectionTest(
+        tenant_id=connection.tenant_id,
+        connection=connection,
+        digest=new_secret()[:43],
+        request_id="r",
+        callback="https://example.test",
+        expires_at=timezone.now(),
+        result=result,
+    )
+    row.save(force_insert=True)
+
+
+def test_the_form_of_a_connection_previews_the_claims_of_the_last_successful_test(browser: Browser, tenant: Tenant) -> None:
+    connection = made(tenant, "samlp", fieldsMap={"name": "cn", "email": ["work", "mail"]})
+    elsewhere = made(new_tenant(), "samlp")
+    add_test(connection, is_success=True, cn=["Ada", "Other"], mail=["ada@example.test"])
+    add_test(connection, is_success=False)
+    add_test(elsewhere, is_success=True, cn=["Mallory"])
+    shown = mapped(browser, connection)
+    assert shown["tested_at"] is not None
+    assert (shown["subject"], shown["profile"]) == ("x7", {"name": "Ada", "email": "ada@example.test"})
+    assert ("cn", "Ada, Other") in shown["claims"]
+    assert '"cn": [' in browser.get(page(connection)).context["preview"]["claims"].value()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "profile"),
+    [
+        ("oauth2", OAUTH, {"email": "ada@example.com", "email_verified": "No", "name": "Ada Lovelace"}),
+        (
+            "samlp",
+            {"fieldsMap": {"name": "cn", "nickname": ["nick"]}},
+            {"name": "Ada Lovelace", "nickname": "ada", "email": "ada@example.com"},
+        ),
+        ("okta", {"client_id": "c", "domain": "d.example.test", "attribute_map": MAP}, {"name": "first last"}),
+    ],
+)
+def test_sample_claims_have_a_value_for_each_mapped_claim(
+    browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], profile: dict[str, str]
+) -> None:
+    shown = mapped(browser, made(tenant, strategy, **options))
+    assert (shown["tested_at"], shown["subject"]) == (None, "248289")
+    assert shown["profile"].items() >= profile.items()
+
+
+def test_the_form_states_why_a_login_with_the_claims_would_fail(browser: Browser, tenant: Tenant) -> None:
+    connection = made(tenant, "oauth2", **{**OAUTH, "fieldsMap": {"user_id": "data[0].id"}})
+    shown = mapped(browser, connection)
+    assert shown["problem"] == "The profile has no subject. Map user_id to the member that has it."
+    assert "profile" not in shown
+    content = browser.get(reverse("admin:identity_connection_change", args=(quote(connection.pk),))).content.decode()
+    assert "With these claims, a login would fail: The profile has no subject." in content
 
 
 def test_the_connection_of_another_tenant_has_no_preview(browser: Browser) -> None:
