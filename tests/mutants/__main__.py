@@ -11,8 +11,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tests.mutants.catalog import MUTANTS
+from tests.mutants.children import Verdict
 from tests.mutants.mutant import Mutant
-from tests.mutants.running import Runner, Verdict, copied_tree, runner, servers, warm_up
+from tests.mutants.running import Runner, copied_tree, runner, servers, warm_up
 
 ROOT = Path(__file__).resolve().parents[2]
 _EXPLANATION = """\

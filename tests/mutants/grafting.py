@@ -18,8 +18,11 @@ Graft = Mapping[str, CodeType]
 
 
 def graft_of(file: Path, original: str, changed: str) -> Graft | None:
-    """Return the changed functions of a module, or None if the texts differ outside of functions."""
-    before, after = (dict(_parts(compile(text, str(file), "exec"))) for text in (original, changed))
+    """Return the changed functions of a module, or None if the texts differ outside of functions or `changed` cannot be compiled."""
+    try:
+        before, after = (dict(_parts(compile(text, str(file), "exec"))) for text in (original, changed))
+    except (SyntaxError, ValueError):
+        return None
     differing = {name for name in before.keys() | after.keys() if _told(before.get(name)) != _told(after.get(name))}
     if not differing or not all(isinstance(before.get(name), CodeType) and isinstance(after.get(name), CodeType) for name in differing):
         return None

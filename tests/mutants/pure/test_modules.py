@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from config.launcher import tool_environment
 from tests.mutants.planting import file_of
-from tests.mutants.pure.__main__ import _change, _matters
+from tests.mutants.pure.__main__ import _ENVIRONMENT, _LISTING, _LOCK, _change, _matters
 from tests.mutants.pure.modules import ROOT, files_near, pure_modules
 
 SOURCE = "class Guard:\n    def level(self, age: int | None) -> int:\n        return 3\n"
@@ -24,3 +29,16 @@ def test_a_change_of_an_annotation_is_no_mutant(old: str, new: str, *, matters: 
     change = _change(SOURCE, begin, begin + len(old), new, "operator")
     assert change.function == "Guard.level"
     assert _matters(SOURCE, change) is matters
+
+
+@pytest.mark.deep
+def test_the_mutants_of_a_module_with_dotted_exceptions_are_listed(tmp_path: Path) -> None:
+    """cosmic-ray cannot replace a dotted exception. The other mutants of the module are listed."""
+    assert tool_environment.install(_LOCK, _ENVIRONMENT)
+    source = tmp_path / "module.py"
+    source.write_text(
+        "def read(text):\n    try:\n        return int(text) + 1\n    except (binascii.Error, ValueError):\n        return 0\n"
+    )
+    command = [str(_ENVIRONMENT / "bin" / "python"), str(_LISTING), str(source)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {"NumberReplacer", "ReplaceBinaryOperator_Add_Sub"} <= {json.loads(line)[3] for line in listed}

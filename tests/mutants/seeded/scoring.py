@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.mutants.planting import file_of
-from tests.mutants.running import Runner, Verdict
+from tests.mutants.children import Judgement, Verdict
+from tests.mutants.collected import CollectedTests, collected
+from tests.mutants.grafting import graft_of
+from tests.mutants.planting import file_of, replaced
+from tests.mutants.running import Runner
 from tests.mutants.seeded import call_notes
 from tests.mutants.seeded.areas import Area
 from tests.mutants.seeded.operators import Change
@@ -78,27 +81,49 @@ def score_of(area: Area, using: Runner, mutants: Drawn, *, possible: int) -> Sco
     calls = Calls.noted(using.copy)
     limit = max(_SHORTEST_LIMIT_SECONDS, baseline.seconds * _TIMES_THE_BASELINE)
     score = Score(area, possible)
-    for module, change in mutants:
-        _judge_into(score, using, module, change, tests=calls.tests_of(module, change, area.tests), limit=limit)
+    with collected(using.copy, area.tests) as ready:
+        for module, change in mutants:
+            _judge_into(score, _Judges(using, ready, limit), module, change, tests=calls.tests_of(module, change, area.tests))
     score.seconds = time.monotonic() - begin
     print(score, flush=True)
     return score
 
 
-def _judge_into(score: Score, using: Runner, module: str, change: Change, *, tests: tuple[str, ...], limit: float) -> None:
+@dataclass(frozen=True)
+class _Judges:
+    """The process that has collected the tests, and the runner for mutants that need a new import."""
+
+    using: Runner
+    ready: CollectedTests
+    limit: float
+
+    def judge(self, module: str, change: Change, tests: Sequence[str]) -> Judgement:
+        file = file_of(self.using.copy, module)
+        original = file.read_text()
+        changed = change.applied(original)
+        graft = graft_of(file, original, changed)
+        if graft is not None:
+            # Tests may start other processes, which import the changed text.
+            with replaced(file, changed):
+                judgement = self.ready.judge(tests, graft, self.limit)
+            if judgement is not None:
+                return judgement
+        return self.using.judge_text(file, changed, tests, longest=self.limit)
+
+
+def _judge_into(score: Score, judges: _Judges, module: str, change: Change, *, tests: tuple[str, ...]) -> None:
     reason = reason_of(module, change)
     if reason is not None:
         score.equivalent += 1
         _tell("equivalent", module, change, reason)
         return
-    file = file_of(using.copy, module)
-    judgement = using.judge_text(file, change.applied(file.read_text()), tests, longest=limit)
+    judgement = judges.judge(module, change, tests)
     if judgement.verdict is Verdict.MISSED:
         score.missed.append(f"{module}:{change}")
-        _tell("missed", module, change, f"{judgement.seconds:.1f} s, {len(tests)} tests or files")
+        _tell("missed", module, change, f"{judgement.seconds:.2f} s, {len(tests)} tests or files")
     else:
         score.caught += 1
-        _tell("caught", module, change, f"{judgement.seconds:.1f} s {judgement.detail}")
+        _tell("caught", module, change, f"{judgement.seconds:.2f} s {judgement.detail}")
 
 
 def _tell(verdict: str, module: str, change: Change, detail: str) -> None:

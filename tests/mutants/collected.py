@@ -1,0 +1,128 @@
+"""Judges many mutants with tests that a process has collected once. A child, forked after the collection, runs the tests of one mutant.
+
+The collection takes longer than most tests of pure modules.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.mutants.children import FirstFailure, Judgement, Verdict, enter, forget_keys, in_a_child, run_pytest
+from tests.mutants.grafting import Graft, LoadedFunctions, noted_calls
+
+
+class CollectedTests:
+    """The tests of a process that has collected them."""
+
+    def __init__(self, requests: Connection) -> None:
+        self._requests = requests
+
+    def judge(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
+        """Run tests with the changed code for at most `longest` seconds. `tests` are names of tests, or of files with tests.
+
+        Return None if the process cannot take the changed code, because the collection has already used it, or has no such test.
+        """
+        self._requests.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest))
+        answer: tuple[str, str, float, str] | None = self._requests.recv()
+        return None if answer is None else Judgement(Verdict(answer[0]), *answer[1:])
+
+
+@contextmanager
+def collected(copy: Path, tests: Sequence[str]) -> Iterator[CollectedTests]:
+    """Start the process that collects the tests of the copy. End the process afterwards.
+
+    Raises `EOFError` if the tests cannot be collected.
+    """
+    ours, theirs = Pipe()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _be_the_collector(copy, tests, theirs)
+    theirs.close()
+    try:
+        # While the process imports the modules, no mutant may be in the copy.
+        ours.recv()
+        yield CollectedTests(ours)
+    finally:
+        ours.close()
+        os.waitpid(pid, 0)
+
+
+def _be_the_collector(copy: Path, tests: Sequence[str], requests: Connection) -> NoReturn:
+    code = 1
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.environ["REDIS_PREFIX"] = f"mutants-{os.getpid()}"
+        enter(copy)
+        code = run_pytest(tests, _Collector(copy, requests))
+    except BaseException:
+        traceback.print_exc()
+    os._exit(code)
+
+
+class _Collector:
+    """A pytest plugin that answers requests instead of running all tests."""
+
+    def __init__(self, copy: Path, requests: Connection) -> None:
+        self._copy = copy
+        self._requests = requests
+        self._noting = ExitStack()
+
+    def pytest_sessionstart(self) -> None:
+        self._called = self._noting.enter_context(noted_calls(self._copy))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._noting.close()
+        functions = LoadedFunctions(self._copy, self._called)
+        self._requests.send("collected")
+        with suppress(EOFError):
+            while True:
+                tests, names, longest = self._requests.recv()
+                graft: Graft = {name: marshal.loads(code) for name, code in names.items()}  # noqa: S302  (sent by the parent of this process)
+                items = _items_of(session, tests)
+                if items and functions.can_take(graft):
+                    judgement = _judged(items, functions, graft, longest)
+                    self._requests.send((judgement.verdict.value, judgement.detail, judgement.seconds, judgement.output))
+                else:
+                    self._requests.send(None)
+        return True
+
+
+def _items_of(session: pytest.Session, tests: Sequence[str]) -> list[pytest.Item]:
+    """Return the items of the named tests and files in the order of the names, or nothing if a name is unknown."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in session.items:
+        found.setdefault(item.nodeid, []).append(item)
+        found.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    return [item for test in tests for item in found[test]] if all(test in found for test in tests) else []
+
+
+def _judged(items: Sequence[pytest.Item], functions: LoadedFunctions, graft: Graft, longest: float) -> Judgement:
+    forget_keys()
+
+    def work(failure: FirstFailure) -> int:
+        functions.take(graft)
+        session = items[0].session
+        session.config.pluginmanager.register(failure)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if failure.name:
+                break
+        # The end of the session, without the reports of plugins: the fixtures that live as long as the session.
+        session._setupstate.teardown_exact(None)
+        return int(pytest.ExitCode.TESTS_FAILED if failure.name else pytest.ExitCode.OK)
+
+    return in_a_child(work, longest)
