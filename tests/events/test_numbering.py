@@ -210,7 +210,7 @@ def test_a_burst_of_one_tenant_delays_another_tenant_by_at_most_one_batch(
 
 
 def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of_a_second(
-    tenant: Tenant, database_connection: Connection, database: psycopg.Connection, settings: Settings
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
     ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database")
@@ -227,6 +227,9 @@ def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of
         wait_until(lambda: not Outbox.objects.filter(tenant_id=tenant.pk).exists())
     finally:
         thread.stop()
+    # After a failure of the database, the numberer pauses and opens a new connection. A locked log is no failure.
+    assert f"a transaction locks the log of {tenant.pk}" in caplog.text
+    assert "numbering paused" not in caplog.text
 
 
 def test_a_locked_log_is_an_error_of_the_database_for_a_request(
