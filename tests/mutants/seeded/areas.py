@@ -19,7 +19,10 @@ AREAS = (
     Area(
         name="numbering",
         modules=("events.log.numbering",),
-        tests=("tests/events/test_numbering.py", "tests/events/test_timelines.py", "tests/events/test_hints.py"),
+        tests=(
+            "tests/events/test_numberer.py", "tests/events/test_numbering.py", "tests/events/test_timelines.py",
+            "tests/events/test_hints.py",
+        ),
     ),
     Area(
         name="log",

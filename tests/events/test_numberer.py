@@ -1,0 +1,125 @@
+"""The thread that numbers the events of its process: how it ends, waits, fails and tells other processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from events.hints import HintListener
+from events.log import numbering
+from events.log.numbering import Numberer
+from events.models import Outbox
+from identity.models import Connection, Tenant
+from identity.services import users
+from tests.deadlines import eventually
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@contextmanager
+def running() -> Iterator[Numberer]:
+    numberer = Numberer()
+    numberer.start()
+    try:
+        yield numberer
+    finally:
+        numberer.stop()
+
+
+def has_waiting(tenant: Tenant) -> bool:
+    return Outbox.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_a_stopped_numberer_numbers_every_batch_of_its_pending_tenants_first(
+    tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbering, "BATCH", 5)
+    for number in range(22):
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {number}")
+    settings.EVENTS_NUMBERER_ENABLED = True
+    numberer = Numberer()
+    numberer.notify(tenant.pk)
+    numberer.stop()
+    assert not has_waiting(tenant)
+
+
+def test_an_idle_numberer_queries_the_outbox_about_once_per_second(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[str] = []
+    monkeypatch.setattr(numbering, "waiting_tenants", _noting(turns, "query", numbering.waiting_tenants))
+    monkeypatch.setattr(Numberer, "_number_pending", _noting(turns, "turn", Numberer._number_pending))
+    with running() as numberer:
+        eventually(lambda: turns.count("query") == 2)
+        # A commit of this process wakes the thread, but no further query of the outbox is due.
+        for _ in range(20):
+            before = turns.count("turn")
+            numberer._wake.set()
+            _wait_for_more_than(before, turns)
+        queries, woken = turns.count("query"), turns.count("turn")
+    assert woken < 40
+    assert queries < 20
+
+
+def test_a_numberer_without_a_database_tries_again(
+    tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as unreachable:
+        unreachable.setitem(connection.settings_dict, "HOST", "127.0.0.1")
+        unreachable.setitem(connection.settings_dict, "PORT", "1")
+        numberer = Numberer()
+        numberer.start()
+        eventually(lambda: caplog.text.count("numbering paused: OperationalError") >= 2)
+    try:
+        eventually(lambda: not has_waiting(tenant))
+    finally:
+        numberer.stop()
+
+
+def test_other_processes_get_a_hint_with_the_new_end_of_the_log(tenant: Tenant, database_connection: Connection) -> None:
+    async def story() -> tuple[str, int]:
+        connected, heard = asyncio.Event(), asyncio.Queue[tuple[str, int]]()
+        listener = HintListener(django_settings.REDIS_URL, heard=lambda *hint: heard.put_nowait(hint), connected=connected.set)
+        listening = asyncio.create_task(listener.run())
+        async with asyncio.timeout(60):
+            await connected.wait()
+            position = 0
+            with running():
+                while heard.empty():
+                    # Redis confirms a subscription after the call returns, so the first hints may be lost.
+                    position += 1
+                    await asyncio.to_thread(_change, tenant, database_connection, position)
+                    await asyncio.sleep(0.05)
+            hint = await heard.get()
+            while hint[0] != tenant.pk:
+                hint = await heard.get()
+        listening.cancel()
+        assert 1 <= hint[1] <= position + 1
+        return hint
+
+    assert asyncio.run(story())[0] == tenant.pk
+
+
+def _noting(turns: list[str], word: str, call: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that adds the word to the list and calls `call`."""
+
+    def noting(*arguments: P.args, **named: P.kwargs) -> R:
+        turns.append(word)
+        return call(*arguments, **named)
+
+    return noting
+
+
+def _wait_for_more_than(count: int, turns: list[str]) -> None:
+    eventually(lambda: turns.count("turn") > count)
+
+
+def _change(tenant: Tenant, database_connection: Connection, number: int) -> None:
+    users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {number}")
+    connection.close()
