@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -13,6 +13,7 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.sources.option_rows import ClaimsField, ParametersField, TextsField
 from identity.models import Connection
 from identity.options.discovery import METADATA_OPTION, STRATEGIES
+from identity.options.enterprise_guides import MAPPED, MODE
 from identity.options.guide_fields import Guide, OptionField
 from identity.options.guides import GUIDES
 from identity.options.own_guides import DATABASE
@@ -175,6 +176,18 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
         and sealed_path(option) not in row.sealed_options
         and (is_new or option_at(row.shown_options, option.name))
     ]
+
+
+def unused_map(cleaned: Mapping[str, Any], changed: Collection[str]) -> tuple[str, str] | None:
+    """Return the field and the text of an error if a change leaves an attribute map without rows, or rows without a map that is used."""
+    mode, rows = field_name(MODE), field_name(MAPPED)
+    if rows not in cleaned or mode not in cleaned or not {mode, rows} & set(changed):
+        return None
+    if cleaned[mode] == "use_map" and not cleaned[rows]:
+        return rows, "Add a row, or choose Standard claims above."
+    if not cleaned[mode] and cleaned[rows] and rows in changed:
+        return mode, "Choose Standard claims and map, or remove the rows of the attribute map."
+    return None
 
 
 def typed_secrets(guide: Guide, data: Mapping[str, Any]) -> dict[str, Any]:

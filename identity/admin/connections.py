@@ -29,6 +29,7 @@ from identity.admin.connection_options import (
     put_together,
     sealed_path,
     typed_secrets,
+    unused_map,
     with_entered_objects,
     with_secrets,
 )
@@ -137,6 +138,8 @@ class ConnectionForm(ServiceForm):
         cleaned["options"] = put_together(self.guide, cleaned, self.instance)
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
             self.add_error(name, "Enter a value. Users cannot log in without it.")
+        if unused := unused_map(cleaned, self.changed_data):
+            self.add_error(*unused)
         return cleaned
 
     def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
+from tests.peers.accessibility import AXE, barriers_of
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [
@@ -164,3 +165,21 @@ def test_rows_of_a_claim_and_a_field_work_with_and_without_scripts(page: Page, w
     page.without_script(is_off=False)
     eventually(lambda: fields_map(connection) == {"given_name": "givenName", "family_name": "sn"})
     assert page.complaints == []
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
+@pytest.mark.parametrize("strategy", ["oidc", "samlp", "oauth2", "sms"])
+def test_a_whole_form_with_rows_is_accessible_at_both_widths_in_light_and_dark_mode(
+    page: Page, web: WebProcess, tenant: Tenant, strategy: str
+) -> None:
+    options = {
+        "client_id": "c",
+        "attribute_map": {"attributes": {"name": "${context.tokenset.cn}", "address": {"street": "${context.tokenset.street}"}}},
+        "fieldsMap": {"user_id": "data.id"},
+        "upstream_params": {"prompt": {"value": "login"}, "odd": {"value": 1}},
+    }
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="whole", strategy=strategy, options=options)
+    page.open(base_of(web) + reverse("admin:identity_connection_change", args=(quote(connection.pk),)))
+    page.evaluate("document.querySelectorAll('#content fieldset details').forEach((folded) => { folded.open = true })")
+
+    assert barriers_of(page) == []

@@ -22,6 +22,7 @@ from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_a
 from tests.factories.models.identity import ConnectionFactory
 
 OIDC = {"option_client_id": "c"}
+USED = {"option_attribute_map__mapping_mode": "use_map"}
 MAP = {"mapping_mode": "use_map", "attributes": {"name": "${context.tokenset.cn}"}}
 
 
@@ -160,22 +161,37 @@ def test_members_that_no_row_can_show_are_listed_and_only_their_box_removes_them
     content = browser.get(page(oidc)).content.decode()
     assert 'name="option_attribute_map__attributes-removed" value="address"' in content
     assert "{ &quot;street&quot;: &quot;${context.tokenset.street}&quot; }" in content
-    filled = {**OIDC, **rows("attribute_map__attributes", ("${context.tokenset.nick}", "nickname"))}
+    filled = {**OIDC, **USED, **rows("attribute_map__attributes", ("${context.tokenset.nick}", "nickname"))}
     others = {"options-name-0": "attribute_map.userinfo_scope", "options-value-0": "email"}
     assert not saved(browser, oidc, **filled, **others)
     kept = {"nickname": "${context.tokenset.nick}", "address": attributes["address"]}
-    assert now(oidc).options["attribute_map"] == {"attributes": kept, "userinfo_scope": "email"}
+    assert now(oidc).options["attribute_map"] == {"mapping_mode": "use_map", "attributes": kept, "userinfo_scope": "email"}
     assert not saved(browser, oidc, **filled, **others, **{"option_attribute_map__attributes-removed": "address"})
     assert now(oidc).options["attribute_map"]["attributes"] == {"nickname": "${context.tokenset.nick}"}
 
 
 def test_a_stored_value_that_is_no_map_is_kept_until_its_box_removes_it(browser: Client, oidc: Connection) -> None:
     stored(oidc, options={"client_id": "c", "attribute_map": {"attributes": "all"}})
-    filled = {**OIDC, **rows("attribute_map__attributes", ("${context.tokenset.cn}", "name"))}
+    filled = {**OIDC, **USED, **rows("attribute_map__attributes", ("${context.tokenset.cn}", "name"))}
     assert not saved(browser, oidc, **OIDC, display_name="Company")
     assert now(oidc).options["attribute_map"] == {"attributes": "all"}
     assert saved(browser, oidc, **filled) == {"option_attribute_map__attributes": ["Remove the stored value before you add rows."]}
     assert not saved(browser, oidc, **filled, **{"option_attribute_map__attributes-replaced": "on"})
+    assert now(oidc).options["attribute_map"] == {"mapping_mode": "use_map", "attributes": {"name": "${context.tokenset.cn}"}}
+
+
+def test_a_map_without_rows_and_rows_without_effect_are_refused_at_their_field(browser: Client, oidc: Connection) -> None:
+    row = rows("attribute_map__attributes", ("${context.tokenset.cn}", "name"))
+    assert saved(browser, oidc, **OIDC, **USED) == {"option_attribute_map__attributes": ["Add a row, or choose Standard claims above."]}
+    assert saved(browser, oidc, **OIDC, **row) == {
+        "option_attribute_map__mapping_mode": ["Choose Standard claims and map, or remove the rows of the attribute map."]
+    }
+    assert now(oidc).options == {"client_id": "c"}
+    stored(oidc, options={"client_id": "c", "attribute_map": {"mapping_mode": "use_map"}})
+    assert not saved(browser, oidc, **OIDC, **USED, display_name="Company")
+    assert now(oidc).options["attribute_map"] == {"mapping_mode": "use_map"}
+    assert not saved(browser, oidc, **OIDC, **USED, **row)
+    assert not saved(browser, oidc, **OIDC, **row)
     assert now(oidc).options["attribute_map"] == {"attributes": {"name": "${context.tokenset.cn}"}}
 
 
