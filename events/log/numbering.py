@@ -135,7 +135,6 @@ def waiting_tenants(database: psycopg.Connection[Any]) -> list[str]:
 def open_connection() -> psycopg.Connection[Any]:
     """Open a connection to Django's database outside of any pool, in autocommit mode."""
     parameters = django_connection.get_connection_params()
-    parameters.pop("pool", None)
     parameters.pop("cursor_factory", None)
     opened = psycopg.connect(**parameters, autocommit=True)
     try:

@@ -83,8 +83,8 @@ UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s AND epo
 class LogError(Exception):
     """The log could not be read."""
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or self.__doc__)
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
 
 
 class CursorExpired(LogError):
@@ -236,7 +236,7 @@ class LogReader:
 def read_pool() -> LinePool:
     """Return a closed pool for Django's default database; open it inside the event loop that will use it."""
     parameters = django_connection.get_connection_params()
-    for name in ("pool", "cursor_factory", "context", "prepare_threshold"):
+    for name in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)
     return LinePool(
         kwargs={**parameters, "autocommit": True, "prepare_threshold": 2},

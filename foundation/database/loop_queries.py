@@ -201,7 +201,7 @@ def _closed_pool() -> LinePool:
         values = session_settings() | {"timezone": connection.timezone_name}
     finally:
         connection.close()
-    for name in ("pool", "cursor_factory", "prepare_threshold"):
+    for name in ("cursor_factory", "prepare_threshold"):
         parameters.pop(name, None)
     return LinePool(
         kwargs={**parameters, "autocommit": True, "prepare_threshold": None},

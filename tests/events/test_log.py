@@ -218,7 +218,6 @@ def test_a_reader_at_the_head_does_not_raise_the_epoch(tenant: Tenant) -> None:
     ("error", "text"),
     [
         (NoLog(), "The tenant has no log: it was deleted."),
-        (NoLog("Deleted today."), "Deleted today."),
         (LogHasHole(4), "A position between floor and head is missing. `after` is the last position before the log continues."),
     ],
 )

@@ -17,6 +17,8 @@ import pytest
 
 ASKED = Path(".mutant-files.json")
 NOTED = Path(".mutant-calls.json")
+# The key of the functions that the collection calls, for example for the values of parameters.
+COLLECTION = ""
 _notes: dict[str, tuple[float, list[str]]] = {}
 _files: dict[str, str] = {}
 _called: set[str] = set()
@@ -33,6 +35,11 @@ def pytest_configure() -> None:
     # A trace costs less than a profile, because it is called only for Python functions.
     threading.settrace(_note)
     sys.settrace(_note)
+
+
+def pytest_collection_finish() -> None:
+    """Note the calls of the collection."""
+    _notes[COLLECTION] = (0.0, sorted(_called))
 
 
 @pytest.hookimpl(wrapper=True)

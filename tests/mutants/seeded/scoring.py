@@ -45,22 +45,28 @@ class Score:
 
 @dataclass(frozen=True)
 class Calls:
-    """The functions that each test calls, fast tests first."""
+    """The functions that each test calls, fast tests first, and those that the collection calls."""
 
     of_tests: dict[str, frozenset[str]]
+    of_collection: frozenset[str]
 
     @classmethod
     def noted(cls, copy: Path) -> Calls:
         """Read the notes of the run without a mutant."""
         notes = json.loads((copy / call_notes.NOTED).read_text())
-        return cls({test: frozenset(called) for test, (_, called) in sorted(notes.items(), key=lambda item: item[1][0])})
+        _, collection = notes.pop(call_notes.COLLECTION)
+        tests = {test: frozenset(called) for test, (_, called) in sorted(notes.items(), key=lambda item: item[1][0])}
+        return cls(tests, frozenset(collection))
 
     def tests_of(self, module: str, change: Change, otherwise: tuple[str, ...]) -> tuple[str, ...]:
         """Return the tests that call the changed function. If there are none, return `otherwise`.
 
-        A change may be outside of functions, or in code that runs in another process.
+        A change may be outside of functions, or in code that runs in another process. A test may use a value that the collection has made
+        with the function.
         """
         function = f"{_path_of(module)}:{change.function}"
+        if function in self.of_collection:
+            return otherwise
         found = tuple(test for test, called in self.of_tests.items() if any(name == function for name in called))
         return found if change.function and found else otherwise
 

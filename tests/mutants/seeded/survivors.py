@@ -25,6 +25,7 @@ class Survivor:
 _REFRESH = "authapi.tokens.refresh_tokens"
 _REDELIVERY = "provisioning.dead_letters.redelivery"
 _NUMBERING = "events.log.numbering"
+_LOG = "events.log.reading"
 _ONLY_KILLS = "The failpoint does nothing unless a fault test kills the process there, and the fault tests are not in this area."
 SURVIVORS: tuple[Survivor, ...] = (
     Survivor(
@@ -138,6 +139,34 @@ SURVIVORS: tuple[Survivor, ...] = (
         old="self._wake.set()",
         new="pass",
         reason="The thread also wakes up by itself after a second, so the process only ends later.",
+    ),
+    Survivor(
+        module=_LOG,
+        symbol="LogReader.start_at",
+        old="first - 1, bounds.head",
+        new="bounds.head, first - 1",
+        reason="The smaller of two positions does not depend on their order.",
+    ),
+    Survivor(
+        module=_LOG,
+        symbol="LogReader.pages",
+        old="True",
+        new="False",
+        reason="Both lists have one element for each request.",
+    ),
+    Survivor(
+        module=_LOG,
+        symbol="_page",
+        old="5",
+        new="6",
+        reason="The position and the recording time of a row are missing together.",
+    ),
+    Survivor(
+        module=_LOG,
+        symbol="_HANDLE_TIMEOUT_SECONDS",
+        old="5.0",
+        new="6.0",
+        reason="The exact waiting time for a connection is no promise.",
     ),
 )
 
