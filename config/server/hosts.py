@@ -15,6 +15,8 @@ from django.db import Error as DatabaseError
 from authapi.edge.addresses import compiled
 from authapi.failures.requests import TENANT_STOPPED
 from authapi.views import cors
+from authapi.views.unserved import is_navigation
+from config.server.unavailable_page import unavailable_page
 from events.stream.refusals import Header, Refused, unavailable
 from foundation.memory import executor
 from identity.hosts import LONGEST_AUTHORITY, HostMatch, is_platform_host, matches
@@ -30,7 +32,8 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
 # The paths that the host of the platform serves. On loopback, that host is also the host of a tenant.
-_PLATFORM_PREFIXES = ("/admin/", "/api/", "/static/")
+_STATIC_PREFIX = "/static/"
+_PLATFORM_PREFIXES = ("/admin/", "/api/", _STATIC_PREFIX)
 # Addresses whose errors have OAuth's form, because programs read the errors.
 _OAUTH_PREFIXES = (
     "/oauth/",
@@ -80,7 +83,8 @@ def guarded(application: Application) -> Application:
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
     """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
 
-    With `platform`, everything but the management interface also answers on the platform's own host.
+    With `platform`, everything but the management interface also answers on the platform's own host. While the database is
+    unavailable, browsers get a page, and the files of this page are still served.
     """
 
     async def resolve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,6 +94,11 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
             match = await match_of(authority)
             if not is_open_to_all or (match is not None and match.is_stopped and not scope["path"].startswith(_PLATFORM_PREFIXES)):
                 _require_active(match)
+        except Unresolved as refusal:
+            if not (platform and scope["path"].startswith(_STATIC_PREFIX)):
+                await _answer_unresolved(scope, send, refusal)
+                return
+            match = None
         except Refused as refusal:
             await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
             return
@@ -100,10 +109,14 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
     return resolve
 
 
+class Unresolved(Refused):
+    """The database does not answer, so the tenant of the host is unknown."""
+
+
 async def match_of(authority: str) -> HostMatch | None:
     """Return the tenant or platform of a Host header, without a database query on the event loop.
 
-    Raises `Refused` with 503 while the database is unavailable.
+    Raises `Unresolved` with 503 while the database is unavailable.
     """
     if len(authority) > LONGEST_AUTHORITY:
         # No registered host is this long, and long hosts must not fill the cache.
@@ -112,7 +125,19 @@ async def match_of(authority: str) -> HostMatch | None:
         return await executor.remembered(matches, authority)
     except (DatabaseError, OSError) as error:
         logger.warning("a host was not resolved: %s", type(error).__name__)
-        raise unavailable("The service cannot answer right now. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS) from error
+        wait = (b"retry-after", str(_RETRY_AFTER_SECONDS).encode())
+        raise Unresolved(503, "The service cannot answer right now. Try again.", code="unavailable", headers=[wait]) from error
+
+
+async def _answer_unresolved(scope: Scope, send: Send, refusal: Unresolved) -> None:
+    is_head = scope["method"] == "HEAD"
+    accepted = {"Sec-Fetch-Mode": header(scope, b"sec-fetch-mode"), "Accept": header(scope, b"accept")}
+    if scope["path"].startswith(_MANAGEMENT_PREFIX) or not is_navigation(accepted):
+        await answer(send, refusal, head_only=is_head, path=scope["path"])
+        return
+    headers, body = unavailable_page(refusal)
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if is_head else body})
 
 
 async def _refuse_insecure(scope: Scope, send: Send) -> None:

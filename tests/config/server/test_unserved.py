@@ -1,13 +1,17 @@
-"""Answers for unknown paths: JSON errors for programs, and pages for users."""
+"""Answers for unknown paths and without a database: JSON errors for programs, and pages for users."""
 
 from __future__ import annotations
 
+import http.client
 import json
+import re
+from collections.abc import Iterator
 
 import pytest
 
 from identity.models import Tenant
 from tests.authapi.browser import Browser
+from tests.conformance.web_process import WebProcess, web_process
 
 PATHS = ["/passwordless/next", "/mfa/nothing", "/ciba", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
 # The test browser sends the headers of a navigation by default.
@@ -53,3 +57,55 @@ def test_a_browser_gets_an_error_page(tenant: Tenant, headers: dict[str, str], i
 def test_an_unknown_path_of_the_management_interface_gets_an_error_in_its_format(tenant: Tenant) -> None:
     answer = Browser(tenant).get("/api/v2/nothing-here", Accept="*/*")
     assert json.loads(answer.body)["statusCode"] == answer.status == 401
+
+
+@pytest.fixture(scope="module")
+def without_database() -> Iterator[WebProcess]:
+    address = "postgresql://identity@127.0.0.1:1/identity"
+    with web_process("uvicorn", DATABASE_URL=address, PLATFORM_HOST="console.example.test") as running:
+        yield running
+
+
+def received(web: WebProcess, path: str, method: str = "GET", **headers: str) -> tuple[http.client.HTTPResponse, str]:
+    connection = http.client.HTTPConnection(*web.address, timeout=10)
+    try:
+        connection.request(method, path, headers={"Host": "console.example.test", **headers})
+        answer = connection.getresponse()
+        return answer, answer.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/login", "/oidc/logout"])
+@pytest.mark.parametrize("headers", [{"Accept": HTML}, {"Accept": HTML, "Sec-Fetch-Mode": "navigate"}])
+def test_a_browser_gets_a_page_with_advice_and_its_style_while_the_database_is_unavailable(
+    without_database: WebProcess, path: str, headers: dict[str, str]
+) -> None:
+    answer, page = received(without_database, path, **headers)
+    assert (answer.status, answer.headers["content-type"]) == (503, "text/html; charset=utf-8")
+    assert (answer.headers["retry-after"], answer.headers["cache-control"]) == ("2", "no-store")
+    assert "The database does not answer at present." in page
+    assert "127.0.0.1" not in page
+    for file in re.findall(r'href="(/static/[^"]+)"', page):
+        assert received(without_database, file)[0].status == 200
+    assert "/static/theme/errors.css" in page
+    answer, page = received(without_database, path, "HEAD", **headers)
+    assert (answer.status, page) == (503, "")
+    assert int(answer.headers["content-length"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "member"),
+    [
+        ("/admin/", {"Accept": "*/*"}, "statusCode"),
+        ("/admin/", {"Accept": HTML, "Sec-Fetch-Mode": "cors"}, "statusCode"),
+        ("/api/v2/users", {"Accept": HTML, "Sec-Fetch-Mode": "navigate"}, "statusCode"),
+        ("/oidc/logout", {"Accept": "application/json"}, "error_description"),
+    ],
+)
+def test_a_program_gets_an_error_object_while_the_database_is_unavailable(
+    without_database: WebProcess, path: str, headers: dict[str, str], member: str
+) -> None:
+    answer, body = received(without_database, path, **headers)
+    assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+    assert member in json.loads(body)
