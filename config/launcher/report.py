@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,14 @@ _SHELL_FILE = "up.env"
 _SHELL_NAMES = {"user": "DEMO_USER", "user_password": "DEMO_USER_PASSWORD"}
 # The demo's application (`config.demonstration.demo_sign_in`); the launcher itself imports nothing from Django.
 _CALLBACK = "http://localhost:3000/callback"
+# The user of step 3 of the README.
+_FIRST_USER = {
+    "connection": "people",
+    "user_id": "ada",
+    "email": "ada@example.com",
+    "password": "Correct-Horse-7-Battery",
+    "name": "Ada",
+}
 
 
 def facts(options: Options, secrets: dict[str, str], seeded: Facts, certificate: ServerCertificate | None) -> Facts:
@@ -78,31 +87,34 @@ def block(options: Options, known: Facts, measured: Measured, *, delays: str) ->
     """Return the report shown after the start. Its commands can be pasted one after the other."""
     lines = [
         "",
-        f"Everything answers at {options.origin}",
+        f"The service is ready at {options.origin}",
         "",
         f"  Admin       {known['admin_url']}",
         *_demo_lines(known),
-        f"  Management  {known['base_url']}",
-        f"  Sign-in     {known['auth_url']}",
+        f"  Management  {options.origin}/api/docs  (all operations; the base URL is {known['base_url']})",
+        f"  Sign-in     {known['auth_url']}.well-known/openid-configuration",
         *_sign_in_lines(known),
-        f"  SCIM        {known['scim_base_url']}  (bearer token {known['scim_bearer_token']})",
+        f"  SCIM        {known['scim_base_url']}/Users  (bearer token {known['scim_bearer_token']})",
         f"  Messages    {options.data_dir / 'outbox'}  (mails and text messages, one file for each)",
-        f"  Data        {options.data_dir}  (addresses and process ids for scripts: up.json)",
+        f"  Data        {options.data_dir}  (URLs and credentials: up.env for shells; with process ids: up.json for scripts)",
     ]
     if "ca_file" in known:
         lines.append(f"  Authority   {known['ca_file']}")
     if measured:
         lines += ["", _proof(measured)]
     if known["client_id"]:
-        lines += ["", *_commands(options, known)]
-    lines += ["", f"Failed deliveries are tried again after {delays} s here (DELIVERY_RETRY_DELAYS), then they are dead letters."]
-    lines.append("make scim-stop and make scim-start stop and start the SCIM server; Ctrl+C or make down stops everything.")
+        lines += ["", *_tour(options, known)]
+    lines += [
+        "",
+        f"The service tries a failed delivery again after {_in_words(delays)} seconds (DELIVERY_RETRY_DELAYS); then it is a dead letter.",
+        "make scim-stop and make scim-start stop and start only the SCIM server. Ctrl+C or make down stops the service.",
+    ]
     return "\n".join([*lines, ""])
 
 
 def _demo_lines(known: Facts) -> list[str]:
     if not known["client_id"]:
-        return ["              The database holds other tenants, so no demo data was made: sign in with an account of yours."]
+        return ["              The database already has tenants, so it gets no demo data: log in with your own account."]
     return [f"              {known['admin_user']}  {known['admin_password']}"]
 
 
@@ -112,30 +124,42 @@ def _sign_in_lines(known: Facts) -> list[str]:
     return [
         f"              {known['user']}  {known['user_password']}  at",
         f"              {known['authorize_url']}",
-        f"              It ends at {_CALLBACK}, where nothing listens: the address contains the code.",
+        f"              The login ends at {_CALLBACK}, where no program listens. The address then contains the code.",
     ]
 
 
 def _proof(measured: Measured) -> str:
     return (
-        f"Proved on real input: a new user's event came over /events after {measured['event_ms']:.0f} ms, the user was in the SCIM "
-        f"server after {measured['scim_ms']:.0f} ms; both are deleted again."
+        f"Checked: the event of a new user arrived at /events after {measured['event_ms']:.0f} ms, and the user in the SCIM server after "
+        f"{measured['scim_ms']:.0f} ms. Both are deleted again."
     )
 
 
-def _commands(options: Options, known: Facts) -> list[str]:
-    curl = f"curl --silent --show-error{' --cacert ' + shlex.quote(known['ca_file']) if 'ca_file' in known else ''}"
-    elsewhere = "" if options.data_dir == ROOT / ".data" else f"DATA_DIR={shlex.quote(str(options.data_dir))} "
-    user = {"connection": "people", "email": "ada@example.com", "password": "Correct-Horse-7-Battery"}
+def _tour(options: Options, known: Facts) -> list[str]:
+    """Return steps 2 to 4 of the README, with the same titles and commands. Without the defaults, they have more options."""
+    is_default = options.data_dir == ROOT / ".data"
+    variables = ".data/up.env" if is_default else shlex.quote(str(options.data_dir / "up.env"))
+    elsewhere = "" if is_default else f"DATA_DIR={shlex.quote(str(options.data_dir))} "
+    curl = 'curl -sS --cacert "$CA_FILE"' if "ca_file" in known else "curl -sS"
+    begin = [f". {variables}", f"TOKEN=$({elsewhere}.venv/bin/python manage.py events token)"]
     bearer = '-H "Authorization: Bearer $TOKEN"'
+    strategy = os.environ.get("DATABASE_STRATEGY") or "database"
     body = "-H 'Content-Type: application/json' -d"
     return [
-        "1. A token, in every terminal you use, in the directory of the checkout:",
-        f"TOKEN=$({elsewhere}.venv/bin/python manage.py events token)",
-        "2. Watch the events:",
-        f"{curl} --no-buffer {known['base_url']}/events {bearer}",
-        "3. In a second terminal, create a user:",
-        f"{curl} {known['base_url']}/users {bearer} {body} '{json.dumps(user)}'",
+        "The next steps, as in the README. Run them in the directory of the checkout.",
+        "2. Watch the stream, in a second terminal:",
+        *begin,
+        f'{curl} -N "$BASE_URL/events" {bearer}',
+        "3. Create users, in a third terminal:",
+        *begin,
+        f'{curl} "$BASE_URL/users" {bearer} {body} {shlex.quote(json.dumps(_FIRST_USER))}',
         "4. Find the user in the SCIM server:",
-        f"curl --silent --show-error -H 'Authorization: Bearer {known['scim_bearer_token']}' {known['scim_base_url']}/Users",
+        'curl -sS -G "$SCIM_BASE_URL/Users" -H "Authorization: Bearer $SCIM_BEARER_TOKEN" '
+        f"--data-urlencode 'filter=externalId eq \"{strategy}|{_FIRST_USER['user_id']}\"'",
     ]
+
+
+def _in_words(delays: str) -> str:
+    """Return `1, 2 and 4` for `1,2,4`."""
+    *others, last = delays.split(",")
+    return f"{', '.join(others)} and {last}" if others else last

@@ -46,6 +46,14 @@ def test_the_admin_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, path: 
     assert "Django" not in answer.content.decode()
 
 
+def test_the_bare_address_of_the_platform_leads_to_the_admin(tenant: Tenant) -> None:
+    answer = Client(headers={"host": "localhost"}).get("/")
+
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+    assert Client(headers={"host": "localhost"}).post("/").status_code == 404
+    assert Client(headers={"host": f"{tenant.pk}.example.test"}).get("/").status_code == 404
+
+
 def test_a_url_with_a_nul_character_is_refused(operator: Client) -> None:
     assert operator.get("/admin/identity/user/?q=%00").status_code == 400
     assert operator.get("/admin/identity/connection/%00/change/").status_code == 400

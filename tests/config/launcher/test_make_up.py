@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -40,6 +41,8 @@ MEMBERS = {
     "tenant",
     "pids",
 }
+_ADDRESS = re.compile(r"https?://[^\s;)]+")
+_CALLBACK = "http://localhost:3000/"
 PROCESSES = {"web", "worker", "beat", "postgres", "redis", "scim"}
 # A start takes seconds on an idle machine and much longer on a busy machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -93,8 +96,10 @@ def free_port() -> int:
 
 def status(url: str, ca_file: str | None = None) -> int:
     context = ssl.create_default_context(cafile=ca_file) if ca_file else None
+    # The login page requires the cookie of the redirect to it.
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(), urllib.request.HTTPSHandler(context=context))
     try:
-        with urllib.request.urlopen(url, timeout=5, context=context) as response:
+        with browser.open(url, timeout=5) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return int(error.code)
@@ -126,20 +131,48 @@ def test_the_facts_file_is_complete_and_private(checkout: Checkout, block: str) 
         stat.S_IMODE((checkout.directory / name).stat().st_mode) for name in ("up.json", "up.env", "keys", "environment", "up.log")
     } == {0o600}
     assert facts["admin_password"] in block
-    assert "1,2,4 s" in block
+    assert "after 1, 2 and 4 seconds" in block
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed, and the printed lines call it")
 def test_the_printed_commands_work_when_pasted(checkout: Checkout, block: str) -> None:
-    lines = [line for line in block.splitlines() if line.startswith(("TOKEN=", "curl "))]
-    token, events, create, find = lines
-    paste = f"{token}\n{create}\n{events} --max-time 1 || true\n"
+    lines = [line for line in block.splitlines() if line.startswith((". ", "TOKEN=", "curl "))]
+    variables, token, events, again_variables, again_token, create, find = lines
+    assert (again_variables, again_token) == (variables, token)
+    begin = f"cd {ROOT}\n{variables}\n{token}\n"
 
-    printed = subprocess.run(["sh", "-c", paste], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        ["sh", "-c", f"{begin}{create}\n{events} --max-time 1 || true\n"], capture_output=True, text=True, check=True
+    ).stdout
 
     assert '"email":"ada@example.com"' in printed.replace(": ", ":")
     assert ":connected" in printed
-    until(lambda: "ada@example.com" in subprocess.run(["sh", "-c", find], capture_output=True, text=True, check=True).stdout)
+    until(lambda: '"Ada"' in subprocess.run(["sh", "-c", f"{begin}{find}"], capture_output=True, text=True, check=True).stdout)
+
+
+def test_every_printed_address_answers(checkout: Checkout, block: str) -> None:
+    addresses = [address for address in _ADDRESS.findall(block) if not address.startswith(_CALLBACK)]
+    facts = checkout.facts()
+    # SCIM and the management interface require a token.
+    protected = {facts["base_url"], f"{facts['scim_base_url']}/Users"}
+    assert protected < set(addresses)
+    assert {facts["admin_url"], facts["authorize_url"], facts["auth_url"].rstrip("/")} < set(addresses)
+    assert {address: status(address) for address in addresses} == {address: 401 if address in protected else 200 for address in addresses}
+
+
+def test_steps_of_the_readme_are_printed_with_their_titles_and_commands(checkout: Checkout, block: str) -> None:
+    readme = (ROOT / "README.md").read_text()
+    titles = re.findall(r"^(\d\. .+?)(?:, in a \w+ terminal)?:$", block, re.MULTILINE)
+    assert [title[:2] for title in titles] == ["2.", "3.", "4."]
+    for title in titles:
+        assert f"### {title}\n" in readme
+    default = block.replace(f"{checkout.directory}/up.env", ".data/up.env").replace(f"DATA_DIR={checkout.directory} ", "")
+    begin, token, events = [line for line in default.splitlines() if line.startswith((". ", "TOKEN=", "curl "))][:3]
+    assert f"{begin}\n{token}\n{events}\n" in readme
+    for content in re.findall(r"-d '(.+)'", default):
+        assert content in readme
+    assert "Sign-in" in block
+    assert "below `Sign-in`" in readme
 
 
 def test_a_second_start_is_refused_with_one_message(checkout: Checkout, block: str) -> None:
@@ -193,7 +226,7 @@ def test_the_event_of_a_new_user_arrives_in_a_stream_that_daphne_serves(checkout
     shown = checkout.up(WEB_SERVER="daphne")
     command_lines = [Path(f"/proc/{pid}/cmdline").read_text() for pid in checkout.pids("web")]
     assert any("\0daphne\0" in line for line in command_lines)
-    assert "Proved on real input: a new user's event came over /events" in shown
+    assert "Checked: the event of a new user arrived at /events after" in shown
 
 
 def test_killing_the_supervisor_leaves_no_orphaned_process(checkout: Checkout, block: str) -> None:

@@ -13,7 +13,7 @@ from identity.models import Tenant
 from tests.authapi.browser import Browser
 from tests.conformance.web_process import WebProcess, web_process
 
-PATHS = ["/passwordless/next", "/mfa/nothing", "/ciba", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
+PATHS = ["/", "/passwordless/next", "/mfa/nothing", "/ciba", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
 # The test browser sends the headers of a navigation by default.
 SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
 SILENT = {"Sec-Fetch-Mode": "", "Sec-Fetch-Dest": ""}

@@ -1,0 +1,19 @@
+"""The bare address of the service."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import Resolver404
+from django.views.decorators.csrf import csrf_exempt
+
+from identity.hosts import is_platform_host
+
+
+# The view changes nothing, and a program that sends a form gets the answer of an unknown address.
+@csrf_exempt
+def home(request: HttpRequest) -> HttpResponse:
+    """Redirect to the admin on the host of the platform. On other hosts, the address is as unknown as an address without a view."""
+    if request.method not in {"GET", "HEAD"} or not is_platform_host(request.META.get("HTTP_HOST", "")):
+        raise Resolver404({"path": request.path_info, "tried": []})
+    return redirect("admin:index")
