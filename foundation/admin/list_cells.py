@@ -33,3 +33,9 @@ def age_of(moment: datetime | None) -> str:
     age = f"{timesince(moment, now, depth=1)} ago" if (now - moment).total_seconds() >= _MINUTE else "just now"
     title = f"{utc:%Y-%m-%d %H:%M:%S} UTC"
     return format_html('<time datetime="{}" title="{}" data-shown="age">{}</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", title, age)
+
+
+def clock_of(moment: datetime) -> SafeString:
+    """Return hours and minutes of a moment in UTC. A script shows them in the time zone of the reader."""
+    utc = moment.astimezone(UTC)
+    return format_html('<time datetime="{}" data-clock>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", f"{utc:%H:%M}")

@@ -215,6 +215,9 @@
     const summary = document.createElement("summary");
     const time = contentOf("time", "", shownTime(event.time));
     time.dateTime = String(event.time);
+    time.title = `${String(event.time).slice(0, 10)} ${time.textContent} UTC`;
+    // times.js changes a clock to the time zone of the reader.
+    if (!Number.isNaN(Date.parse(event.time))) time.dataset.clock = "";
     summary.append(time, contentOf("span", "live-type", String(event.type)), subjectsNode(event));
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });

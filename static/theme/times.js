@@ -18,11 +18,21 @@
         time.textContent = local(new Date(time.dateTime), found[2].length > 5);
         node.replaceWith(time);
     };
+    // A clock shows only a part of its moment: hours and minutes, sometimes seconds and milliseconds.
+    const showClock = (time) => {
+        const at = new Date(time.dateTime), parts = time.textContent.replace('UTC', '').trim().length;
+        const utc = at.toISOString(), hours = local(at, true).slice(11), rest = String(at.getMilliseconds()).padStart(3, '0');
+        time.dataset.shown = 'local';
+        time.title = `${utc.slice(0, 10)} ${utc.slice(11, 11 + parts)} UTC`;
+        time.textContent = `${hours}.${rest}`.slice(0, parts);
+    };
     const rename = (node) => { node.data = node.data.replace('(UTC)', ''); };
     const visit = (root) => {
         const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), found = [];
         while (nodes.nextNode()) found.push(nodes.currentNode);
         found.forEach((node) => { if (node.parentElement?.closest('thead')) rename(node); else show(node); });
+        root.querySelectorAll('[data-label*="(UTC)"]').forEach((cell) => { cell.dataset.label = cell.dataset.label.replace('(UTC)', '').trim(); });
+        root.querySelectorAll('time[data-clock]:not([data-shown])').forEach(showClock);
     };
     if (footnote && zone !== 'UTC') {
         const button = document.createElement('button');
@@ -39,6 +49,11 @@
     const content = document.getElementById('content');
     if (content && isLocal()) {
         visit(content);
+        // Times are entered in UTC.
+        content.querySelectorAll('input[type=datetime-local]').forEach((input) => {
+            const label = input.labels?.[0];
+            if (label && !label.textContent.includes('UTC')) label.append(' (UTC)');
+        });
         new MutationObserver((changes) => changes.forEach((change) => change.addedNodes.forEach((node) => {
             if (node.nodeType === Node.ELEMENT_NODE && !node.dataset.shown) visit(node);
         }))).observe(content, { childList: true, subtree: true });

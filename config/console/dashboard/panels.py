@@ -11,6 +11,7 @@ from config.console.dashboard.readings import MOST_WAITING, NEWEST, Hours, Strea
 from config.console.dashboard.state import State
 from config.console.dashboard.viewer import Viewer, list_of
 from foundation.admin.charts import Bar, Chart, count_axis, lying, upright
+from foundation.admin.list_cells import clock_of
 from foundation.admin.panels import Cell, Panel
 from provisioning.admin.outcomes.flow_charts import percent, seconds, success_chart
 from provisioning.engine.stream_flow import HOUR, Flow
@@ -85,7 +86,7 @@ def _by_hour(
     """Return the chart of a day. Each hour links to the rows of that hour."""
 
     def label(number: int) -> str:
-        return f"{hours.starts[number]:%d %b, %H:%M}"
+        return f"{hours.starts[number]:%Y-%m-%d %H:%M}"
 
     def url(number: int) -> str:
         start = hours.starts[number]
@@ -96,7 +97,7 @@ def _by_hour(
     summary = f"{what}. The busiest hour, from {hours.starts[busiest]:%H:%M} UTC, has {bars[busiest].count:,}."
     note = f"Only the newest {NEWEST:,} are counted." if hours.is_cut else ""
     total, end = f"{hours.total:,}{'+' if hours.is_cut else ''}", count_axis(hours.counts)
-    axes = {"first": f"{hours.starts[0]:%H:%M} UTC", "middle": f"{hours.starts[len(bars) // 2]:%H:%M}", "last": "now"}
+    axes = {"first": clock_of(hours.starts[0]), "middle": clock_of(hours.starts[len(bars) // 2]), "last": "now"}
     axes |= {"unit": unit, "top": f"{end:,}", "half": f"{end // 2:,}"}
     return Chart(key, title, list_of(model, **query), total, summary, bars, is_upright=True, empty=empty, tone=tone, note=note, **axes)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from foundation.admin.charts import Chart, axis_end, measured
+from foundation.admin.list_cells import clock_of
 from provisioning.engine.stream_flow import Flow
 
 _NO_DELIVERIES = "No deliveries have ended in the last 24 hours."
@@ -78,8 +79,8 @@ def seconds(duration: float | None) -> str:
 
 
 def _label(starts: Sequence[datetime]) -> Callable[[int], str]:
-    return lambda number: f"{starts[number]:%d %b, %H:%M}"
+    return lambda number: f"{starts[number]:%Y-%m-%d %H:%M}"
 
 
 def _hours(starts: Sequence[datetime]) -> dict[str, str]:
-    return {"first": f"{starts[0]:%H:%M} UTC", "middle": f"{starts[len(starts) // 2]:%H:%M}", "last": "now"}
+    return {"first": clock_of(starts[0]), "middle": clock_of(starts[len(starts) // 2]), "last": "now"}
