@@ -9,7 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 
-from config.console.components import icon_names
+from config.console.components import DISTANCES, TEXT_SIZES, icon_names
 from config.templatetags.console import labelled
 from tests.factories.admin import browser_of, new_staff, new_tenant
 
@@ -20,6 +20,18 @@ def test_platform_operators_see_the_components_and_tenant_staff_do_not(committed
     page = browser_of(new_staff(None)).get(reverse("admin:components"))
     assert "An empty table" in page.content.decode()
     assert browser_of(new_staff(new_tenant())).get(reverse("admin:components")).status_code == 404
+
+
+def test_the_page_shows_every_component_and_both_scales(committed_db: None) -> None:
+    page = browser_of(new_staff(None)).get(reverse("admin:components")).content.decode()
+    components = {path.stem for path in (Path(settings.BASE_DIR) / "templates/admin/components").glob("*.html")}
+    # The head is a part of each page of an object, and needs an object.
+    for name in components - {"object_header"} | {"figure", "chart"}:
+        root = {"table": "cards"}.get(name, name.replace("_", "-"))
+        assert re.search(rf'class="[^"]*\b{root}[ "]', page), name
+    style = (Path(settings.BASE_DIR) / "static/theme/admin.css").read_text()
+    assert re.findall(r"--text-([a-z]+):", style) == list(reversed(TEXT_SIZES))
+    assert f"gaps are {', '.join(map(str, DISTANCES[:-1]))} or {DISTANCES[-1]} pixels" in style
 
 
 def test_every_icon_of_a_template_is_in_the_sprite() -> None:
