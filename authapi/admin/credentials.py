@@ -10,6 +10,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 
 class CredentialAdmin(ReadOnlyAdmin[Any]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "application", "expires", "tenant")
     list_select_related = ("application", "tenant")
     fields = ("tenant", "application", "user", "scope", "expires", "created")
@@ -17,6 +18,7 @@ class CredentialAdmin(ReadOnlyAdmin[Any]):
 
 class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "application", "status", "user", "initial_ip", "expires", "used_at", "tenant")
     list_select_related = ("application", "user", "tenant")
     list_filter = ("status",)

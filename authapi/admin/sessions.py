@@ -101,6 +101,9 @@ class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
     fields = ("tenant", "session", "client", "created_at")
     empty_text = "No clients in sessions."
 
+    def heading_of(self, row: SessionClient) -> str:
+        return f"{row.client} in {row.session}"
+
 
 class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
     is_short_lived = True
@@ -114,6 +117,7 @@ class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
 
 
 class RefreshTokenAdmin(EndableAdmin):
+    is_named_by_user = True
     list_display = ("wire_id", "user", "application", "state", "last_exchanged_at", "expires_at", "tenant")
     list_select_related = ("user", "application", "tenant")
     ordering = ("-pk",)
@@ -147,6 +151,7 @@ class RefreshTokenAdmin(EndableAdmin):
 
 
 class ConsentAdmin(EndableAdmin):
+    is_named_by_user = True
     list_display = ("user", "client", "api", "scope_list", "updated_at", "tenant")
     list_select_related = ("user", "client", "tenant")
     list_display_links = ("user",)

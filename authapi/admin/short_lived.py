@@ -79,6 +79,7 @@ class PushedRequestAdmin(ReadOnlyAdmin[PushedRequest]):
 
 class LoginTicketAdmin(ReadOnlyAdmin[LoginTicket]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "client", "user", "origin", "created_at", "expires_at", "tenant")
     list_select_related = ("client", "user", "tenant")
     sortable_by = ()
@@ -99,6 +100,7 @@ class PasswordlessCodeAdmin(ReadOnlyAdmin[PasswordlessCode]):
 
 class CibaRequestAdmin(ReadOnlyAdmin[CibaRequest]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "application", "user", "status", "created", "expires", "used_at", "tenant")
     list_select_related = ("application", "user", "tenant")
     search_fields = ("=user__user_id",)
@@ -113,6 +115,7 @@ class CibaRequestAdmin(ReadOnlyAdmin[CibaRequest]):
 
 class FactorChallengeAdmin(ReadOnlyAdmin[FactorChallenge]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "user", "purpose", "created_at", "expires_at", "used_at", "failures", "tenant")
     list_select_related = ("user", "tenant")
     sortable_by = ()
@@ -123,6 +126,7 @@ class FactorChallengeAdmin(ReadOnlyAdmin[FactorChallenge]):
 
 class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "user", "client", "created_at", "expires_at", "used_at", "tenant")
     list_select_related = ("user", "client", "tenant")
     sortable_by = ()
@@ -150,6 +154,7 @@ def _forget(_request: HttpRequest, row: RememberedBrowser, _values: dict[str, An
 
 class RememberedBrowserAdmin(ReadOnlyAdmin[RememberedBrowser], ObjectActionsAdmin[RememberedBrowser]):
     is_short_lived = True
+    is_named_by_user = True
     list_display = ("id", "user", "ip", "user_agent", "created_at", "last_used_at", "expires_at", "tenant")
     list_select_related = ("user", "tenant")
     sortable_by = ()

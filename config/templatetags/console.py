@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django import template
@@ -14,7 +15,8 @@ from django.utils.text import capfirst
 
 from config.console.admin_navigation import NAMES
 from config.console.admin_site import site
-from identity.admin.object_actions import ObjectActionsAdmin
+from foundation.admin.list_cells import clock_of
+from identity.admin.tenant_scope import TenantScopedAdmin
 
 register = template.Library()
 _CELL = re.compile(r"<t[dh]\b")
@@ -24,6 +26,12 @@ _CELL = re.compile(r"<t[dh]\b")
 def beside(columns: Iterable[Any], cells: Iterable[Any]) -> list[tuple[Any, Any]]:
     """Return pairs of a column and the cell below it."""
     return list(zip(columns, cells, strict=False))
+
+
+@register.filter
+def clock(moment: datetime) -> SafeString:
+    """Return hours, minutes and seconds of a moment in UTC. A script shows them in the time zone of the reader."""
+    return clock_of(moment, has_seconds=True)
 
 
 @register.filter
@@ -51,4 +59,4 @@ def list_name(opts: Any) -> str:
 def row_name(row: Model) -> str:
     """Return the name of a row, as in the heading of its page."""
     page = site.get_model_admin(type(row)) if site.is_registered(type(row)) else None
-    return page.heading_of(row) if isinstance(page, ObjectActionsAdmin) else str(row)
+    return page.heading_of(row) if isinstance(page, TenantScopedAdmin) else str(row)

@@ -35,7 +35,8 @@ def age_of(moment: datetime | None) -> str:
     return format_html('<time datetime="{}" title="{}" data-shown="age">{}</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", title, age)
 
 
-def clock_of(moment: datetime) -> SafeString:
+def clock_of(moment: datetime, *, has_seconds: bool = False) -> SafeString:
     """Return hours and minutes of a moment in UTC. A script shows them in the time zone of the reader."""
     utc = moment.astimezone(UTC)
-    return format_html('<time datetime="{}" data-clock>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", f"{utc:%H:%M}")
+    shown = f"{utc:%H:%M:%S}" if has_seconds else f"{utc:%H:%M}"
+    return format_html('<time datetime="{}" data-clock>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", shown)

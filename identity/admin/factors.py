@@ -81,6 +81,7 @@ RESET = ObjectAction(
 class EnrolledFactorAdmin(ReadOnlyAdmin[EnrolledFactor], ObjectActionsAdmin[EnrolledFactor]):
     """Staff can remove factors, and cannot change them otherwise."""
 
+    is_named_by_user = True
     list_display = ("device", "kind", "name", "shown_address", "user", "is_confirmed", "created_at", "last_used_at", "tenant")
     list_select_related = ("user", "tenant")
     search_fields = ("=device", "=user__user_id")

@@ -147,7 +147,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
             "Rows that were not imported" if is_import else "Rows that failed",
             ("Row", "User" if is_import else "Name", "Field", "Code", "Reason"),
             rows,
-            empty_text="All rows were imported." if is_import else "No row failed.",
+            empty_text=_without_errors(job),
             more_url=every if len(errors) == _ERRORS_SHOWN else "",
             more_text="Show all",
         )
@@ -169,7 +169,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     def rows(self, row: Job) -> str:
         counted = [f"{row.summary[name]:,} {name}" for name in _COUNTED if name in row.summary]
         if "total" not in row.summary:
-            return ""
+            return self.get_empty_value_display()
         done = f"{row.rows_done:,} of {row.summary['total']:,}"
         return f"{done}: {', '.join(counted)}" if counted else done
 
@@ -178,13 +178,20 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         now = timezone.now()
         seconds = row.seconds_left(now)
         if row.is_finished or seconds is None:
-            return ""
+            return self.get_empty_value_display()
         return f"about {seconds} seconds" if seconds < 120 else f"about {timesince(now - timedelta(seconds=seconds), now)}"
 
 
 async def _pieces(file: ExportedFile) -> AsyncIterator[bytes]:
     for number in range(file.piece_count):
         yield await sync_to_async(read_piece)(file, number)
+
+
+def _without_errors(job: Job) -> str:
+    if not job.is_finished:
+        return "No row has failed so far."
+    is_complete = job.type == Job.Type.USERS_IMPORT and job.status == Job.Status.COMPLETED
+    return "All rows were imported." if is_complete else "No row failed."
 
 
 def _name_of(row: dict[str, Any]) -> str:

@@ -94,7 +94,6 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     """Adds the buttons of `object_actions` and panels of related rows to the page of a row."""
 
     object_actions: Sequence[ObjectAction] = ()
-    change_form_template = "admin/row_form.html"
     # The name of the action that the page shows as a button. All other actions are in a menu.
     primary_action: str = ""
     # The label of the tab with the form, where the page has tabs.
@@ -195,15 +194,6 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         """Show the audit entries of the row below its name."""
         row = self.get_object(request, unquote(object_id))
         return super().history_view(request, object_id, {"title": f"History of {self.heading_of(row)}", **(extra_context or {})})
-
-    def heading_of(self, row: Row) -> str:
-        """Return the title of the row's page: the name by which staff know the object."""
-        return str(row)
-
-    def badge_of(self, row: Row) -> str:
-        """Return the state of the row as a badge beside the title; empty where the model has no state. Default: the column `state`."""
-        state = getattr(self, "state", None)
-        return str(state(row)) if callable(state) else ""
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")

@@ -53,6 +53,9 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # Web addresses without a scheme get https.
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
     view_on_site = False
+    change_form_template: str = "admin/row_form.html"
+    # Whether the title of a row's page has the name of the row's user.
+    is_named_by_user = False
 
     @property
     def tenant_column(self) -> str | None:
@@ -153,6 +156,10 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
             return columns
         return [column for column in columns if column not in TENANT_FIELDS]
 
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        links = super().get_list_display_links(request, list_display)
+        return links and self.with_names_of_users(links, "user_name")
+
     # The user of a row: shown by name and email address
 
     def with_names_of_users(self, names: Any, shown: str) -> list[Any]:
@@ -222,6 +229,32 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
             chooser = reverse(f"{self.admin_site.name}:choose_tenant")
             return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
         return super().add_view(request, form_url, extra_context)
+
+    # The page of a row
+
+    def heading_of(self, row: Row) -> str:
+        """Return the title of the row's page: the name by which staff know the object."""
+        user: User | None = getattr(row, "user", None) if self.is_named_by_user else None
+        return str(row) if user is None else f"{capfirst(str(self.opts.verbose_name))} of {label_of(user)}"
+
+    def badge_of(self, row: Row) -> str:
+        """Return the state of the row as a badge beside the title; empty where the model has no state. Default: the column `state`."""
+        state = getattr(self, "state", None)
+        return str(state(row)) if callable(state) else ""
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Show the head of the row's page. A subclass with tabs or actions has set its parts of the context already."""
+        row = context.get("original")
+        if row is not None and "kind" not in context:
+            context |= {
+                "title": self.heading_of(row),
+                "subtitle": None,
+                "kind": capfirst(str(self.opts.verbose_name)),
+                "badge": self.badge_of(row),
+                "has_history": True,
+                "is_form_shown": True,
+            }
+        return super().render_change_form(request, context, *args, **kwargs)
 
     # Permissions
 

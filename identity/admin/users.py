@@ -242,6 +242,7 @@ class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):
     """Shows that a user has a password, and the date of the password. Never shows the hash."""
 
     tenant_lookup = "user__tenant_id"
+    is_named_by_user = True
     list_display = ("user", "changed_at")
     list_select_related = ("user",)
     search_fields = ("user__user_id__exact",)

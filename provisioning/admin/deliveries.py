@@ -50,7 +50,7 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
             Cell(attempt.get_outcome_display()),
             Cell(attempt.get_trigger_display()),
             Cell(attempt.error_message or _NONE),
-            Cell(f"{attempt.retry_at:%H:%M:%S}" if attempt.retry_at else _NONE),
+            Cell(f"{attempt.retry_at:%Y-%m-%d %H:%M:%S}" if attempt.retry_at else _NONE),
         )
         for attempt in tries
     ]

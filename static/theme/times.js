@@ -26,12 +26,14 @@
         time.title = `${utc.slice(0, 10)} ${utc.slice(11, 11 + parts)} UTC`;
         time.textContent = `${hours}.${rest}`.slice(0, parts);
     };
-    const rename = (node) => { node.data = node.data.replace('(UTC)', ''); };
+    // The label of a field stays: times are entered in UTC.
+    const isLabel = (node) => { const label = node.parentElement?.closest('thead, dt, label'); return Boolean(label) && !label.control; };
+    const rename = (node) => { node.data = node.data.replace(/\s*\(UTC\)/, ''); };
     const visit = (root) => {
         const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), found = [];
         while (nodes.nextNode()) found.push(nodes.currentNode);
-        found.forEach((node) => { if (node.parentElement?.closest('thead')) rename(node); else show(node); });
-        root.querySelectorAll('[data-label*="(UTC)"]').forEach((cell) => { cell.dataset.label = cell.dataset.label.replace('(UTC)', '').trim(); });
+        found.forEach((node) => { if (isLabel(node)) rename(node); else show(node); });
+        root.querySelectorAll('[data-label*="(UTC)"]').forEach((cell) => { cell.dataset.label = cell.dataset.label.replace(/\s*\(UTC\)/, ''); });
         root.querySelectorAll('time[data-clock]:not([data-shown])').forEach(showClock);
     };
     if (footnote && zone !== 'UTC') {

@@ -16,6 +16,7 @@ from authapi.logs.sign_in_types import in_words
 from authapi.models import Client, ClientCredential, ClientGrant, OrganizationClientGrant, SessionClient
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.people.labels import label_of
 from identity.models import Connection
 
 APIS = "APIs"
@@ -131,7 +132,7 @@ class ClientTabs:
             )
             for row in browse(Question(tenant_id=client.tenant_id, client_id=client.client_id)).rows[:_NEWEST]
         ]
-        more = f"{reverse(f'{self._site.name}:authapi_signin_changelist')}?{urlencode({'client_id': client.client_id})}"
+        more = f"{reverse(f'{self._site.name}:authapi_signin_changelist')}?{urlencode({'client': client.client_id})}"
         columns = ("When (UTC)", "What", "Why", "Address")
         return Panel("Newest entries of the sign-in log", columns, rows, "No logins yet.", more, "Show all in the sign-in log")
 
@@ -142,7 +143,7 @@ class ClientTabs:
         rows = [
             (
                 Cell(row.session_id, self._page("authapi_session", row.session_id)),
-                Cell(str(row.session.user), self._page("identity_user", row.session.user_id)),
+                Cell(label_of(row.session.user), self._page("identity_user", row.session.user_id)),
                 Cell(f"{row.created_at:%Y-%m-%d %H:%M}"),
             )
             for row in found[:_NEWEST]

@@ -24,6 +24,9 @@ OPEN_BEFORE_ENROLMENT = frozenset(
 class AccountSite(PagesSite):
     """A site whose accounts can have second factors."""
 
+    password_change_template = "admin/account_password.html"  # noqa: S105  # nosec B105 (a template)
+    password_change_done_template = "admin/account_password_done.html"  # noqa: S105  # nosec B105 (a template)
+
     def get_urls(self) -> list[Any]:
         pages = (AccountPages(self), ProvePage(self), SignInPages(self))
         return [*(pattern for page in pages for pattern in page.urls()), *super().get_urls()]
@@ -57,4 +60,7 @@ class AccountSite(PagesSite):
     @method_decorator(needs_proof)
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Let an account with a fresh proof of identity change its password."""
-        return super().password_change(request, extra_context)
+        return super().password_change(request, {"title": "Change password", **(extra_context or {})})
+
+    def password_change_done(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().password_change_done(request, {"title": "Password changed", **(extra_context or {})})

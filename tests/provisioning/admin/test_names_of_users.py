@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from authapi.services.clients import create_client
 from events.log.numbering import number_tenant
 from foundation.acting import Act, Actor, acting
 from identity.admin.people.relation_names import relation_texts
@@ -19,9 +20,11 @@ from identity.services.users import block_user, delete_user, update_user
 from provisioning.models import DeadLetter
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
 from tests.factories.identity import make_connection, make_user
-from tests.factories.models.authapi import SignInFactory
+from tests.factories.models.authapi import ClientFactory, SignInFactory
+from tests.factories.models.events import EventStreamFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
 from tests.factories.organizations import make_organization
+from tests.factories.sign_ins import make_session, make_sign_in
 
 NAME = "Ada Lovelace (ada@example.test)"
 LISTS = {
@@ -59,6 +62,37 @@ def test_the_event_log_and_the_start_page_name_users(browser: Client, ada: User,
     assert [NAME in browser.get(page).content.decode() for page in pages] == [True, True]
     take_from_administrators(monkeypatch, "identity.view_user")
     assert [NAME in browser.get(page).content.decode() for page in pages] == [False, False]
+
+
+def test_the_deliveries_of_a_stream_and_the_sessions_of_a_client_name_users(
+    browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = EventStreamFactory.create(tenant_id=ada.tenant_id)
+    for key in (f"user:{ada.user_id}", "connection:con_x"):
+        DeliveryFactory.create(tenant_id=ada.tenant_id, stream_id=stream.pk, key=key)
+    make_session(ada, client := ClientFactory.create(tenant_id=ada.tenant_id))
+    make_sign_in(ada, client)
+    stream_page = f"{reverse('admin:events_eventstream_change', args=(quote(stream.pk),))}?tab=deliveries"
+    client_page = f"{reverse('admin:authapi_client_change', args=(client.pk,))}?tab=logins"
+
+    shown = browser.get(stream_page).content.decode()
+    assert "Ada Lovelace" in shown
+    assert "connection:con_x" in shown
+    of_client = browser.get(client_page).content.decode()
+    assert NAME in of_client
+    assert f'href="{reverse("admin:authapi_signin_changelist")}?client={client.client_id}"' in of_client
+    take_from_administrators(monkeypatch, "identity.view_user")
+    assert "Ada Lovelace" not in browser.get(stream_page).content.decode()
+
+
+def test_the_tab_with_code_for_an_application_does_not_say_that_it_may_not_be_seen(browser: Client, ada: User) -> None:
+    client, _ = create_client(
+        tenant_id=ada.tenant_id, name="Shop", grant_types=["authorization_code"], redirect_uris="https://shop.example.test/callback"
+    )
+    address = f"{reverse('admin:authapi_client_change', args=(client.pk,))}?tab=paste-into-your-application"
+    page = browser.get(address).content.decode()
+    assert "Code for the application" in page
+    assert "Your account may not see this part." not in page
 
 
 @pytest.mark.parametrize("place", LISTS.values(), ids=LISTS)
