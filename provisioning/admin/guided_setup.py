@@ -23,9 +23,9 @@ from identity.audit.entries import record
 from identity.models import User
 from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
-from provisioning.admin import kept_token
-from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.mapping_editor import FROM_SETUP
+from provisioning.admin.setup import kept_token
+from provisioning.admin.setup.forms import EnableForm, PreviewForm, ServerForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
 from provisioning.admin.trial_pages import ConnectionTestForm, report_context
 from provisioning.guided_setup import setups, steps
@@ -35,7 +35,7 @@ from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
 from provisioning.scim.profiles import GENERIC, PROFILES
-from provisioning.scim.settings import BEARER_TOKEN, REQUIRED
+from provisioning.scim.settings import BEARER_TOKEN
 from provisioning.services import actions
 from provisioning.synchronization.plan import Plan
 from provisioning.trials.connection_test import run_connection_test
@@ -83,73 +83,6 @@ _STATES = {
     StepState.CHANGED: "Repeat",
     StepState.DONE: "Done",
 }
-
-
-class ServerForm(ActionForm):
-    """Server profile, name and the five secrets of the template; other options are set later on the page of the action.
-
-    `kept_token` is the token that staff entered when they last sent this form, with errors in other fields.
-    """
-
-    template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out
-    requests_per_second = options = other_secrets = removed_secrets = None  # type: ignore[assignment]
-    user_name_proof = trust_connection_addresses = None  # type: ignore[assignment]
-
-    class Meta(ActionForm.Meta):
-        fields = ("name",)  # type: ignore[assignment]  # a subset
-
-    def __init__(self, *args: Any, kept_token: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._kept_token = kept_token
-        known = set() if self.instance._state.adding else set(self.instance.secrets.values_list("name", flat=True))
-        for name in REQUIRED:
-            self.fields[name].required = name not in known
-        if kept_token:
-            self.fields[BEARER_TOKEN].required = False
-            self.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."
-        self.fields["server_profile"].label = "Kind of server"
-        self.fields["server_profile"].help_text = "Sets the update mode and the limits of this server. The next steps show notes on it."
-        # The profile determines the defaults of all other fields.
-        self.order_fields(["server_profile", "name", *SECRETS])
-
-    def clean(self) -> dict[str, Any]:
-        """Use the kept token if no token was entered."""
-        if self._kept_token and BEARER_TOKEN in self.cleaned_data and not self.cleaned_data[BEARER_TOKEN]:
-            self.cleaned_data[BEARER_TOKEN] = self._kept_token
-        return super().clean()
-
-    @property
-    def usable_token(self) -> str:
-        """The entered or kept token if other fields of the form have errors; empty if the token itself was refused."""
-        return "" if BEARER_TOKEN in self.errors else str(self.cleaned_data.get(BEARER_TOKEN) or "")
-
-    @property
-    def is_of_template(self) -> bool:
-        return True
-
-
-class PreviewForm(forms.Form):
-    user = forms.CharField(max_length=320, label="User", help_text="A user id or an email address.")
-
-
-class EnableForm(forms.Form):
-    """How the deliveries begin. If steps were not done, staff must confirm that deliveries begin without these steps."""
-
-    begin = forms.ChoiceField(
-        label="Existing users",
-        widget=forms.RadioSelect,
-        initial="synchronize",
-        choices=[
-            ("synchronize", "Synchronize them first; then the stream is enabled and delivers all changes made meanwhile"),
-            ("changes", "Do not synchronize them: enable the stream now and send only future changes"),
-        ],
-    )
-    accept_untested = forms.BooleanField(label="Go live without these checks")
-
-    def __init__(self, *args: Any, untested: bool = False, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if not untested:
-            del self.fields["accept_untested"]
 
 
 class ConnectPage(TenantPage):

@@ -68,7 +68,9 @@ def _lag(enabled: list[StreamState]) -> Figure:
     behind = max(enabled, key=lambda stream: stream.lag, default=None)
     if behind is None:
         return Figure("Lag", "none", list_of("events_eventstream"), "no event stream is enabled")
-    is_stopped = behind.held_since is not None and behind.lag > 0
+    if not behind.lag:
+        return Figure("Lag", "0", _page(behind), "every event is delivered")
+    is_stopped = behind.held_since is not None
     note = f"events that {behind.name} has not delivered{', because it is held' if is_stopped else ''}"
     return Figure("Lag", behind.shown_lag, _page(behind), note, "bad" if is_stopped else "")
 

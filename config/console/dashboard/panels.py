@@ -13,7 +13,7 @@ from config.console.dashboard.viewer import Viewer, list_of
 from foundation.admin.charts import Bar, Chart, count_axis, lying, upright
 from foundation.admin.list_cells import clock_of
 from foundation.admin.panels import Cell, Panel
-from provisioning.admin.outcomes.flow_charts import percent, seconds, success_chart
+from provisioning.admin.outcomes.flow_charts import percent, seconds, success_chart, time_chart
 from provisioning.engine.stream_flow import HOUR, Flow
 from provisioning.models import Delivery
 
@@ -47,7 +47,8 @@ def _flow_row(viewer: Viewer, stream: StreamState, flow: Flow) -> list[Cell]:
 def _success(state: State) -> Iterator[Chart]:
     if state.outcomes is not None:
         note = f"Only the newest {NEWEST:,} deliveries are read." if state.outcomes.is_cut else ""
-        yield success_chart(state.outcomes.by_hour, state.starts, url=list_of("provisioning_delivery"), note=note)
+        for chart in (success_chart, time_chart):
+            yield chart(state.outcomes.by_hour, state.starts, url=list_of("provisioning_delivery"), note=note)
 
 
 def _events(viewer: Viewer, state: State) -> Iterator[Chart]:

@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
-from provisioning.admin import kept_token
+from provisioning.admin.setup import kept_token
 from provisioning.engine.streams import synchronization_target
 from provisioning.guided_setup import setups
 from provisioning.mapping.table import DEFAULT_TABLE
@@ -90,6 +90,19 @@ def test_invalid_values_are_reported_at_their_field_and_nothing_is_stored(
 
     assert list(answer.context["form"].errors) == [field]
     assert not Action.objects.of(tenant.pk).exists()
+
+
+def test_errors_name_the_fields_of_the_form(browser: Client) -> None:
+    values = {"name": "Wiki", "SCIM_BASE_URL": "nowhere", "SCIM_BEARER_TOKEN": "a b", "SCIM_TIMEOUT_MS": "soon"}
+    answer = browser.post(f"{BEGIN}new/", values)
+
+    errors = {name: texts[0] for name, texts in answer.context["form"].errors.items()}
+    assert errors["SCIM_BASE_URL"].startswith("The address must be a URL with a host")
+    assert errors["SCIM_BEARER_TOKEN"].startswith("The token must be printable ASCII")
+    assert errors["SCIM_TIMEOUT_MS"].startswith("The time limit must be a whole number")
+    # The folded fields are open, because one of them has an error.
+    assert "<details open>" in text_of(answer)
+    assert "<details open>" not in text_of(browser.get(f"{BEGIN}new/"))
 
 
 def test_only_the_last_step_enables_the_stream(
