@@ -38,6 +38,8 @@ class Panel:
     empty_text: str = "Nothing here yet."
     more_url: str = ""
     more_text: str = ""
+    # Whether the link to the whole list is also shown without rows.
+    is_more_of_use: bool = False
     # A link that adds a row, at the head of the table.
     add_url: str = ""
     add_text: str = ""

@@ -83,6 +83,7 @@ _STATES = {
     StepState.CHANGED: "Repeat",
     StepState.DONE: "Done",
 }
+_TONES = {StepState.FAILED: "warn", StepState.CHANGED: "warn", StepState.DONE: "done"}
 
 
 class ConnectPage(TenantPage):
@@ -265,6 +266,7 @@ class ConnectPage(TenantPage):
                     "title": one.title,
                     "is_here": one is step,
                     "state": _STATES[states.get(one.name, StepState.TO_DO)],
+                    "tone": _TONES.get(states.get(one.name, StepState.TO_DO), ""),
                     "is_done": states.get(one.name) == StepState.DONE,
                     "url": self._address(one.name, setup) if setup is not None else "",
                 }

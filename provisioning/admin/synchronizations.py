@@ -200,11 +200,14 @@ def report_of(site: admin.AdminSite, job: Job) -> Panel:
     answers = [
         (Cell(said), Cell(f"by {job.parameters[name]}"), Cell(""), Cell("")) for name, said in _ANSWERS.items() if job.parameters.get(name)
     ]
-    whole = reverse(f"{site.name}:provisioning_synchronizationrow_report", args=(quote(job.pk),))
     return Panel(
         f"{_kind(job)}: {_counts(job)}",
         ("Outcome", "User", "Account", "Reason or differences"),
-        [(Cell("All"), Cell("Download the report (JSON lines, one per user)", whole), Cell(""), Cell("")), *answers, *rows],
+        [*answers, *rows],
+        "No user needs attention." if job.is_finished else "No user needs attention yet.",
+        reverse(f"{site.name}:provisioning_synchronizationrow_report", args=(quote(job.pk),)),
+        "Download the report (JSON lines, one per user)",
+        is_more_of_use=True,
     )
 
 
