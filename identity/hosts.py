@@ -132,8 +132,12 @@ def canonical_address(tenant_id: str) -> str:
 def address_beside(authority: str, tenant_id: str) -> str:
     """Return the base URL of a tenant for the reader of a page at `authority`, the checked Host of the request.
 
-    Without a proxy, the hosts of all tenants have the same port as that page.
+    If the host belongs to the tenant, as `localhost` does on a developer's machine, the URL has this host: name servers may not know the
+    domain of the tenant. Otherwise the URL has the canonical domain. Without a proxy, the hosts of all tenants have the port of the page.
     """
+    match = resolve_host(authority) if authority else None
+    if match is not None and match.tenant_id == tenant_id:
+        return match.issuer.removesuffix("/")
     address, (_, port) = canonical_address(tenant_id), split_authority(authority)
     return f"{address}:{port}" if address and port else address
 

@@ -10,6 +10,7 @@ from django.contrib.admin.utils import quote
 from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client as Browser
 from django.urls import reverse
+from pytest_django.fixtures import Settings
 
 from authapi.grants.device_code import DeviceCodeGrant
 from authapi.models import Client, ClientCredential
@@ -18,6 +19,7 @@ from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.clients import create_client, update_client
 from authapi.services.registered_clients import managed_client, register_client
+from identity.hosts import forget_hosts
 from identity.models import AuditEntry, Connection, Tenant
 from identity.services.connections import change_enabled_clients
 from identity.services.failures import NotFound
@@ -218,6 +220,28 @@ def test_snippets_contain_the_domain_and_the_id_and_never_a_secret(browser: Brow
     assert f'--user "{robot.client_id}:${{CLIENT_SECRET:?Set CLIENT_SECRET to the secret of this client}}"' in machine
     assert "ClientSecretBasic(process.env.CLIENT_SECRET)" in machine
     assert robot.secret not in machine
+
+
+def test_snippets_contain_the_host_of_the_request_if_it_belongs_to_the_tenant(browser: Browser, tenant: Tenant, settings: Settings) -> None:
+    robot = granted_client(tenant)
+    settings.LOCALHOST_TENANT = tenant.pk
+    forget_hosts()
+
+    for host in ("localhost:8300", "127.0.0.1:8300"):
+        shell = browser.get(page(robot.client), PASTE, headers={"host": host}).context["snippets"][0].text
+        assert f'"http://{host}/oauth/token"' in shell
+        assert f"audience=http://{host}/api/v2/" in shell
+
+    settings.LOCALHOST_TENANT = "another"
+    forget_hosts()
+    shell = browser.get(page(robot.client), PASTE, headers={"host": "localhost:8300"}).context["snippets"][0].text
+    assert f'"http://{tenant.pk}.example.test:8300/oauth/token"' in shell
+    forget_hosts()
+
+
+def test_the_tab_with_the_snippets_does_not_say_that_it_is_hidden(browser: Browser, tenant: Tenant) -> None:
+    robot = granted_client(tenant)
+    assert "may not see this part" not in browser.get(page(robot.client), PASTE).content.decode()
 
 
 def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, tenant: Tenant) -> None:

@@ -216,7 +216,7 @@ def test_saving_an_unchanged_form_creates_an_add_on_without_settings(browser: Br
         ("consumers", "1 https://a.test/\n1 https://b.test/", "must be unique"),
         ("signingCert", "no certificate", "certificate"),
         ("signingCert", "-----BEGIN PRIVATE KEY-----", "private key"),
-        ("logout_callback", "ftp://a.test", "url"),
+        ("logout_callback", "ftp://a.test", "Enter a full address"),
         ("lifetimeInSeconds", "0", "greater than or equal to 1"),
     ],
 )

@@ -18,9 +18,11 @@ import pytest
 import requests
 from django.test import Client as AdminBrowser
 from django.urls import reverse
+from pytest_django.fixtures import Settings
 
 from authapi.models import Client
 from config.launcher.peers import PLACE
+from identity.hosts import forget_hosts
 from identity.models import Connection, Tenant
 from identity.services.connections import change_enabled_clients
 from tests.conformance.web_process import WebProcess, web_process
@@ -56,18 +58,20 @@ class World:
         port = self.web.address[1]
         page = reverse("admin:authapi_client_change", args=(client.pk,))
         shown = self.admin.get(page, {"tab": "paste-into-your-application"}, headers={"host": f"localhost:{port}"})
-        # No name server knows the host of the tenant, so the service is reached at the loopback address.
-        own = f"http://{self.tenant.pk}.example.test:{port}/"
-        found = {snippet.title: snippet.text.replace(own, f"http://localhost:{port}/") for snippet in shown.context["snippets"]}
+        found = {snippet.title: snippet.text for snippet in shown.context["snippets"]}
         secret = {"CLIENT_SECRET": answer.context["secret"]} if kind in ("web", "machine") else {}
         return found, secret
 
 
 @pytest.fixture
-def world(tenant: Tenant, database_connection: Connection) -> Iterator[World]:
+def world(tenant: Tenant, database_connection: Connection, settings: Settings) -> Iterator[World]:
+    # Name servers do not know the domain of the tenant.
+    settings.LOCALHOST_TENANT = tenant.pk
+    forget_hosts()
     make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
         yield World(tenant, database_connection, web, browser_of(new_staff(tenant)))
+    forget_hosts()
 
 
 @contextmanager
