@@ -79,7 +79,7 @@ class ProviderPages:
             **self._site.each_context(request),
             "opts": self._owner.opts,
             "original": connection,
-            "title": "Test connection",
+            "title": f"Test connection: {connection}",
             "facts": facts,
             "certificates": [_certificate(certificate, now) for certificate in facts.certificates],
             "metadata": row,

@@ -41,7 +41,9 @@ def _flow_row(viewer: Viewer, stream: StreamState, flow: Flow) -> list[Cell]:
     name = f"{stream.name}{'' if viewer.tenant_id else f' of {stream.tenant_id}'}"
     state = "Held" if stream.held_since else stream.status.capitalize()
     ended = [percent(flow.success), seconds(flow.median), seconds(flow.most)] if flow.number else ["no deliveries", "none", "none"]
-    return [Cell(name, place), *(Cell(text) for text in (state, *ended, stream.shown_lag))]
+    # A disabled stream never delivers the events that are recorded meanwhile, so they are no lag.
+    lag = stream.shown_lag if stream.is_enabled else "none"
+    return [Cell(name, place), *(Cell(text) for text in (state, *ended, lag))]
 
 
 def _success(state: State) -> Iterator[Chart]:
