@@ -44,8 +44,8 @@ class Preview:
     exchanges: list[dict[str, Any]] = field(default_factory=list)
 
 
-def preview(letter: DeadLetter, *, current_profile: bool) -> Preview:
-    """Return the effect that a redelivery of the dead letter would have now.
+def preview(letter: DeadLetter, *, current_profile: bool, names_hold: bool = True) -> Preview:
+    """Return the effect that a redelivery of the dead letter would have now. `names_hold`: a note says that the stream is held.
 
     Raises `Conflict` if the effect cannot be determined, and `NotFound` if the user has no current profile. Reports an unreachable server
     as a note.
@@ -55,7 +55,7 @@ def preview(letter: DeadLetter, *, current_profile: bool) -> Preview:
     stream = EventStream.objects.of(letter.tenant_id).filter(pk=letter.stream_id).first()
     if stream is None:
         raise Conflict("The stream no longer exists.")
-    if stream.held_since is not None:
+    if names_hold and stream.held_since is not None:
         shown.notes.append(f"The stream is held: {stream.held_reason} A redelivery waits until it is resumed.")
     if stream.destination_type == "webhook":
         # A webhook gets the stored bytes and has no state to read.

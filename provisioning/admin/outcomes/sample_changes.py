@@ -42,7 +42,8 @@ def names_of(letters: Iterable[DeadLetter]) -> dict[int, str]:
 
 def _rows(about: str, letter: DeadLetter) -> list[Sequence[Cell]]:
     try:
-        shown = preview(letter, current_profile=False)
+        # The page says once that the stream is held.
+        shown = preview(letter, current_profile=False, names_hold=False)
     except refusals() as refusal:
         return [_told(about, as_text(refusal))]
     request = f"{shown.verb} {shown.path}" if shown.verb else "Nothing is sent."

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import quote
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from events.log.numbering import number_tenant
@@ -179,6 +180,7 @@ def test_a_bulk_redelivery_shows_the_changes_of_the_first_dead_letters_before_an
     browser = browser_of(new_staff(tenant))
     with misbehaving_server(handler) as server:
         letter = buried(server, person, "user.updated")
+        EventStream.objects.of(tenant.pk).filter(pk=letter.stream_id).update(held_since=timezone.now(), held_reason="Token refused.")
         all_shown = browser.post(
             f"{reverse('admin:provisioning_deadletter_redelivery')}?stream_id={letter.stream_id}",
             {"changes": "1", "reason": "Fixed", "rate_per_second": "7"},
@@ -188,6 +190,7 @@ def test_a_bulk_redelivery_shows_the_changes_of_the_first_dead_letters_before_an
     for answer in (all_shown, selected):
         panel = answer.context["panels"][-1]
         assert panel.title == "Changes on the server"
+        assert [cell.note for row in panel.rows for cell in row if cell.note] == []
         assert [tuple(cell.text for cell in row[2:]) for row in panel.rows if row[2].text == "displayName"] == [
             ("displayName", "Before", "Ada")
         ]
