@@ -208,6 +208,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return {
             "snippets": snippets_of(setup),
             "has_secret": has_secret(row),
+            # SAML and WS-Federation have no client authentication.
+            "has_other_protocol": bool(setup.protocol),
             "needs_api": not setup.audience and "client_credentials" in row.grant_types and not row.is_global,
             "grant_url": self._grant_address(row) if request.user.has_perm(_GRANT) else "",
             "needs_connection": (setup.has_users or setup.has_devices or setup.protocol) and not _has_connection(row),
