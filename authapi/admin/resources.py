@@ -248,7 +248,9 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
-        own = ["identifier", "name", "scopes"] if obj is None else ["id", "tenant", "identifier", "name", "scopes"]
+        # The head of the page shows the tenant, unless the account sees several tenants.
+        kept_first = [] if obj is None else ["id", *([] if self.is_bound(request) else ["tenant"])]
+        own = [*kept_first, "identifier", "name", "scopes"]
         tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "signing_alg", "signing_secret", "allow_offline_access"]
         access = ["enforce_policies", "user_policy", "client_policy", "skip_consent_for_verifiable_first_party_clients"]
         kept = (

@@ -66,7 +66,7 @@ class Entity:
         """The name in a list of rows, without a link; otherwise the kind and the id."""
         if self.url:
             return self.text
-        return format_html("{} {}", short_id(self.root), badge(DELETED)) if self.is_deleted else short_id(self.root)
+        return format_html("<span>{} {}</span>", short_id(self.root), badge(DELETED)) if self.is_deleted else short_id(self.root)
 
     @property
     def shown(self) -> SafeString:

@@ -69,13 +69,14 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         entity: Entity = row.entity
         live = f"{reverse(f'{self.admin_site.name}:events_live')}?{urlencode({'entity': entity.root})}"
         links = (entity.shown, history_of(self.admin_site, entity.root), live)
-        return format_html('{} (<a href="{}">all its events</a>, <a href="{}">live</a>)', *links)
+        lines = '<div class="entity-line">{}</div><div class="entity-line"><a href="{}">All its events</a> <a href="{}">Live</a></div>'
+        return format_html(lines, *links)
 
     @admin.display(description="Also about")
     def others(self, row: Any) -> str:
         """Name the other entities of the event, such as the member of an organization, each with its kind and a link to its page."""
         entities: list[Entity] = row.other_entities
-        return format_html_join("", '<div class="other-entity">{} {}</div>', ((one.kind.capitalize(), one.shown) for one in entities))
+        return format_html_join("", '<div class="entity-line">{} {}</div>', ((one.kind.capitalize(), one.shown) for one in entities))
 
     def what_changed(self, _request: HttpRequest, row: Any) -> Panel:
         """Return the fields that differ from the previous object, with their old and new values."""

@@ -63,6 +63,10 @@ class LogEntryAdmin(EventPage[LogEntry]):
     sortable_by = ()
     change_list_template = "admin/event_log.html"
     hidden_if_empty = ("who", *EventPage.hidden_if_empty)
+    fieldsets = (
+        (None, {"fields": ("entity_page", "others", "who", "time", "recorded_at", "position", "size", "tenant_id")}),
+        ("Resume before this event", {"fields": ("cursor_before", "command"), "classes": ("collapse",)}),
+    )
     readonly_fields = ("type", "entity_page", "others", "time", "size", "who", "cursor_before", "command")
     empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
 
@@ -71,13 +75,6 @@ class LogEntryAdmin(EventPage[LogEntry]):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return LogChangeList
-
-    def get_fieldsets(self, request: HttpRequest, obj: LogEntry | None = None) -> Any:
-        own = ["entity_page", "others", "who", "time", "recorded_at", "position", "size"]
-        return [
-            (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
-            ("Resume before this event", {"fields": ["cursor_before", "command"], "classes": ["collapse"]}),
-        ]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
         """Return the entry with the host of the request, which the command of the page contains."""
@@ -113,7 +110,7 @@ class LogEntryAdmin(EventPage[LogEntry]):
         """Link the name or the id of the entity to all its events."""
         entity: Entity = row.entity  # type: ignore[attr-defined]  # set by name_entities
         linked = format_html('<a href="?{}">{}</a>', urlencode({"entity": entity.root}), entity.text if entity.url else entity.root)
-        return format_html("{} {}", linked, badge(DELETED)) if entity.is_deleted else linked
+        return format_html("<span>{} {}</span>", linked, badge(DELETED)) if entity.is_deleted else linked
 
     @admin.display(description="Happened at")
     def time(self, row: LogEntry) -> str:

@@ -50,8 +50,8 @@ class EventAdmin(NamesEntities, EventPage[Event]):
     sortable_by = ()
     search_fields = ("event_id",)
     search_help_text = "An event id (evt_…) or an entity (user:database|…)."
-    fields = ("entity_page", "others", "time", "log_entry", "tenant_id")
-    readonly_fields = ("entity_page", "others", "log_entry")
+    fields = ("entity_page", "others", "time", "place", "tenant_id")
+    readonly_fields = ("entity_page", "others", "place")
     empty_text = "No events yet. The first change of a user or a connection records one."
 
     def event_in(self, row: Event) -> Event:
@@ -68,7 +68,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
         return rows.filter(pk__in=_events_named(term, tenant_in_scope(request)))
 
     @admin.display(description="Event log")
-    def log_entry(self, row: Event) -> str:
+    def place(self, row: Event) -> str:
         """Link the entry of the event in the log."""
         position = LogEntry.objects.filter(pk=row.pk).values_list("position", flat=True).first()
         if position is None:

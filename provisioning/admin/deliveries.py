@@ -119,6 +119,8 @@ def _way_on(verdict: Verdict) -> dict[str, Any]:
 class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
     list_display = ("event_of_stream", "about_entity", "state_badge", "outcome", "last_attempt", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
+    # Only workers change deliveries, so the audit log has no entries about them.
+    has_history = False
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
     search_help_text = "An event id (evt_…) or a stream id (est_…)."

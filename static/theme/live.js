@@ -188,9 +188,9 @@
 
   /* Returns one line for each entity of the event: kind, name, and the id with a button that copies it. */
   function entitiesNode(event) {
-    const lines = contentOf("ul", "live-entities", "");
+    const lines = contentOf("div", "live-entities", "");
     for (const root of rootsOf(event)) {
-      const line = contentOf("li", "", "");
+      const line = contentOf("div", "", "");
       const id = document.getElementById("live-id").content.firstElementChild.cloneNode(true);
       id.querySelector("code").textContent = idOf(root);
       const copy = id.querySelector("button");
@@ -218,10 +218,11 @@
     time.title = `${String(event.time).slice(0, 10)} ${time.textContent} UTC`;
     // times.js changes a clock to the time zone of the reader.
     if (!Number.isNaN(Date.parse(event.time))) time.dataset.clock = "";
-    summary.append(time, contentOf("span", "live-type", String(event.type)), subjectsNode(event));
+    summary.append(time, contentOf("span", "live-type", String(event.type)));
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
-    entry.append(details);
+    // The links are beside the summary, because the summary is a button.
+    entry.append(details, subjectsNode(event));
     eventOf.set(entry, message);
     return entry;
   }
@@ -236,7 +237,7 @@
     line.append(link);
     const [root] = rootsOf(event);
     if (root) {
-      const history = contentOf("a", "", `All events of ${root}`);
+      const history = contentOf("a", "", `All events of ${names.get(root)?.url ? names.get(root).text : root}`);
       history.href = `${page.dataset.log}?entity=${encodeURIComponent(root)}`;
       const only = contentOf("button", "button quiet", "Show only this entity");
       only.type = "button";
