@@ -78,3 +78,18 @@ def test_the_type_of_a_job_is_a_sentence_in_the_list_and_in_the_filter(browser: 
     assert "Users export" in page
     assert "Password reset email" in page
     assert "Users Export" not in page
+
+
+def test_the_page_of_a_job_leaves_out_empty_values_and_says_that_no_row_has_failed_so_far(
+    browser: Client, tenant: Tenant, database_connection: Connection
+) -> None:
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": "ada@example.test"}])
+    place = reverse("admin:identity_job_change", args=(quote(job.pk),))
+
+    waiting = browser.get(place).content.decode()
+    assert "field-finished_at" not in waiting
+    assert "None so far." in waiting
+    run_job(job.pk)
+    finished = browser.get(place).content.decode()
+    assert "field-finished_at" in finished
+    assert "All rows were imported." in finished

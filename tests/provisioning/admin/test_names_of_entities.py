@@ -238,3 +238,22 @@ def test_an_event_with_a_broken_body_has_a_page(browser: Client, tenant: Tenant)
         event = EventFactory.create(tenant_id=tenant.pk, root="group:grp_1", type="group.member.added", body=body)
         assert "What changed" in text_of(browser, page_of(LogEntryFactory.create(event=event)))
         assert "What changed" in text_of(browser, page_of(Event.objects.get(pk=event.pk)))
+
+
+def test_the_page_of_an_event_leaves_out_values_that_it_does_not_have(browser: Client, tenant: Tenant, company: Organization) -> None:
+    created = text_of(browser, page_of(entry_of("organization", company, "organization.created")))
+    joined = text_of(browser, page_of(entry_of("organization", company, "organization.member.added")))
+
+    assert "field-entity_page" in created
+    assert "field-others" not in created
+    assert "field-who" not in created
+    assert "field-others" in joined
+
+
+def test_the_page_of_an_event_links_to_its_entry_in_the_log_while_the_log_has_it(browser: Client, company: Organization) -> None:
+    entry = entry_of("organization", company, "organization.created")
+    place = page_of(entry.event)
+    assert f'<a href="{page_of(entry)}">Position {entry.position}</a>' in text_of(browser, place)
+
+    LogEntry.objects.filter(pk=entry.pk).delete()
+    assert "Not in the log" in text_of(browser, place)
