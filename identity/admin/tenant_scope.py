@@ -53,7 +53,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # Web addresses without a scheme get https.
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
     view_on_site = False
-    change_form_template: str = "admin/row_form.html"
+    change_form_template = "admin/row_form.html"
     # Whether the title of a row's page has the name of the row's user.
     is_named_by_user = False
 
