@@ -1,4 +1,4 @@
--- sources: db307eea55521405083210805b53b81afd27c260a698767e9f6f07cea7d8ad2c
+-- sources: 2ff36466c37ca89d33598eaa684d0cf517dd3e730caf89f5ffa5805477b2e2ef
 -- server: 18
 --
 -- PostgreSQL database dump

@@ -265,6 +265,14 @@ MUTANTS = (
         tests=("tests/events/test_recorder.py",),
     ),
     Mutant(
+        name="events-sweep-survives",
+        at="events.record.tripwire:_sweep_document",
+        old="except Exception:",
+        new="except ValueError:",
+        rule="A row that cannot be recorded does not keep the sweep from other rows.",
+        tests=("tests/events/test_tripwire.py",),
+    ),
+    Mutant(
         name="events-sweep-records",
         at="events.record.tripwire:_sweep_document",
         old="recorded = record_document(kind, key, moment=mark.marked_at if mark else None)",
