@@ -105,7 +105,7 @@ def redeliver_next(job: Job) -> bool | Pause:
     done = redelivery.redeliver_letters(tenant_id=job.tenant_id, letter_ids=[pk for pk, _, _ in chunk], order=order)
     job.parameters = {**asked, "after": chunk[-1][1:]}
     counted = {"redelivered": done.count, "skipped": len(chunk) - done.count - done.blocked}
-    if done.blocked or "blocked" in job.summary:
+    if done.blocked:
         counted["blocked"] = done.blocked
     job.summary = {**job.summary, **{name: job.summary.get(name, 0) + more for name, more in counted.items()}}
     return Pause(_PAUSE_SECONDS)

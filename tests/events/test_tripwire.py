@@ -26,8 +26,12 @@ from tests.factories.models.identity import TenantFactory
 
 @pytest.fixture(autouse=True)
 def _present_triggers(committed_db: None) -> None:
-    """Install the triggers of the present source, because the copied database may have those of an earlier source."""
+    """Install the triggers of the present source, because the copied database may have those of an earlier source.
+
+    A sweep records the changes of all tenants, so the marks that earlier tests left are deleted.
+    """
     tripwire.install()
+    Mark.objects.all().delete()
 
 
 @pytest.fixture
@@ -79,8 +83,6 @@ def test_a_manager_returns_only_rows_of_the_named_or_the_bound_tenant(tenant: Te
 
 
 def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Tenant, user: User) -> None:
-    # Remove the marks that earlier tests left for other tenants.
-    tripwire.sweep()
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_user SET family_name = 'King' WHERE id = %s", user.pk)
     assert tripwire.sweep() == 1
@@ -113,8 +115,6 @@ def test_the_children_of_rows_deleted_without_signals_are_recorded_first(
 
 
 def test_a_change_that_is_undone_before_the_sweep_records_no_event(tenant: Tenant, user: User, caplog: pytest.LogCaptureFixture) -> None:
-    tripwire.sweep()
-    caplog.clear()
     for name in ("Augusta", "Ada"):
         run_sql("UPDATE identity_user SET given_name = %s WHERE id = %s", name, user.pk)
     assert Mark.objects.filter(tenant_id=tenant.pk).exists()
@@ -275,7 +275,6 @@ def test_the_sweep_skips_only_members_whose_organization_is_locked(
 def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
     tenant: Tenant, user: User, database_connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tripwire.sweep()
     # Python has no such time.
     run_sql("UPDATE identity_user SET given_name = 'Augusta', created_at = 'infinity' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
@@ -290,7 +289,6 @@ def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
 
 
 def test_one_sweep_records_at_most_the_given_number_of_marks(tenant: Tenant, user: User, database_connection: Connection) -> None:
-    tripwire.sweep()
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
     assert [tripwire.sweep(limit=1) for _ in range(3)] == [1, 1, 0]

@@ -368,6 +368,30 @@ def test_a_worker_cannot_change_a_lane_that_another_worker_has_claimed(
     lanes.settle(successor, DONE, go_on=False)
 
 
+def test_a_claim_at_the_rate_limit_is_put_off_without_an_attempt(tenant: Tenant, stream: EventStream) -> None:
+    (event,) = _queue(tenant, "user:a")
+    assert lane_rows.due_key(stream.pk) == "user:a"
+    assert lanes.put_off(_claimed(stream), seconds=60) == lanes.Step(retry_in=60)
+    assert lane_rows.due_key(stream.pk) is None
+    assert not Attempt.objects.filter(delivery__stream_id=stream.pk).exists()
+    _forward(stream, 61)
+    assert lane_rows.due_key(stream.pk) == "user:a"
+    claim = _claimed(stream)
+    assert (Delivery.objects.get(pk=claim.delivery_id).event_id, claim.series_attempt) == (event.event_id, 1)
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_a_claim_that_did_not_run_is_given_back_and_keeps_its_place(tenant: Tenant, stream: EventStream, *, is_settled: bool) -> None:
+    first, second = _queue(tenant, "user:a", "user:b")
+    claim = _claimed(stream)
+    if is_settled:
+        Delivery.objects.filter(pk=claim.delivery_id).update(state=Delivery.State.DELIVERED)
+    lanes.give_back(claim, is_settled=is_settled)
+    assert lane_rows.due_key(stream.pk) == ("user:b" if is_settled else "user:a")
+    attempts = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "attempts"))
+    assert attempts == {first.event_id: int(is_settled), second.event_id: 0}
+
+
 def _rows(stream: EventStream) -> list[tuple[object, ...]]:
     """Return all rows of the stream's lanes, deliveries and attempts."""
     lanes_of = Lane.objects.filter(stream_id=stream.pk).order_by("pk").values_list()

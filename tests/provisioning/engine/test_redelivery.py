@@ -49,6 +49,7 @@ def test_a_redelivered_event_gets_a_new_series_of_attempts(tenant: Tenant, strea
     waiting = _letter(event)
     assert (waiting.state, waiting.redelivery_actor, waiting.redelivery_reason) == ("redelivered", "ada@example.test", "field widened")
     assert waiting.redelivered_at is not None
+    assert (waiting.rebuilt_position, waiting.rebuilt_body) == (None, None)
     delivering.deliver_lane(stream.pk, "user:a")
 
     assert recorder.taken == [("user:a", event.event_id, 2)]

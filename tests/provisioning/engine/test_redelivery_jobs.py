@@ -58,6 +58,7 @@ def start(stream: EventStream, selection: Selection | None = None, rate: int = 5
 def chosen(stream: EventStream, selection: Selection) -> set[int]:
     read_back = Selection.of_document(json.loads(json.dumps(selection.as_document())))
     assert read_back == selection
+    assert read_back == selection
     return set(read_back.of(tenant_id=stream.tenant_id, stream_id=stream.pk).values_list("pk", flat=True))
 
 
@@ -133,6 +134,7 @@ def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwh
     deletion, meanwhile, _ = bury(tenant, stream, recorder, f"user:{user.user_id}", "user:b", "user:c")
     DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
     job = start(stream)
+    assert job.summary == {"total": 3, "redelivered": 0, "skipped": 0}
     # As if another redelivery committed after this job read the dead letter.
     Delivery.objects.filter(pk=meanwhile.delivery_id).update(state="todo")
 
