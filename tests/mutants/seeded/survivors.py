@@ -168,6 +168,34 @@ SURVIVORS: tuple[Survivor, ...] = (
         new="6.0",
         reason="The exact waiting time for a connection is no promise.",
     ),
+    Survivor(
+        module="provisioning.engine.lane_rows",
+        symbol="_CLAIM",
+        old=">",
+        new=">=",
+        reason="A waiting delivery is not written, so it does not supersede itself.",
+    ),
+    Survivor(
+        module=f"{_REDELIVERY}_jobs",
+        symbol="redeliver_next",
+        old='redelivery.CHUNK, round(asked["rate"] * _PAUSE_SECONDS)',
+        new="round(asked['rate'] * _PAUSE_SECONDS), redelivery.CHUNK",
+        reason="The smaller of two numbers does not depend on their order.",
+    ),
+    Survivor(
+        module="events.record.tripwire",
+        symbol="install",
+        old="not wanted",
+        new="False",
+        reason="Without missing triggers, the statements replace the function by itself.",
+    ),
+    Survivor(
+        module="events.record.tripwire",
+        symbol="_sweep_document",
+        old="mark",
+        new="True",
+        reason="A locked document has a mark.",
+    ),
 )
 
 

@@ -101,11 +101,10 @@ def test_an_attempt_is_counted_when_it_starts(tenant: Tenant, stream: EventStrea
 def test_a_turn_that_ends_releases_its_lane(tenant: Tenant, stream: EventStream) -> None:
     first, second = _queue(tenant, "user:a", "user:a")
 
-    step = lanes.settle(_claimed(stream), DONE, go_on=False)
-
-    assert (step.next, step.is_waiting) == (None, True)
-    assert _claimed(stream).event_id == second.event_id
-    assert _state(first, stream) == "delivered"
+    assert lanes.settle(_claimed(stream), DONE, go_on=False) == lanes.Step(is_waiting=True)
+    last = _claimed(stream)
+    assert (last.event_id, _state(first, stream)) == (second.event_id, "delivered")
+    assert lanes.settle(last, DONE, go_on=False) == lanes.Step(is_waiting=False)
 
 
 def test_a_worker_continues_with_the_oldest_lane_after_its_own_lane(tenant: Tenant, stream: EventStream) -> None:

@@ -74,6 +74,7 @@ def test_each_condition_of_a_selection_reduces_the_selected_dead_letters(tenant:
         Selection(error_status=0),
         Selection(error_scim_type="uniqueness"),
         Selection(fingerprint=two.fingerprint),
+        Selection(event_id=Delivery.objects.get(pk=two.delivery_id).event_id),
         Selection(event_types=("user.created", "user.deleted")),
     ):
         assert chosen(stream, selection) == {two.pk}, selection
