@@ -214,4 +214,12 @@ MUTANTS = (
         rule="Reading a page of the log examines a bounded number of entries.",
         tests=("tests/events/test_admin.py",),
     ),
+    Mutant(
+        name="events-entity-names-permission",
+        at="events.admin.entities:entities_of",
+        old=' and staff.has_perm(f"identity.view_{kind}")',
+        new="",
+        rule="The admin names an entity of an event only for accounts that may see such entities.",
+        tests=("tests/provisioning/admin/test_names_of_entities.py",),
+    ),
 )
