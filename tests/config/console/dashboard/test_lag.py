@@ -100,6 +100,23 @@ def test_waiting_deliveries_of_a_disabled_stream_do_not_count_as_lag(browser: Cl
 
     assert shown["Waiting"].value == "0"
     assert shown["Lag"].value == "none"
+    (row,) = browser.get("/admin/").context["panels"][0].rows
+    assert [*[cell.text for cell in row[:2]], row[-1].text] == ["Directory", "Disabled", "none"]
+
+
+def test_without_lag_the_figure_says_that_every_event_is_delivered(browser: Client, stream: EventStream) -> None:
+    assert (figures(browser)["Lag"].value, figures(browser)["Lag"].note) == ("0", "every event is delivered")
+
+
+def test_the_start_page_shows_success_and_time_over_the_hours_with_units(browser: Client, stream: EventStream) -> None:
+    wait_in_lanes(stream, 4, due_at=datetime.now(UTC))
+    Delivery.objects.filter(stream_id=stream.pk).update(state="delivered", settled_at=datetime.now(UTC) + timedelta(seconds=3))
+    Delivery.objects.filter(stream_id=stream.pk, position=0).update(state="dead")
+
+    shown = {chart.key: chart for chart in browser.get("/admin/").context["charts"]}
+
+    assert (shown["success"].total, shown["success"].unit, shown["success"].top) == ("75.0 %", "% accepted", "100")
+    assert (shown["time"].unit, shown["time"].top, len(shown["time"].bars)) == ("seconds", "4", 24)
 
 
 def test_the_lag_chart_and_the_platform_page_count_waiting_deliveries(browser: Client, stream: EventStream) -> None:
