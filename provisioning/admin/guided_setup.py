@@ -86,6 +86,14 @@ _STATES = {
 _TONES = {StepState.FAILED: "warn", StepState.CHANGED: "warn", StepState.DONE: "done"}
 
 
+def _user_to_preview(setup: GuidedSetup) -> str:
+    """Return the user of the last preview, whose report the page shows, or the newest user."""
+    last, users = setup.newest_trial(setups.PREVIEWS), User.objects.of(setup.action.tenant_id)
+    user = users.filter(user_id=last.user_id).first() if last is not None else None
+    user = user or users.order_by("-created_at", "-pk").first()
+    return (user.email or user.user_id) if user is not None else ""
+
+
 class ConnectPage(TenantPage):
     label = "provisioning.connect-page"
     title = "Connect a SCIM server"
@@ -207,8 +215,7 @@ class ConnectPage(TenantPage):
             token = kept_token.kept(request, tenant_id=setup.action.tenant_id, setup=str(setup.action.pk))
             return ServerForm(data, instance=setup.action, label_suffix="", kept_token=token)
         if step.name == "preview":
-            newest = User.objects.of(setup.action.tenant_id).order_by("-created_at", "-pk").first()
-            return PreviewForm(data, initial={"user": (newest.email or newest.user_id) if newest else ""}, label_suffix="")
+            return PreviewForm(data, initial={"user": _user_to_preview(setup)}, label_suffix="")
         if step.name == "enable":
             return EnableForm(data, label_suffix="", untested=bool(warnings_of(setup.states)))
         kinds = {"test": ConnectionTestForm, "dry-run": DryRunForm}

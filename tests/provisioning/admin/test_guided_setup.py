@@ -173,6 +173,19 @@ def test_a_setup_without_a_first_synchronization_enables_the_stream_immediately(
     assert not Job.objects.of(tenant.pk).exists()
 
 
+def test_the_preview_names_the_user_of_its_report(
+    browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    for name in ("anna", "bert"):
+        make_user(connection=database_connection, email=f"{name}@example.test")
+    action = begun(browser, tenant, server.base_url)
+    assert browser.get(place("preview", action)).context["form"]["user"].value() == "bert@example.test"
+
+    browser.post(place("preview", action), {"user": "anna@example.test"})
+
+    assert browser.get(place("preview", action)).context["form"]["user"].value() == "anna@example.test"
+
+
 def test_an_unknown_user_is_reported_at_the_field(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     answer = browser.post(place("preview", action), {"user": "nobody@example.test"})
