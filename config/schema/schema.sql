@@ -1,4 +1,4 @@
--- sources: 2ff36466c37ca89d33598eaa684d0cf517dd3e730caf89f5ffa5805477b2e2ef
+-- sources: 40f98e7a9deba27afa54073d57bbfc48091f0cf1c29d0144efcf2bf540f1f10d
 -- server: 18
 --
 -- PostgreSQL database dump

@@ -119,11 +119,12 @@ def installed() -> dict[tuple[str, str], str]:
 
 def connect() -> None:
     """Install the triggers after every migration, because a migration that rebuilds a table drops its triggers."""
-    post_migrate.connect(_after_migrate, dispatch_uid="events.tripwire")
+    post_migrate.connect(_after_migrate, sender=apps.get_app_config("events"), dispatch_uid="events.tripwire")
 
 
-def _after_migrate(app_config: Any, **_: Any) -> None:
-    if app_config.name == "events" and "events_mark" in connection.introspection.table_names():
+def _after_migrate(**_: Any) -> None:
+    # The signal is also sent after a migration of other apps, while the table of marks does not exist yet.
+    if "events_mark" in connection.introspection.table_names():
         install()
 
 
