@@ -35,6 +35,15 @@ pytestmark = [
 # The size of the document and of each file that it loads, without a cache.
 _BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
     .reduce((sum, {encodedBodySize}) => sum + encodedBodySize, 0)"""
+# The sum of all unexpected moves of the content. Above 0.1, users notice the moves (Web Vitals, "Cumulative Layout Shift").
+_SHIFT = """new Promise((done) => {
+    let sum = 0;
+    const add = (entries) => entries.forEach(({value}) => { sum += value; });
+    const observer = new PerformanceObserver((list) => add(list.getEntries()));
+    observer.observe({type: 'layout-shift', buffered: true});
+    setTimeout(() => { add(observer.takeRecords()); done(sum); }, 100);
+})"""
+_MOST_SHIFT = 0.1
 # More than the number of focusable elements of any page. The navigation alone has sixty.
 _MOST_STOPS = 200
 
@@ -115,6 +124,43 @@ def test_a_connection_can_be_created_from_the_start_page_with_the_keyboard_alone
 
     eventually(lambda: Connection.objects.of(tenant.pk).filter(name="people").exists())
     assert page.complaints == []
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
+def test_the_menu_of_the_account_is_readable_in_light_and_dark_mode(page: Page, web: WebProcess) -> None:
+    page.open(base_of(web) + reverse("admin:index"))
+    page.click(".account-menu summary")
+    page.until("document.querySelector('.account-menu').open")
+    assert "Log out" in page.text(".account-menu")
+    assert barriers_of(page, is_whole=True) == []
+
+
+def test_the_content_does_not_move_while_a_page_loads(page: Page, web: WebProcess, rows: Rows) -> None:
+    rows.of(User)
+    for address in (reverse("admin:index"), reverse("admin:identity_user_changelist"), reverse("admin:identity_connection_add")):
+        page.open(base_of(web) + address)
+        assert page.evaluate(_SHIFT) < _MOST_SHIFT, address
+        assert page.evaluate("document.getElementById('nav-sidebar').getBoundingClientRect().left") >= 0
+
+
+def test_the_navigation_stays_in_view_and_the_search_gets_the_focus_at_any_place(page: Page, web: WebProcess) -> None:
+    page.open(base_of(web) + reverse("admin:index"))
+    page.evaluate("scrollTo(0, 300)")
+    page.until("scrollY === 300")
+    assert page.evaluate("document.getElementById('nav-sidebar').getBoundingClientRect().top") == 0
+    assert page.evaluate("document.elementFromPoint(100, 60).closest('#nav-sidebar') !== null")
+    page.evaluate("document.activeElement.blur()")
+    page.press("/")
+    assert page.evaluate("document.activeElement.matches('.global-search input') && document.activeElement.value === ''")
+
+
+def test_the_navigation_is_open_without_script(page: Page, web: WebProcess) -> None:
+    page.show_as(width=1440)
+    page.without_script()
+    page.open(base_of(web) + reverse("admin:index"))
+    shown = page.evaluate("[matchMedia('(scripting: none)').matches, getComputedStyle(document.getElementById('nav-sidebar')).visibility]")
+    page.without_script(is_off=False)
+    assert shown == [True, "visible"]
 
 
 def test_the_navigation_can_be_searched_and_used_with_the_keyboard(page: Page, web: WebProcess) -> None:
