@@ -73,7 +73,7 @@ _GRANT = "authapi.add_clientgrant"
 class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     form = ClientForm
     grows = False
-    list_display = ("name", "client_id", "state", "kind", "party", "token_endpoint_auth_method", "created", "tenant")
+    list_display = ("name", "client_id", "state", "kind", "party", "authentication", "created", "tenant")
     list_filter = ("app_type", "is_first_party", "is_global", "registration_source", "token_endpoint_auth_method")
     list_select_related = ("tenant",)
     sortable_by = ("name", "created")
@@ -187,6 +187,10 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         if row.is_self_registered:
             return badge("Registered itself", "warn")
         return "First" if row.is_first_party else "Third"
+
+    @admin.display(description="Authentication")
+    def authentication(self, row: Client) -> str:
+        return str(row.auth_method)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
