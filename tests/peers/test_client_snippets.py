@@ -20,7 +20,9 @@ from django.test import Client as AdminBrowser
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
+from authapi.grants.device_code import DeviceCodeGrant
 from authapi.models import Client
+from authapi.services.clients import create_client
 from config.launcher.peers import PLACE
 from identity.hosts import forget_hosts
 from identity.models import Connection, Tenant
@@ -52,15 +54,16 @@ class World:
     def snippets(self, kind: str, **fields: str) -> tuple[dict[str, str], dict[str, str]]:
         """Create a client. Return its snippets by title, and the environment that the page of its secret asks for."""
         answer = self.admin.post(f"{reverse('admin:authapi_client_add')}?kind={kind}", {"name": "Application", **fields})
-        client = Client.objects.of(self.tenant.pk).get()
-        if kind != "machine":
-            change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
+        secret = {"CLIENT_SECRET": answer.context["secret"]} if kind in ("web", "machine") else {}
+        return self.snippets_of(Client.objects.of(self.tenant.pk).get()), secret
+
+    def snippets_of(self, client: Client) -> dict[str, str]:
+        """Let users log in to the client, and return its snippets by title."""
+        change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
         port = self.web.address[1]
         page = reverse("admin:authapi_client_change", args=(client.pk,))
         shown = self.admin.get(page, {"tab": "paste-into-your-application"}, headers={"host": f"localhost:{port}"})
-        found = {snippet.title: snippet.text for snippet in shown.context["snippets"]}
-        secret = {"CLIENT_SECRET": answer.context["secret"]} if kind in ("web", "machine") else {}
-        return found, secret
+        return {snippet.title: snippet.text for snippet in shown.context["snippets"]}
 
 
 @pytest.fixture
@@ -187,6 +190,19 @@ def test_the_program_of_a_native_application_logs_a_user_in(world: World, tmp_pa
         address = re.findall(r"Log in at (\S+)", output.read_text())[0]
         assert "You can close this page." in logged_in(address).text
         eventually(lambda: EMAIL in output.read_text(), seconds=30)
+
+
+def test_the_snippet_of_a_device_waits_for_the_login_and_prints_the_tokens(world: World, tmp_path: Path) -> None:
+    client, _ = create_client(
+        tenant_id=world.tenant.pk, name="TV", grant_types=[DeviceCodeGrant.name], token_endpoint_auth_method=Client.AuthMethod.NONE
+    )
+    text = world.snippets_of(client)["Device without a browser, with curl"]
+
+    with started(["bash", "-c", text], tmp_path) as output:
+        eventually(lambda: "Log in at http" in output.read_text(), seconds=30)
+        address = re.findall(r"Log in at (\S+)", output.read_text())[0]
+        assert logged_in(address).status_code == 200
+        eventually(lambda: '"access_token"' in output.read_text(), seconds=30)
 
 
 def test_the_snippets_of_a_machine_get_a_token_of_the_granted_api(world: World, tmp_path: Path) -> None:
