@@ -66,7 +66,8 @@ class Entity:
         """The name in a list of rows, without a link; otherwise the kind and the id."""
         if self.url:
             return self.text
-        return format_html("<span>{} {}</span>", short_id(self.root), badge(DELETED)) if self.is_deleted else short_id(self.root)
+        marked = '<div class="cell-lines">{} {}</div>'
+        return format_html(marked, short_id(self.root), badge(DELETED)) if self.is_deleted else short_id(self.root)
 
     @property
     def shown(self) -> SafeString:

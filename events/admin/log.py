@@ -110,7 +110,7 @@ class LogEntryAdmin(EventPage[LogEntry]):
         """Link the name or the id of the entity to all its events."""
         entity: Entity = row.entity  # type: ignore[attr-defined]  # set by name_entities
         linked = format_html('<a href="?{}">{}</a>', urlencode({"entity": entity.root}), entity.text if entity.url else entity.root)
-        return format_html("<span>{} {}</span>", linked, badge(DELETED)) if entity.is_deleted else linked
+        return format_html('<div class="cell-lines">{} {}</div>', linked, badge(DELETED)) if entity.is_deleted else linked
 
     @admin.display(description="Happened at")
     def time(self, row: LogEntry) -> str:

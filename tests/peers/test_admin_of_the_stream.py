@@ -364,6 +364,18 @@ def test_a_connection_can_be_watched_tested_and_closed(visit: Callable[[str], Pa
     assert page.complaints == []
 
 
+def test_lists_with_a_deleted_entity_fit_every_screen(visit: Callable[[str], Page], tenant: Tenant, user: User) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make test-peers")
+    company = make_organization(tenant, "engines")
+    delete_organization(tenant_id=tenant.pk, organization_id=company.pk)
+    number_tenant(tenant.pk)
+    for path in ("/admin/", LOG, "/admin/events/event/"):
+        page = visit(path)
+        assert company.pk in page.text()
+        assert barriers_of(page) == [], path
+
+
 @pytest.mark.parametrize("path", [LIVE, LOG, f"{LOG}?first=x&entity=nobody", "entry", CONNECTIONS, "disconnect"])
 def test_every_page_fits_every_screen_and_is_accessible(visit: Callable[[str], Page], user: User, web: WebProcess, path: str) -> None:
     if not AXE.exists():
