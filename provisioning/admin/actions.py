@@ -13,12 +13,13 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from events.models import EventStream
 from foundation.admin.badges import badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
 from foundation.admin.secret_rows import has_entries
 from identity.admin.assurance import is_proven
-from identity.admin.object_actions import ObjectAction
+from identity.admin.object_actions import Caution, ObjectAction
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.action_form import OPTIONS, SECRETS, ActionForm
@@ -58,6 +59,12 @@ _PAGES = {
 
 def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
     actions.deploy_action(tenant_id=action.tenant_id, action_id=action.pk)
+    bound = EventStream.objects.of(action.tenant_id).filter(destination__action_id=str(action.pk), held_since__isnull=False)
+    held = [stream.name or stream.pk for stream in bound.order_by("name", "pk")[:_SHOWN]]
+    if held:
+        return Caution(
+            f"Action deployed. Deliveries wait, because these event streams are held: {', '.join(held)}. Resume them to deliver."
+        )
     return "Action deployed. Deliveries run it from now on, and event streams can be bound to it."
 
 

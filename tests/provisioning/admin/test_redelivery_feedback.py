@@ -19,7 +19,10 @@ from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.dead_letters.redelivery_outlook import outlook_of
+from provisioning.engine.streams import create_stream
 from provisioning.models import DeadLetter, Delivery
+from provisioning.services.actions import set_secret
+from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
 from tests.provisioning.admin.test_dead_letter_pages import bury, do, place
@@ -80,6 +83,24 @@ def test_the_message_of_a_redelivery_of_selected_dead_letters_says_how_many_wait
     answer = select(browser, letters, confirmed="yes", reason="")
 
     assert said(answer) == [("warning", "2 redeliveries queued. They wait, because the stream is held: Token refused.")]
+
+
+def test_the_message_of_a_deployment_names_the_held_streams_of_the_action(browser: Client, tenant: Tenant) -> None:
+    action = make_deployed_action(tenant)
+    bound = create_stream(
+        tenant_id=tenant.pk, name="Directory", subscriptions=["user.created"], destination_type="action",
+        destination={"action_id": str(action.pk)},
+    )  # fmt: skip
+    deploy = reverse("admin:provisioning_action_action", args=(action.pk, "deploy"))
+    set_secret(tenant_id=tenant.pk, action_id=action.pk, name="NOTE", value="first")
+    assert [level for level, _ in said(browser.post(deploy))] == ["success"]
+    hold(bound)
+    set_secret(tenant_id=tenant.pk, action_id=action.pk, name="NOTE", value="second")
+
+    # The first message is still unread.
+    assert said(browser.post(deploy))[1:] == [
+        ("warning", "Action deployed. Deliveries wait, because these event streams are held: Directory. Resume them to deliver.")
+    ]
 
 
 def test_the_message_names_a_disabled_stream_as_the_reason(
