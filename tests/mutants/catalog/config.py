@@ -193,7 +193,7 @@ MUTANTS = (
         new="",
         rule="No other site can show a page of the service in a frame.",
         tests=(
-            "tests/config/server/test_edge.py",
+            "tests/config/test_content_policy.py",
             "tests/config/console/test_admin_pages.py",
             "tests/authapi/pages/test_components.py",
         ),
