@@ -128,7 +128,10 @@ class Runner:
 
 @contextmanager
 def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Runner]:
-    """Start the process that imports the product from the copy with `load`. End the process afterwards."""
+    """Start the process that imports the product from the copy with `load`. End the process afterwards.
+
+    Raises `EOFError` if the product cannot be imported.
+    """
     ours, theirs = Pipe()
     pid = os.fork()
     if pid == 0:
@@ -136,6 +139,8 @@ def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Run
         _be_the_project(copy, theirs, load or load_the_product)
     theirs.close()
     try:
+        # While the process imports the modules, no mutant may be in the copy.
+        ours.recv()
         yield Runner(copy, ours)
     finally:
         ours.close()
@@ -164,6 +169,7 @@ def _be_the_project(copy: Path, requests: Connection, load: Callable[[], object]
         functions = LoadedFunctions(copy, called)
         gc.collect()
         gc.freeze()
+        requests.send("loaded")
         with suppress(EOFError):
             while True:
                 _answer(requests, functions)

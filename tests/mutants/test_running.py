@@ -68,6 +68,14 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
     assert (toy / "toy" / "guard.py").read_text() == GUARD
 
 
+def test_the_first_mutant_does_not_affect_the_next_run(toy: Path) -> None:
+    """The product is imported slowly, as the real one. The first mutant is planted as soon as the runner is ready."""
+    (toy / "toy" / "__init__.py").write_text("import time\ntime.sleep(1)\n")
+    planted = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}
+    harmless = {**planted, "at": "toy.guard:name", "old": "'guard'", "new": "str('guard')"}
+    assert verdicts_on(toy, planted, harmless) == [("caught", "test_guard.py::test_children_are_refused"), ("missed", "")]
+
+
 def test_a_mutant_is_caught_although_the_unchanged_product_has_already_registered_its_transports_with_kombu(toy: Path) -> None:
     """The process that runs the mutants has imported the product, which registers its transports."""
     (toy / "config").mkdir()
