@@ -117,12 +117,19 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
         else:
             found = _openid_claims(test, sent)
     except UpstreamFailed as failed:
-        result: dict[str, Any] = {"is_success": False, "problem": f"{failed.failure.description} {failed.detail}".strip()}
-    else:
-        result = {"is_success": True, **found}
-    rows = ConnectionTest.objects.of(test.tenant_id).filter(pk=test.pk, result__isnull=True)
-    rows.update(result=result, message=shown_message(raw) if raw else "")
-    return bool(result["is_success"])
+        fail_test(test, failed, message=shown_message(raw) if raw else "")
+        return False
+    _end(test, {"is_success": True, **found}, message=shown_message(raw) if raw else "")
+    return True
+
+
+def fail_test(test: ConnectionTest, failed: UpstreamFailed, *, message: str = "") -> None:
+    """End a test with the reason of its failure."""
+    _end(test, {"is_success": False, "problem": f"{failed.failure.description} {failed.detail}".strip()}, message=message)
+
+
+def _end(test: ConnectionTest, result: dict[str, Any], *, message: str) -> None:
+    ConnectionTest.objects.of(test.tenant_id).filter(pk=test.pk, result__isnull=True).update(result=result, message=message)
 
 
 def last_test(connection: Connection) -> ConnectionTest | None:

@@ -18,7 +18,7 @@ from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.failures import Invalid
 from tests.factories.admin import browser_of, new_staff
-from tests.factories.models.identity import UserFactory
+from tests.factories.models.identity import ConnectionFactory, UserFactory
 from tests.factories.saml_login import SamlLogin, fields_of, saml_login
 from tests.factories.saml_provider import OTHER, POST, SIGN_IN, SIGNING, key_pair, metadata
 from tests.factories.wsfed_provider import Token, federation_metadata
@@ -159,6 +159,18 @@ def test_a_failed_test_login_explains_what_to_fix(tenant: Tenant, browser: Admin
     response = login.come_back(login.answer(request, audience="urn:another"), fields["RelayState"])
     assert b"The test failed" in response.content
     assert "Enter that as audience" in shown(browser, login.connection)
+
+
+def test_an_unreachable_provider_ends_the_test_with_the_reason(tenant: Tenant, browser: AdminBrowser) -> None:
+    options = {"client_id": "tenant", "client_secret": "only-for-a-test", "issuer": "http://127.0.0.1:9"}
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="down", strategy="oidc", options=options)
+    login = SamlLogin(tenant, saml_login(tenant).client, connection)
+
+    assert b"The test failed" in login.browser.get(begun(browser, login)).content
+
+    content = shown(browser, connection)
+    assert "The identity provider cannot be reached" in content
+    assert "Waiting for the response" not in content
 
 
 def test_an_ended_or_unknown_test_is_refused(tenant: Tenant, browser: AdminBrowser) -> None:
