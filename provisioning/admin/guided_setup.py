@@ -31,6 +31,7 @@ from provisioning.admin.trial_pages import ConnectionTestForm, report_context
 from provisioning.guided_setup import setups, steps
 from provisioning.guided_setup.progress import StepState, warning_of, warnings_of
 from provisioning.guided_setup.setups import GuidedSetup
+from provisioning.links.overlaps import overlap_warnings
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
@@ -92,6 +93,11 @@ def _user_to_preview(setup: GuidedSetup) -> str:
     user = users.filter(user_id=last.user_id).first() if last is not None else None
     user = user or users.order_by("-created_at", "-pk").first()
     return (user.email or user.user_id) if user is not None else ""
+
+
+def _overlaps(setup: GuidedSetup) -> list[str]:
+    """Return a warning for each enabled stream that writes to the same server. The server is known after the dry run has deployed it."""
+    return [] if setup.stream is None else overlap_warnings(setup.action.tenant_id).get(setup.stream.pk, [])
 
 
 class ConnectPage(TenantPage):
@@ -285,6 +291,7 @@ class ConnectPage(TenantPage):
             "outdated": warning_of(step.name, StepState.CHANGED) if states.get(step.name) == StepState.CHANGED else "",
             # Until the test of this step has passed, the button of the step is the primary act.
             "is_next_primary": place > 0 and states.get(step.name) == StepState.DONE,
+            "overlaps": _overlaps(setup) if setup is not None and step.name == "enable" else [],
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "begin_url": self.address,

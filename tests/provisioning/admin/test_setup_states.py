@@ -13,8 +13,8 @@ from provisioning.models import Action
 from provisioning.services.actions import update_action
 from provisioning.synchronization import work  # noqa: F401  (registers the jobs)
 from tests.factories.identity import make_user
-from tests.factories.scim import RealServer
-from tests.provisioning.admin.test_guided_setup import begun, browser, newest_job, place, process, server, text_of
+from tests.factories.scim import TOKEN, RealServer
+from tests.provisioning.admin.test_guided_setup import BEGIN, begun, browser, newest_job, place, process, server, text_of
 
 __all__ = ["browser", "process", "server"]
 
@@ -127,3 +127,19 @@ def test_the_next_step_is_the_primary_act_only_after_the_test_has_passed(browser
     browser.post(place("test", action))
 
     assert (before, browser.get(place("test", action)).context["is_next_primary"]) == (False, True)
+
+
+def test_the_last_step_warns_if_another_stream_writes_to_the_same_server(
+    browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    make_user(connection=database_connection, email="anna@example.test")
+    first = begun(browser, tenant, server.base_url)
+    prepared(browser, first)
+    assert browser.get(place("enable", first)).context["overlaps"] == []
+    browser.post(place("enable", first), {"begin": "changes"})
+    browser.post(f"{BEGIN}new/", {"name": "Second", "SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN})
+    second = Action.objects.of(tenant.pk).get(name="Second")
+    prepared(browser, second)
+
+    warning = "The event stream Wiki writes to the same server for all connections"
+    assert warning in text_of(browser.get(place("enable", second)))
