@@ -86,16 +86,18 @@ class InvitationForm(ServiceForm):
 
 
 class InviteForm(RowForm):
-    """The form on the page of an organization. Its fields have the names that refusals of the service use."""
+    """The form on the page of an organization. Its fields have the names that refusals of the service use.
 
-    email = forms.EmailField(max_length=254, label="Email address", help_text="The only address that can accept.")
+    The invitation is always sent by email, so that the form shows no link and needs no proof.
+    """
+
+    email = forms.EmailField(
+        max_length=254, label="Email address", help_text="Receives an email with the link, and is the only address that can accept."
+    )
     client_id = RowField(
         identifier="client_id", label="Application", help_text="Opened by the invitation. It must allow logins to organizations."
     )
     role = RowField(required=False, help_text="Role of the new member.")
-    is_mailed = forms.BooleanField(
-        required=False, initial=True, label="Send an email", help_text="If off, the next page shows the link once."
-    )
 
     def fit(self, request: HttpRequest, row: Organization) -> None:
         super().fit(request, row)
@@ -261,21 +263,20 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
     def response_add(self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None) -> HttpResponse:
         return self._link_page(request, obj)
 
-    def invite(self, request: HttpRequest, organization: Organization, values: dict[str, Any]) -> str | HttpResponse:
-        """Invite an address to an organization. Return the page with the link if no email is sent."""
+    def invite(self, request: HttpRequest, organization: Organization, values: dict[str, Any]) -> str:
+        """Invite an address to an organization by email."""
         role: Role | None = values["role"]
         wanted = NewInvitation(
             inviter_name=actor_of(request),
             email=values["email"],
             client_id=values["client_id"].client_id,
             roles=[role.pk] if role is not None else [],
-            is_mailed=values["is_mailed"],
         )
         address = address_beside(request.get_host(), organization.tenant_id)
         invitation = offers.create_invitation(
             tenant_id=organization.tenant_id, organization_id=organization.pk, wanted=wanted, address=address
         )
-        return f"Invitation sent to {invitation.email}." if wanted.is_mailed else self._link_page(request, invitation)
+        return f"Invitation sent to {invitation.email}."
 
     def _renew(self, request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> HttpResponse:
         return self._link_page(request, offers.renew_invitation(**_named(row)))

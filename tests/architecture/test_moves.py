@@ -42,7 +42,7 @@ ENCRYPTS_ELSEWHERE = {
     "authapi/protocols/oauth/pushed.py": "PushedRequest stays behind",
     "authapi/upstream/authentication_requests.py": "LoginTransaction stays behind",
     "config/console/staff_account/app_secret.py": "a session of staff",
-    "provisioning/admin/kept_token.py": "a session of staff",
+    "provisioning/admin/setup/kept_token.py": "a session of staff",
 }
 # Files that encrypt the values of a column that `carry` declares, with this column.
 DECLARED = {

@@ -56,7 +56,7 @@ ALLOWED = {
         1,
         "reads the actions of rows that the list has already filtered by tenant",
     ),
-    ("provisioning/admin/outcomes/redelivery_feedback.py", "all_queued"): (
+    ("provisioning/admin/outcomes/redelivery_feedback.py", "waits_of"): (
         1,
         "reads the streams of dead letters that the list has already filtered by tenant",
     ),

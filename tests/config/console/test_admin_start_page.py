@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -32,7 +33,8 @@ def test_the_latest_events_are_listed_newest_first(browser: Client, tenant: Tena
     place = reverse("admin:events_logentry_change", args=(LogEntry.objects.get(tenant_id=tenant.pk, position=2).pk,))
 
     assert place in page
-    assert page.index("Ada Lovelace") < page.index(f"connection:{database_connection.pk}")
+    own = reverse("admin:identity_connection_change", args=(quote(database_connection.pk),))
+    assert page.index("Ada Lovelace") < page.index(f'<a href="{own}">{database_connection.display_name or database_connection.name}</a>')
 
 
 def test_an_operator_sees_the_platform_and_can_select_a_tenant(tenant: Tenant) -> None:

@@ -55,7 +55,7 @@ OTHER_BUTTONS = {
         *("block", "unblock", "link", "forget-browsers", "lift-blocks", "log-out"),
         *("add-organization", "add-group", "add-role", "add-permission"),
     },
-    "identity.organization": {"second-factors", "add-member", "assign-member-role", "add-connection", "assign-group-role"},
+    "identity.organization": {"second-factors", "add-member", "assign-member-role", "add-connection", "assign-group-role", "invite"},
     "identity.group": {"add-member", "add-group", "assign-role"},
     "identity.role": {"assign-to-user", "assign-to-member", "assign-to-group", "add-permission"},
     "authapi.rolepermission": {"remove"},
