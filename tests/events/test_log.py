@@ -182,7 +182,7 @@ def test_a_completely_pruned_log_starts_at_the_floor(tenant: Tenant) -> None:
     assert _start_at(tenant, 4) == Cursor(1, 3)
 
 
-def test_concurrent_readers_raise_the_epoch_once(tenant: Tenant) -> None:
+def test_concurrent_readers_raise_the_epoch_once(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     _filled(tenant, 2)
     seen = Cursor(1, 9)
 
@@ -193,6 +193,7 @@ def test_concurrent_readers_raise_the_epoch_once(tenant: Tenant) -> None:
     epoch = Head.objects.get(pk=tenant.pk).epoch
     assert epoch > 1
     assert _ask(lambda log: log.raise_epoch(tenant.pk, Cursor(epoch, 2))) is False
+    assert caplog.text.count(f"the log of {tenant.pk} was restored to an earlier state") == 1
 
 
 def test_heads_are_read_together_without_deleted_tenants(tenant: Tenant) -> None:

@@ -14,8 +14,9 @@ from pytest_django.fixtures import Settings
 
 from events.hints import HintListener
 from events.log import numbering
-from events.log.numbering import Numberer
-from events.models import Outbox
+from events.log.numbering import Numberer, open_connection
+from events.log.server_identity import identity_of
+from events.models import Outbox, Timeline
 from identity.models import Connection, Tenant
 from identity.services import users
 from tests.deadlines import eventually
@@ -80,6 +81,34 @@ def test_a_numberer_without_a_database_tries_again(
         eventually(lambda: not has_waiting(tenant))
     finally:
         numberer.stop()
+
+
+def test_a_numberer_without_a_database_can_be_stopped_although_events_wait(
+    tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "HOST", "127.0.0.1")
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+    settings.EVENTS_NUMBERER_ENABLED = True
+    numberer = Numberer()
+    numberer.notify(tenant.pk)
+    thread = numberer._thread
+    assert thread is not None
+    # A process that ends does not wait for the thread.
+    assert thread.daemon
+    eventually(lambda: "numbering paused" in caplog.text)
+    numberer.stop()
+    assert not thread.is_alive()
+
+
+def test_an_idle_numberer_stores_that_commits_no_longer_wait_for_a_standby(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "_REPLICATION_SECONDS", 0.0)
+    with open_connection() as database:
+        identity = identity_of(database)
+    own = Timeline.objects.filter(system_identifier=identity.system_identifier, timeline=identity.timeline)
+    with running():
+        eventually(own.exists)
+        own.update(is_replicated=True)
+        eventually(lambda: not own.get().is_replicated)
 
 
 def test_other_processes_get_a_hint_with_the_new_end_of_the_log(tenant: Tenant, database_connection: Connection) -> None:
