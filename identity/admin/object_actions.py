@@ -190,11 +190,6 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             return reverse(f"{place}_change", args=(object_id,))
         return reverse(f"{place}_changelist")
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the audit entries of the row below its name."""
-        row = self.get_object(request, unquote(object_id))
-        return super().history_view(request, object_id, {"title": f"History of {self.heading_of(row)}", **(extra_context or {})})
-
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is not None:

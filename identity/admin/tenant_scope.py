@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.utils import quote
+from django.contrib.admin.utils import quote, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.db import DataError, models
@@ -241,6 +241,11 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         """Return the state of the row as a badge beside the title; empty where the model has no state. Default: the column `state`."""
         state = getattr(self, "state", None)
         return str(state(row)) if callable(state) else ""
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the audit entries of the row below its name."""
+        row = self.get_object(request, unquote(object_id))
+        return super().history_view(request, object_id, {"title": f"History of {self.heading_of(row)}", **(extra_context or {})})
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Show the head of the row's page. A subclass with tabs or actions has set its parts of the context already."""

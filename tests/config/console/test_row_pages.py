@@ -64,8 +64,11 @@ def test_breadcrumbs_name_each_list_as_the_navigation_does(operator: Client, row
 
 def test_a_row_that_belongs_to_a_user_is_named_after_the_user(operator: Client, rows: Rows) -> None:
     user = rows.of(User)
-    page = operator.get(place_of(PasswordCredential, "change", quote(rows.of(PasswordCredential).pk))).content.decode()
+    key = quote(rows.of(PasswordCredential).pk)
+    page = operator.get(place_of(PasswordCredential, "change", key)).content.decode()
+    history = operator.get(place_of(PasswordCredential, "history", key)).content.decode()
     assert f"<h1>Password credential of {user.email}</h1>" in page
+    assert f"<h1>History of Password credential of {user.email}</h1>" in history
 
 
 def test_the_list_of_consents_links_to_each_consent(operator: Client, rows: Rows) -> None:
