@@ -24,8 +24,8 @@ OPEN_BEFORE_ENROLMENT = frozenset(
 class AccountSite(PagesSite):
     """A site whose accounts can have second factors."""
 
-    password_change_template = "admin/account_password.html"  # noqa: S105  # nosec B105 (a template)
-    password_change_done_template = "admin/account_password_done.html"  # noqa: S105  # nosec B105 (a template)
+    password_change_template = "admin/account_password.html"  # noqa: S105  # nosec
+    password_change_done_template = "admin/account_password_done.html"  # noqa: S105  # nosec
 
     def get_urls(self) -> list[Any]:
         pages = (AccountPages(self), ProvePage(self), SignInPages(self))
