@@ -233,7 +233,7 @@ def test_the_sweep_does_not_wait_for_a_transaction_that_locks_only(
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     with open_connection() as other, other.transaction():
         other.execute(change, [user.pk])
-        tripwire.sweep()
+        assert tripwire.sweep() == 0
         assert types(tenant.pk)[-1] == "user.created"
         # A sweep that waits ends with a timeout, which it logs.
         assert f"the leftover change of user {user.pk}" not in caplog.text
@@ -270,6 +270,45 @@ def test_the_sweep_skips_only_members_whose_organization_is_locked(
         assert "could not be recorded" not in caplog.text
     tripwire.sweep()
     assert types(tenant.pk)[before:] == [event_type] * 2
+
+
+def test_parents_that_were_created_without_signals_are_recorded_before_their_members(tenant: Tenant, user: User) -> None:
+    organization_id = _organization_without_signals(tenant)
+    before = len(types(tenant.pk))
+    run_sql(
+        "INSERT INTO identity_organizationmember (tenant_id, organization_id, user_id, created_at) VALUES (%s, %s, %s, now())",
+        tenant.pk,
+        organization_id,
+        user.pk,
+    )
+    tripwire.sweep()
+    assert types(tenant.pk)[before:] == ["organization.created", "organization.member.added"]
+
+
+def test_the_sweep_skips_a_member_whose_own_row_is_locked(tenant: Tenant, user: User, caplog: pytest.LogCaptureFixture) -> None:
+    organization = organizations.create_organization(tenant_id=tenant.pk, name="acme")
+    run_sql(
+        "INSERT INTO identity_organizationmember (tenant_id, organization_id, user_id, created_at) VALUES (%s, %s, %s, now())",
+        tenant.pk,
+        organization.pk,
+        user.pk,
+    )
+    with open_connection() as other, other.transaction():
+        other.execute("SELECT 1 FROM identity_organizationmember WHERE user_id = %s FOR UPDATE", [user.pk])
+        assert tripwire.sweep() == 0
+        assert "could not be recorded" not in caplog.text
+    assert tripwire.sweep() == 1
+
+
+def _organization_without_signals(tenant: Tenant) -> str:
+    """Copy a recorded organization with SQL, and return the id of the copy."""
+    original = organizations.create_organization(tenant_id=tenant.pk, name="original")
+    columns = [field.column for field in original._meta.concrete_fields if field.column not in {"id", "name"}]
+    names = ", ".join(columns)
+    copied = f"{original.pk[:-4]}copy"
+    statement = f"INSERT INTO identity_organization (id, name, {names}) SELECT %s, 'copy', {names} FROM identity_organization WHERE id = %s"  # noqa: S608  (columns of the model)
+    run_sql(statement, copied, original.pk)
+    return copied
 
 
 def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(

@@ -32,7 +32,10 @@ AREAS = (
     Area(
         name="recorder",
         modules=("events.record.recorder",),
-        tests=("tests/events/test_recorder.py", "tests/events/test_event_types.py", "tests/events/test_tripwire.py"),
+        tests=(
+            "tests/events/test_recorder.py", "tests/events/test_event_types.py", "tests/events/test_tripwire.py",
+            "tests/events/test_numbering.py",
+        ),
     ),
     Area(
         name="tripwire",
