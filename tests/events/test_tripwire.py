@@ -303,7 +303,7 @@ def test_the_sweep_skips_a_member_whose_own_row_is_locked(tenant: Tenant, user: 
 def _organization_without_signals(tenant: Tenant) -> str:
     """Copy a recorded organization with SQL, and return the id of the copy."""
     original = organizations.create_organization(tenant_id=tenant.pk, name="original")
-    columns = [field.column for field in original._meta.concrete_fields if field.column not in {"id", "name"}]
+    columns = [str(field.column) for field in original._meta.concrete_fields if field.column not in {"id", "name"}]
     names = ", ".join(columns)
     copied = f"{original.pk[:-4]}copy"
     statement = f"INSERT INTO identity_organization (id, name, {names}) SELECT %s, 'copy', {names} FROM identity_organization WHERE id = %s"  # noqa: S608  (columns of the model)
