@@ -154,7 +154,7 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
             if recorded:
                 _count_swept(recorded)
     except Exception:
-        # One document must not keep the sweep from all others, whatever its row contains.
+        # No content of one row may keep the sweep from the other documents.
         logger.exception("the leftover change of %s %s could not be recorded", kind.name, key)
         return 0
     if recorded:

@@ -234,7 +234,7 @@ def test_the_pool_of_readers_gets_no_option_that_only_django_knows(monkeypatch: 
     assert (pool.kwargs["autocommit"], pool.kwargs["prepare_threshold"], pool.name) == (True, 2, "log")
 
 
-def test_the_plans_of_reads_are_kept_whatever_the_size_of_the_log(tenant: Tenant) -> None:
+def test_the_plans_of_reads_are_kept_at_every_size_of_the_log(tenant: Tenant) -> None:
     assert _ask(lambda log: log._rows("SHOW plan_cache_mode", {})) == [("force_generic_plan",)]
 
 
