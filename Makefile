@@ -49,7 +49,7 @@ test-deep: peers ## Run the full cases of which `make test` and `make test-peers
 	@TEST_SERVERS_DURABLE=1 FAULT_ROUNDS=$(or $(ROUNDS),200) $(PY) -m pytest -q tests/faults/test_stream_processes.py -k random_kills
 
 test-peers: peers ## Run the tests against third-party programs; installs the programs
-	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 3 -q -m "not deep" tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
+	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 2 -q -m "not deep" tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
 
 peers: dev ## Install the programs for `make test-peers`
 	@$(PY) -m config.launcher.peers
