@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from authapi.edge.unread_bodies import BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
-from config.server.hosts import Application, Receive, Scope, Send, answer, header
+from config.server.hosts import Application, Receive, Scope, Send, answer, answer_reader, header
 from events.stream.admission import origin_of_scope
 from events.stream.refusals import Header, Refused, unavailable
 
@@ -44,7 +44,8 @@ def bounded_count(application: Application, *, limit: int) -> Application:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await free.acquire()
         except TimeoutError:
-            await answer(send, unavailable("The server is busy. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS))
+            busy = unavailable("The server is busy. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS)
+            await answer_reader(scope, send, busy)
             return
         try:
             await application(scope, receive, send)

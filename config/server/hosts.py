@@ -16,7 +16,7 @@ from authapi.edge.addresses import compiled
 from authapi.failures.requests import TENANT_STOPPED
 from authapi.views import cors
 from authapi.views.unserved import is_navigation
-from config.server.unavailable_page import unavailable_page
+from config.server.unavailable_page import refusal_page, unavailable_page
 from events.stream.refusals import Header, Refused, unavailable
 from foundation.memory import executor
 from identity.hosts import LONGEST_AUTHORITY, HostMatch, is_platform_host, matches
@@ -83,8 +83,8 @@ def guarded(application: Application) -> Application:
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
     """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
 
-    With `platform`, everything but the management interface also answers on the platform's own host. While the database is
-    unavailable, browsers get a page, and the files of this page are still served.
+    With `platform`, everything but the management interface also answers on the platform's own host. Browsers get these errors as
+    a page, and the files of this page are served on every host.
     """
 
     async def resolve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,14 +94,11 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
             match = await match_of(authority)
             if not is_open_to_all or (match is not None and match.is_stopped and not scope["path"].startswith(_PLATFORM_PREFIXES)):
                 _require_active(match)
-        except Unresolved as refusal:
+        except Refused as refusal:
             if not (platform and scope["path"].startswith(_STATIC_PREFIX)):
-                await _answer_unresolved(scope, send, refusal)
+                await answer_reader(scope, send, refusal)
                 return
             match = None
-        except Refused as refusal:
-            await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
-            return
         # The routes have made a separate scope for this request.
         scope["host_match"] = match
         await application(scope, receive, send)
@@ -129,13 +126,14 @@ async def match_of(authority: str) -> HostMatch | None:
         raise Unresolved(503, "The service cannot answer right now. Try again.", code="unavailable", headers=[wait]) from error
 
 
-async def _answer_unresolved(scope: Scope, send: Send, refusal: Unresolved) -> None:
+async def answer_reader(scope: Scope, send: Send, refusal: Refused) -> None:
+    """Send a refusal: as a page if a browser loads a page, else as an error object, as on every address of the management interface."""
     is_head = scope["method"] == "HEAD"
     accepted = {"Sec-Fetch-Mode": header(scope, b"sec-fetch-mode"), "Accept": header(scope, b"accept")}
     if scope["path"].startswith(_MANAGEMENT_PREFIX) or not is_navigation(accepted):
         await answer(send, refusal, head_only=is_head, path=scope["path"])
         return
-    headers, body = unavailable_page(refusal)
+    headers, body = unavailable_page(refusal) if isinstance(refusal, Unresolved) else refusal_page(refusal)
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if is_head else body})
 

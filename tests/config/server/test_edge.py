@@ -18,6 +18,8 @@ from identity import hosts
 from identity.models import Tenant
 from tests.factories.admin import new_tenant
 
+HTML = b"text/html,application/xhtml+xml,*/*;q=0.8"
+
 
 @dataclass
 class Answer:
@@ -71,6 +73,19 @@ async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b
         await app(scope, receive, send)
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return Answer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
+
+
+@pytest.fixture(params=["unknown", "suspended", "moving"])
+def refused_host(request: pytest.FixtureRequest, tenant: Tenant) -> tuple[str, int, str]:
+    """Return a host that no active tenant has, the status of its errors, and the heading of their page."""
+    status, code, heading = {
+        "unknown": ("", 404, "No tenant at this address"),
+        "suspended": ("suspended", 403, "The tenant is not active"),
+        "moving": ("stopped", 503, "The service is not available"),
+    }[request.param]
+    if status:
+        Tenant.objects.filter(pk=tenant.pk).update(status=status)
+    return (f"{tenant.pk}.example.test" if status else "nobody.example.test"), code, heading
 
 
 @pytest.fixture
@@ -181,6 +196,41 @@ def test_the_edge_resolves_the_host_before_all_other_work(tenant: Tenant) -> Non
     assert _asked(app, doubled).status == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/login", {b"accept": b"*/*"}),
+        ("/login", {b"accept": HTML, b"sec-fetch-mode": b"cors"}),
+        ("/api/v2/users", {b"accept": HTML, b"sec-fetch-mode": b"navigate"}),
+    ],
+)
+def test_a_program_gets_an_error_object_for_a_refused_host(
+    refused_host: tuple[str, int, str], path: str, headers: dict[bytes, bytes]
+) -> None:
+    host, status, _ = refused_host
+    answer = _asked(for_tenant(ok, platform=True), _scope(host=host, path=path, headers=list(headers.items())))
+    assert (answer.status, orjson.loads(answer.body)["statusCode"]) == (status, status)
+
+
+@pytest.mark.parametrize("headers", [{b"accept": HTML}, {b"accept": HTML, b"sec-fetch-mode": b"navigate"}])
+def test_a_browser_gets_a_page_for_a_refused_host(refused_host: tuple[str, int, str], headers: dict[bytes, bytes]) -> None:
+    host, status, heading = refused_host
+    app, sent = for_tenant(ok, platform=True), {"host": host, "path": "/login", "headers": list(headers.items())}
+    shown = _asked(app, _scope(**sent))
+    assert (shown.status, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert f"{heading}\n" in shown.body.decode()
+    assert shown.headers["cache-control"] == "no-store"
+    assert host not in shown.body.decode()
+    assert (_asked(app, _scope("HEAD", **sent)).status, _asked(app, _scope("HEAD", **sent)).body) == (status, b"")
+
+
+def test_only_files_are_served_on_an_unknown_host(refused_host: tuple[str, int, str]) -> None:
+    host, status, _ = refused_host
+    asked = {path: _asked(for_tenant(ok, platform=True), _scope(host=host, path=path)).status for path in ("/static/x.css", "/staticx")}
+    assert asked == {"/static/x.css": 200, "/staticx": status}
+    assert _asked(for_tenant(ok), _scope(host=host, path="/static/x.css")).status == status
+
+
 @pytest.mark.parametrize("path", ["/users", "/oauth/token", "/.well-known/jwks.json", "/userinfo", "/api/v2/events", "/admin/", "/metrics"])
 def test_two_host_lines_are_refused_everywhere(tenant: Tenant, path: str) -> None:
     hosts = [f"{tenant.pk}.example.test", f"{new_tenant().pk}.example.test"]
@@ -225,8 +275,16 @@ def test_a_request_over_the_limit_waits_and_is_then_refused() -> None:
         app = bounded_count(slow, limit=1)
         first = asyncio.create_task(_answered(app, _scope()))
         await inside.wait()
-        refused = await _answered(app, _scope())
+        refused, token, shown = await asyncio.gather(
+            _answered(app, _scope()),
+            _answered(app, _scope("POST", path="/oauth/token")),
+            _answered(app, _scope(path="/login", headers=[(b"accept", HTML)])),
+        )
         assert (refused.status, refused.headers["retry-after"]) == (503, "2")
+        assert orjson.loads(refused.body)["message"] == "The server is busy. Try again."
+        assert (token.status, orjson.loads(token.body)["error"]) == (503, "temporarily_unavailable")
+        assert (shown.status, shown.headers["content-type"]) == (503, "text/html; charset=utf-8")
+        assert "The server is busy. Try again." in shown.body.decode()
         third = asyncio.create_task(_answered(app, _scope()))
         leave.set()
         assert [(await first).status, (await third).status] == [200, 200]
