@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from config.console.dashboard.figures import Figure
 from foundation.admin.badges import badge
 from foundation.admin.charts import Chart, count_axis, upright
-from foundation.admin.list_cells import clock_of
+from foundation.admin.list_cells import clock_of, yes_no
 from foundation.admin.panels import Cell, Panel, PanelForm, Tab
 from identity.admin.scope import is_operator
 
@@ -41,6 +41,7 @@ def components_page(site: Any, request: HttpRequest) -> HttpResponse:
         "title": "Components",
         "subtitle": None,
         "badges": [badge("Active", "good"), badge("Held", "warn"), badge("Blocked", "bad"), badge("Draft")],
+        "answers": [yes_no(value=True), yes_no(value=False), yes_no(value=None)],
         "tabs": [Tab("Details", "#", is_current=True), Tab("Members", "#", is_current=False)],
         "panels": [
             Panel("A table", ("Name", "State", "Created at (UTC)"), rows, add_url="#", add_text="Add a row"),

@@ -15,11 +15,14 @@ from django.utils.text import capfirst
 
 from config.console.admin_navigation import NAMES
 from config.console.admin_site import site
-from foundation.admin.list_cells import clock_of
+from foundation.admin.list_cells import clock_of, yes_no
 from identity.admin.tenant_scope import TenantScopedAdmin
 
 register = template.Library()
 _CELL = re.compile(r"<t[dh]\b")
+# Django's icon of a yes, a no, or an empty value. Texts of rows are escaped, so they cannot contain this tag.
+_ICON = re.compile(r'<img src="[^"]*admin/img/icon-(?:yes|no|unknown)\.svg" alt="(True|False|None)">')
+_VALUES = {"True": True, "False": False, "None": None}
 
 
 @register.filter
@@ -43,10 +46,20 @@ def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
     """
     if "action-checkbox" in str(header.get("class_attrib", "")):
         return cell
+    cell = said(cell)
     label = escape(capfirst(str(header["text"])))
     blank = " data-blank" if cell.endswith(">-</td>") else ""
     # The cell is HTML that Django has escaped; the label is escaped here.
     return mark_safe(_CELL.sub(lambda found: f'{found[0]} data-label="{label}"{blank}', cell, count=1))  # noqa: S308  # nosec
+
+
+@register.filter
+def said(content: SafeString) -> SafeString:
+    """Return the HTML of a cell or field with Django's icons of yes and no replaced by the icons of the console and a text."""
+    if "admin/img/icon-" not in content:
+        return content
+    # Django has escaped the content, and the component contains no text of a row.
+    return mark_safe(_ICON.sub(lambda found: yes_no(_VALUES[found[1]]), content))  # noqa: S308  # nosec
 
 
 @register.filter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -23,6 +24,12 @@ def two_lines(first: str, second: str) -> str:
 def short_id(value: str) -> SafeString:
     """Return an identifier that lists cut at the end of the column, with a button that copies all of it."""
     return render_to_string("admin/components/copied_id.html", {"value": value})
+
+
+@lru_cache(maxsize=3)
+def yes_no(value: bool | None) -> SafeString:  # noqa: FBT001
+    """Return a yes, a no, or that the value is not set, as an icon with a text."""
+    return render_to_string("admin/components/yes_no.html", {"value": value})
 
 
 def age_of(moment: datetime | None) -> str:

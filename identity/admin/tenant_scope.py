@@ -20,6 +20,7 @@ from django.utils.text import capfirst
 
 from foundation.admin.bounded_paginator import BoundedPaginator
 from foundation.admin.list_filters import is_offered, scoped_filter
+from foundation.admin.related_choice import RelatedChoice
 from identity.admin.bulk_progress import jobs_at_work
 from identity.admin.noting import Noting
 from identity.admin.paged_by_keys import PagedByKeys
@@ -114,10 +115,10 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return rows if tenant is None else rows.filter(**{column: tenant})
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Remove the buttons next to a choice, except the button that adds a row."""
+        """Remove the links next to a choice, except the link that adds a row."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
-            field.widget.can_change_related = field.widget.can_delete_related = field.widget.can_view_related = False
+            field.widget = RelatedChoice(field.widget)
         return field
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from django.conf import settings
+from django.contrib.admin.templatetags.admin_list import _boolean_icon
 from django.urls import reverse
+from django.utils.html import escape, strip_tags
 from django.utils.safestring import mark_safe
 
+from authapi.models import ApiResource, Client
 from config.console.components import DISTANCES, TEXT_SIZES, icon_names
-from config.templatetags.console import labelled
-from tests.factories.admin import browser_of, new_staff, new_tenant
+from config.templatetags.console import labelled, said
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 
 _USED = re.compile(r'components/icon.html" with name="(\w+)"')
 
@@ -48,3 +52,39 @@ def test_only_a_cell_without_a_value_is_marked_so_that_a_phone_hides_it() -> Non
         == '<td data-label="Deletion" data-blank class="field-deletion">-</td>'
     )
     assert labelled(mark_safe('<td class="field-deletion">a-</td>'), header) == '<td data-label="Deletion" class="field-deletion">a-</td>'
+
+
+def test_a_text_that_looks_like_an_icon_of_django_stays_text() -> None:
+    text = escape(_boolean_icon(True))
+    assert said(text) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "Yes"), (False, "No"), (None, "Not set")])
+def test_an_icon_of_django_becomes_a_text_with_an_icon_of_the_sprite(value: bool | None, text: str) -> None:
+    shown = said(_boolean_icon(value))
+    assert strip_tags(shown).split() == text.split()
+    assert "admin/img" not in shown
+    assert ("<svg" in shown) == (value is not None)
+
+
+@pytest.mark.parametrize("kind", ["list", "page", "form"])
+def test_no_page_has_an_icon_of_django(committed_db: None, kind: str) -> None:
+    tenant = new_tenant()
+    rows = Rows(tenant)
+    rows.of(ApiResource)
+    addresses = {
+        "list": reverse("admin:authapi_apiresource_changelist"),
+        "page": reverse("admin:authapi_client_change", args=(rows.of(Client).pk,)),
+        "form": reverse("admin:authapi_clientgrant_add"),
+    }
+    content = browser_of(new_staff(tenant)).get(addresses[kind]).content.decode()
+    assert ("Add another" if kind == "form" else 'class="yes-no"') in content
+    assert re.findall(r"<img[^>]+admin/img/[^>]+>", content) == []
+
+
+def test_the_link_that_adds_a_related_row_has_a_name_and_the_attributes_that_the_script_of_django_reads(committed_db: None) -> None:
+    content = browser_of(new_staff(new_tenant())).get(reverse("admin:authapi_clientgrant_add")).content.decode()
+    (link,) = re.findall(r'<a class="related-widget-wrapper-link add-related"[^>]+id="add_id_client".*?</a>', content, re.DOTALL)
+    assert 'data-popup="yes"' in link
+    assert 'aria-label="Add another client"' in link
+    assert "theme/icons.svg#plus" in link
