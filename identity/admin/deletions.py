@@ -13,6 +13,29 @@ from identity.models.base import DeletedInParts
 from identity.services.deletions import deletion_job, percentage, what_hangs_on
 
 Row = TypeVar("Row", bound=DeletedInParts)
+# The name of one row of each kind that a deletion counts.
+SINGULAR = {
+    "connections": "connection",
+    "groups": "group",
+    "groups with the role": "group with the role",
+    "groups with the role in organizations": "group with the role in an organization",
+    "identities linked to users of other connections": "identity linked to a user of another connection",
+    "members": "member",
+    "members of its groups": "member of a group",
+    "members with the role in organizations": "member with the role in an organization",
+    "memberships in other groups": "membership in another group",
+    "memberships of its users in groups": "membership of a user in a group",
+    "memberships of its users in organizations": "membership of a user in an organization",
+    "organizations": "organization",
+    "organizations that use the connection": "organization that uses the connection",
+    "roles": "role",
+    "roles in organizations": "role in an organization",
+    "roles of groups": "role of a group",
+    "roles of its own": "role of its own",
+    "roles of members": "role of a member",
+    "users": "user",
+    "users with the role": "user with the role",
+}
 
 
 class DeletedInPartsAdmin(ServiceAdmin[Row]):
@@ -25,11 +48,16 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
         return self.standing(row) or super().badge_of(row)
 
     def counts_before_deletion(self, row: Row) -> dict[str, int]:
-        return what_hangs_on(row)
+        return {kind_of(number, kind): number for kind, number in what_hangs_on(row).items()}
 
     @admin.display(description="Deletion")
     def standing(self, row: Any) -> str:
         return badge(*_progress(row)) if row.is_being_deleted else ""
+
+
+def kind_of(number: int, kind: str) -> str:
+    """Return the name of a counted kind after this number: in the singular after 1."""
+    return SINGULAR[kind] if number == 1 else kind
 
 
 def _progress(row: Any) -> tuple[str, Tone]:

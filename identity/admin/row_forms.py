@@ -64,7 +64,7 @@ class RowField(forms.CharField):
         if len(found) > MOST_CHOICES:
             self.help_text = "Name or id."
             return
-        empty = ("", "Choose" if self.required else "None")
+        empty = ("", "Choose" if self.required else "Not set")
         self.widget = forms.Select(choices=[empty, *((getattr(row, self._identifier), str(row)) for row in found)])
         self.widget.is_required = self.required
 

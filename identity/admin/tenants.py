@@ -10,6 +10,7 @@ from django.db import models
 from django.http import HttpRequest
 
 from foundation.admin.badges import badge
+from identity.admin.deletions import kind_of
 from identity.admin.object_actions import ObjectAction
 from identity.admin.scope import is_operator
 from identity.admin.service_admin import ServiceAdmin
@@ -76,7 +77,8 @@ class TypedConfirmation(forms.Form):
 
 
 def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
-    counted = ", ".join(f"{number:,} {name}" for name, number in tenant_deletion.what_hangs_on_tenant(row.pk).items())
+    counts = tenant_deletion.what_hangs_on_tenant(row.pk)
+    counted = ", ".join(f"{number:,} {kind_of(number, kind)}" for kind, number in counts.items())
     return (
         f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted "
         "with events. The log is kept for its retention. The id can never be used again."

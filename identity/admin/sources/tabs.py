@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from foundation.admin.panels import Cell, Panel
+from identity.admin.people.labels import person_cell
 from identity.models import Connection, OrganizationConnection, User
 
 USERS, ORGANIZATIONS, METADATA = "Users", "Organizations", "Metadata"
@@ -31,15 +32,14 @@ class ConnectionTabs:
         found = User.objects.of(connection.tenant_id).filter(connection=connection).order_by("-created_at", "-pk")[:_NEWEST]
         rows = [
             (
-                Cell(str(user), self._page("user", user.pk)),
-                Cell(user.user_id),
+                person_cell(user, self._page("user", user.pk)),
                 Cell(f"{user.created_at:%Y-%m-%d %H:%M}"),
                 Cell("Blocked" if user.blocked else "Active"),
             )
             for user in found
         ]
         more = f"{self._list('user')}?{urlencode({'connection__id__exact': connection.pk})}"
-        columns = ("User", "User id", "Created (UTC)", "State")
+        columns = ("User", "Created (UTC)", "State")
         return Panel("Newest users", columns, rows, "No users yet.", more, "Show all users of this connection")
 
     def organizations(self, request: HttpRequest, connection: Connection) -> Panel | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from django.contrib.admin.utils import quote
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
 
 from identity.models import Connection, Job, Tenant, User
 from identity.services import deletions
@@ -179,3 +184,29 @@ def test_metadata_realms_and_applications_are_entered_in_rows_and_lines(browser:
     assert (changed.metadata, changed.realms) == ({"owner": "sales"}, ["company", "headquarters"])
     assert sorted(changed.enabled_clients) == ["one", "two"]
     assert 'value="owner"' in browser.get(page(company)).content.decode()
+
+
+def test_a_user_without_a_name_is_named_by_the_email_address(browser: Client, company: Connection) -> None:
+    UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier="a", email="ada@example.test")
+
+    (panel,) = browser.get(f"{page(company)}?tab=users").context["panels"]
+    assert [(row[0].text, row[0].note) for row in panel.rows] == [("ada@example.test", "")]
+
+
+def test_the_tab_of_users_shows_names_and_addresses_and_needs_no_more_queries_for_more_users(
+    browser: Client, company: Connection, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    place, make = f"{page(company)}?tab=users", partial(UserFactory.create, tenant_id=company.tenant_id, connection=company)
+    user = make(identifier="a", email="ada@example.test", name="Ada Lovelace")
+    browser.get(place)
+
+    with CaptureQueriesContext(connection) as queries:
+        (panel,) = browser.get(place).context["panels"]
+    person = panel.rows[0][0]
+    assert (person.text, person.note, person.copied) == ("Ada Lovelace", "ada@example.test", user.user_id)
+    assert person.url == reverse("admin:identity_user_change", args=(quote(user.pk),))
+
+    for number in range(5):
+        make(identifier=str(number), email=f"{number}@example.test", name=f"User {number}")
+    with django_assert_num_queries(len(queries)):
+        assert len(browser.get(place).context["panels"][0].rows) == 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import models
@@ -9,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from events.models import Event
+from identity.admin.deletions import SINGULAR
 from identity.models import (
     Connection,
     Group,
@@ -24,7 +27,9 @@ from identity.models import (
     User,
     UserRole,
 )
-from identity.services.memberships import add_members
+from identity.services import deletions
+from identity.services.memberships import add_members, assign_member_roles
+from identity.services.tenant_deletion import what_hangs_on_tenant
 from tests.factories.identity import make_user
 from tests.factories.models.identity import GroupFactory, OrganizationFactory, RoleFactory
 
@@ -155,3 +160,22 @@ def test_the_rows_of_a_relation_cannot_be_replaced(browser: Client, group: Group
     row = GroupMember.objects.of(group.tenant_id).get()
 
     assert browser.post(place(GroupMember, "change", row.pk), {"group": group.pk, "user": ""}).status_code == 403
+
+
+def test_the_page_of_a_deletion_counts_one_row_in_the_singular(
+    browser: Client, tenant: Tenant, organization: Organization, role: Role, user: User
+) -> None:
+    other = make_user(connection=user.connection, email="grace@example.test")
+    here = {"tenant_id": tenant.pk, "organization_id": organization.pk}
+    add_members(**here, user_ids=[user.user_id, other.user_id])
+    assign_member_roles(**here, user_id=user.user_id, role_ids=[role.pk])
+
+    content = browser.get(place(Organization, "delete", organization.pk)).content.decode()
+    assert re.findall(r"<li>(\d.*?)</li>", content) == ["2 members", "1 role of a member"]
+
+
+def test_each_kind_that_a_deletion_counts_has_a_singular(
+    database_connection: Connection, group: Group, role: Role, organization: Organization
+) -> None:
+    counted = [deletions._deletions[type(row)].count(row) for row in (database_connection, group, role, organization)]
+    assert {kind for counts in counted for kind in counts} | set(what_hangs_on_tenant(group.tenant_id)) == set(SINGULAR)

@@ -14,7 +14,7 @@ from django.utils.text import slugify
 from pytest_django import DjangoAssertNumQueries
 
 from events.models import Event
-from identity.admin.row_forms import MOST_CHOICES
+from identity.admin.row_forms import MOST_CHOICES, RowField
 from identity.models import (
     Connection,
     Group,
@@ -400,3 +400,10 @@ def test_a_group_of_the_tab_belongs_to_the_organization(browser: Client, organiz
     assert Group.objects.of(organization.tenant_id).get().organization == organization
     assert "Builders" in browser.get(page(organization, "Roles and groups")).content.decode()
     assert not Role.objects.of(organization.tenant_id).exists()
+
+
+@pytest.mark.parametrize(("required", "text"), [(True, "Choose"), (False, "Not set")])
+def test_the_empty_choice_of_a_row_says_whether_a_choice_is_required(tenant: Tenant, required: bool, text: str) -> None:
+    field = RowField(required=required)
+    field.offer(Role.objects.of(tenant.pk))
+    assert field.widget.choices == [("", text)]
