@@ -195,7 +195,11 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is None:
-            context["kind_of_client"] = _kind_of(request, None)
+            kind = _kind_of(request, None)
+            context["kind_of_client"] = kind
+            if kind is not None:
+                # After saving, the page of the new client always follows.
+                context["show_save_and_add_another"] = False
             return super().render_change_form(request, context, *args, **kwargs)
         shown = next(tab.label for tab in self._tabs_of(request) if tab.is_current)
         if shown == PASTE:

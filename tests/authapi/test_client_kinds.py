@@ -8,7 +8,7 @@ import pytest
 from django.test import Client as Browser
 from django.urls import reverse
 
-from authapi.admin.applications.kinds import KINDS
+from authapi.admin.applications.kinds import ALL, KINDS
 from authapi.models import ApiResource, Client, ClientGrant
 from authapi.services.api_resources import create_api_resource
 from identity.models import AuditEntry, CustomDomain, Tenant
@@ -52,6 +52,13 @@ def test_the_form_of_a_kind_has_only_its_fields(browser: Browser, kind: str) -> 
     own = {"api", "scopes"} if kind == "machine" else set()
     assert set(answer.context["adminform"].form.fields) == {*KINDS[kind].fields, *own}
     assert KINDS[kind].label in answer.content.decode()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, ALL])
+def test_only_the_form_with_every_field_can_add_another_client(browser: Browser, kind: str) -> None:
+    refused, opened = add(browser, kind).content.decode(), browser.get(ADD, {"kind": kind}).content.decode()
+    assert ['name="_addanother"' in content for content in (refused, opened)] == [kind == ALL] * 2
+    assert 'name="_save"' in opened
 
 
 @pytest.mark.parametrize(
