@@ -19,8 +19,9 @@ from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
+from tests.factories.models.events import EventStreamFactory
 from tests.factories.models.identity import ConnectionFactory
-from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
+from tests.factories.models.provisioning import ActionFactory, DeadLetterFactory, DeliveryFactory
 from tests.peers.accessibility import AXE, barriers_of
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
@@ -183,3 +184,15 @@ def test_a_whole_form_with_rows_is_accessible_at_both_widths_in_light_and_dark_m
     page.evaluate("document.querySelectorAll('#content fieldset details').forEach((folded) => { folded.open = true })")
 
     assert barriers_of(page) == []
+
+
+def test_each_value_of_an_unfinished_setup_is_in_view_on_a_phone(page: Page, web: WebProcess, tenant: Tenant) -> None:
+    action = ActionFactory.create(tenant_id=tenant.pk)
+    EventStreamFactory.create(tenant_id=tenant.pk, status="disabled", destination_type="action", destination={"action_id": str(action.pk)})
+    page.show_as(width=360, height=740)
+    page.open(f"{base_of(web)}/admin/provisioning/connect/")
+
+    assert "Discard" in page.text("#content")
+    cells = "[...document.querySelectorAll('#content table :is(tbody th, td, td a)')]"
+    assert page.evaluate(f"{cells}.length") == 6
+    assert page.evaluate(f"{cells}.every((cell) => cell.getBoundingClientRect().right <= innerWidth)")

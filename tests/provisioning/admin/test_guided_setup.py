@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -274,6 +275,15 @@ def test_the_overview_needs_no_query_for_each_setup(
 
     with django_assert_num_queries(len(queries)):
         assert text_of(browser.get(BEGIN)).count("Discard") == 9
+
+
+def test_the_overview_shows_cards_on_a_phone_so_each_value_names_its_column(browser: Client, tenant: Tenant) -> None:
+    make_setups(tenant, 1)
+
+    (table,) = re.findall(r"<table.*?</table>", text_of(browser.get(BEGIN)), re.DOTALL)
+    assert 'class="cards"' in table
+    assert "<td>" not in table
+    assert re.findall(r'<td data-label="([^"]+)"', table) == ["Created (UTC)", "Next step", "Actions"]
 
 
 def test_the_overview_names_the_first_step_that_is_not_done(browser: Client, tenant: Tenant) -> None:
