@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,16 +16,18 @@ from authapi.models import Client
 from authapi.services.clients import create_client
 from events.log.numbering import number_tenant
 from events.models import EventStream
-from identity.models import Connection, Organization, Tenant, User
+from identity.models import Connection, Organization, Staff, Tenant, User
 from identity.services import connections, memberships, roles, users
 from provisioning.engine import delivering, dispatch, lanes
 from provisioning.engine.streams import create_stream
 from provisioning.models import DeadLetter
 from provisioning.services.actions import create_action, deploy_action
+from tests.factories.models.identity import StaffFactory
 from tests.factories.organizations import make_organization, make_role
 from tests.factories.scim import RealServer, running_scim_server
 from tests.factories.sign_ins import make_session, make_sign_in
 
+_STAFF = "ada@example.test"
 _NAMES = (
     "Ada Lovelace",
     "Grace Hopper",
@@ -79,6 +82,12 @@ def _created(tenant: Tenant, server: RealServer) -> AdminWorld:
     deliver_all(stream)
     letter = DeadLetter.objects.get(tenant_id=tenant.pk)
     return AdminWorld(tenant, people, ada, company, shop, stream, letter)
+
+
+def staff_of_pictures(tenant: Tenant) -> Staff:
+    """Create an account with the same address in every run. An account of an earlier test gets another address."""
+    Staff.objects.filter(email=_STAFF).update(email=f"former-{secrets.token_hex(4)}@example.test")
+    return StaffFactory.create(tenant_id=tenant.pk, email=_STAFF)
 
 
 def _user(connection: Connection, name: str) -> User:

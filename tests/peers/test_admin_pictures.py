@@ -14,8 +14,8 @@ from pytest_django.plugin import DjangoDbBlocker
 from config.launcher.options import ROOT
 from identity.models import Tenant
 from tests.conformance.web_process import WebProcess, web_process
-from tests.factories.admin import browser_of, new_staff
-from tests.peers.admin_world import admin_world
+from tests.factories.admin import browser_of
+from tests.peers.admin_world import admin_world, staff_of_pictures
 from tests.peers.chromium import PROGRAM, chromium
 
 pytestmark = [
@@ -38,7 +38,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 def test_the_manual_shows_the_five_reference_pages_as_they_are(web: WebProcess, tenant: Tenant, tmp_path: Path) -> None:
     place = PLACE if os.environ.get("RENEW_PICTURES") else tmp_path
-    session, base = browser_of(new_staff(tenant)), f"http://127.0.0.1:{web.address[1]}"
+    session, base = browser_of(staff_of_pictures(tenant)), f"http://127.0.0.1:{web.address[1]}"
     with admin_world(tenant) as world, chromium() as browser:
         pages = {
             "dashboard": ("/admin/", "needs attention"),

@@ -21,9 +21,9 @@ from identity.services.users import create_user, update_user
 from provisioning.synchronization import work  # noqa: F401 (it registers the functions of the jobs)
 from tests.conformance.target import make_target
 from tests.conformance.web_process import WebProcess, web_process
-from tests.factories.admin import browser_of, new_staff
+from tests.factories.admin import browser_of
 from tests.factories.scim import TOKEN, running_scim_server
-from tests.peers.admin_world import AdminWorld, admin_world
+from tests.peers.admin_world import AdminWorld, admin_world, staff_of_pictures
 from tests.peers.chromium import PROGRAM, Page, chromium
 
 pytestmark = [
@@ -70,7 +70,7 @@ class Camera:
 
 def test_the_readme_and_the_guides_show_pages_as_they_are(web: WebProcess, tenant: Tenant, tmp_path: Path) -> None:
     place = IMAGES if os.environ.get("RENEW_PICTURES") else tmp_path
-    session, base = browser_of(new_staff(tenant)), f"http://127.0.0.1:{web.address[1]}"
+    session, base = browser_of(staff_of_pictures(tenant)), f"http://127.0.0.1:{web.address[1]}"
     with admin_world(tenant) as world, chromium() as browser:
         page, name = browser.page(), settings.SESSION_COOKIE_NAME
         page.send("Network.setCookie", name=name, value=session.cookies[name].value, url=base, httpOnly=True)
