@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.contrib.admin.templatetags.admin_list import _boolean_icon
+from django.contrib.admin.utils import display_for_value
 from django.urls import reverse
 from django.utils.html import escape, strip_tags
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
 
 from authapi.models import ApiResource, Client
 from config.console.components import DISTANCES, TEXT_SIZES, icon_names
@@ -55,13 +55,13 @@ def test_only_a_cell_without_a_value_is_marked_so_that_a_phone_hides_it() -> Non
 
 
 def test_a_text_that_looks_like_an_icon_of_django_stays_text() -> None:
-    text = escape(_boolean_icon(True))
+    text = escape(display_for_value(True, "-", boolean=True))
     assert said(text) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(True, "Yes"), (False, "No"), (None, "Not set")])
 def test_an_icon_of_django_becomes_a_text_with_an_icon_of_the_sprite(value: bool | None, text: str) -> None:
-    shown = said(_boolean_icon(value))
+    shown = said(SafeString(display_for_value(value, "-", boolean=True)))
     assert strip_tags(shown).split() == text.split()
     assert "admin/img" not in shown
     assert ("<svg" in shown) == (value is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -215,13 +216,14 @@ def test_a_program_gets_an_error_object_for_a_refused_host(
 @pytest.mark.parametrize("headers", [{b"accept": HTML}, {b"accept": HTML, b"sec-fetch-mode": b"navigate"}])
 def test_a_browser_gets_a_page_for_a_refused_host(refused_host: tuple[str, int, str], headers: dict[bytes, bytes]) -> None:
     host, status, heading = refused_host
-    app, sent = for_tenant(ok, platform=True), {"host": host, "path": "/login", "headers": list(headers.items())}
-    shown = _asked(app, _scope(**sent))
+    app, sent = for_tenant(ok, platform=True), partial(_scope, host=host, path="/login", headers=list(headers.items()))
+    shown = _asked(app, sent())
     assert (shown.status, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
     assert f"{heading}\n" in shown.body.decode()
     assert shown.headers["cache-control"] == "no-store"
     assert host not in shown.body.decode()
-    assert (_asked(app, _scope("HEAD", **sent)).status, _asked(app, _scope("HEAD", **sent)).body) == (status, b"")
+    head = _asked(app, sent("HEAD"))
+    assert (head.status, head.body) == (status, b"")
 
 
 def test_only_files_are_served_on_an_unknown_host(refused_host: tuple[str, int, str]) -> None:

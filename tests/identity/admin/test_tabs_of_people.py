@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.contrib.admin.utils import quote
 from django.db import connection, models
+from django.forms import Select
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -406,4 +407,5 @@ def test_a_group_of_the_tab_belongs_to_the_organization(browser: Client, organiz
 def test_the_empty_choice_of_a_row_says_whether_a_choice_is_required(tenant: Tenant, required: bool, text: str) -> None:
     field = RowField(required=required)
     field.offer(Role.objects.of(tenant.pk))
-    assert field.widget.choices == [("", text)]
+    assert isinstance(field.widget, Select)
+    assert list(field.widget.choices) == [("", text)]
