@@ -13,7 +13,7 @@ from foundation.secrets import totp
 from identity.factors.staff_factors import recovery_codes_left
 from identity.models import Staff, StaffFactor, Tenant
 from tests.config.console.staff_account.sessions import FACTOR, add_passkey, give_password, grow_old, is_in, options
-from tests.config.console.test_admin_pages import _BLOCKED
+from tests.config.console.test_admin_pages import blocked
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.authenticator import Authenticator
 from tests.factories.staff_factors import add_app
@@ -192,5 +192,5 @@ def test_every_page_of_the_account_complies_with_the_content_security_policy(bro
     pages.append(browser.get("/admin/account/prove/"))
     for page in pages:
         assert page.status_code == 200, page.request["PATH_INFO"]
-        assert not _BLOCKED.findall(page.content.decode()), page.request["PATH_INFO"]
+        assert not blocked(page.content.decode()), page.request["PATH_INFO"]
     assert f'href="{ACCOUNT}"' in pages[0].content.decode()
