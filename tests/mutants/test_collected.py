@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-# The run has its own process, because a fork of a test process would inherit its threads and plugins.
+from tests.mutants.toy import judged, write_toy
+
 JUDGE = """
 import json, sys
 from pathlib import Path
@@ -70,25 +67,12 @@ ADULTS = "test_guard.py::test_adults_are_allowed[18]"
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     """A source tree with one module and two files of tests."""
-    (tmp_path / "toy").mkdir()
-    (tmp_path / "toy" / "guard.py").write_text(GUARD)
-    (tmp_path / "test_guard.py").write_text(TEST)
-    (tmp_path / "test_name.py").write_text("def test_nothing() -> None:\n    pass\n")
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:django -p no:schemathesis"\n')
-    return tmp_path
+    return write_toy(tmp_path, guard=GUARD, test_guard=TEST, test_name="def test_nothing() -> None:\n    pass\n")
 
 
 def verdicts_on(tree: Path, *requests: tuple[str, str, list[str]], seconds: float = 120.0) -> list[tuple[str, str] | None]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DJANGO_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", JUDGE, tree, json.dumps(requests), str(seconds)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [verdict and tuple(verdict) for verdict in json.loads(done.stdout)]
+    found = judged(JUDGE, tree, json.dumps(requests), str(seconds))
+    return [None if verdict is None else (verdict[0], verdict[1]) for verdict in found]
 
 
 def test_each_mutant_is_judged_by_the_named_tests_without_the_state_of_other_mutants(toy: Path) -> None:

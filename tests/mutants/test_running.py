@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,9 +12,8 @@ import pytest
 
 from tests.mutants.catalog import MUTANTS
 from tests.mutants.running import copied_tree
+from tests.mutants.toy import ROOT, judged, write_toy
 
-ROOT = Path(__file__).resolve().parents[2]
-# The run has its own process, because a fork of a test process would inherit its threads and plugins.
 JUDGE = """
 import importlib, json, sys
 from pathlib import Path
@@ -36,19 +34,11 @@ AT = "toy.guard:is_allowed"
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     """A source tree with one module and one test, which does not test the boundary value."""
-    (tmp_path / "toy").mkdir()
-    (tmp_path / "toy" / "guard.py").write_text(GUARD)
-    (tmp_path / "test_guard.py").write_text(TEST)
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:django -p no:schemathesis"\n')
-    return tmp_path
+    return write_toy(tmp_path, guard=GUARD, test_guard=TEST)
 
 
 def verdicts_on(tree: Path, *mutants: Mapping[str, object]) -> list[tuple[str, str]]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DJANGO_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", JUDGE, tree, json.dumps(mutants)], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    return [(verdict, detail) for verdict, detail in json.loads(done.stdout)]
+    return [(verdict, detail) for verdict, detail in judged(JUDGE, tree, json.dumps(mutants))]
 
 
 def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:

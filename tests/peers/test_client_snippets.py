@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,19 +130,23 @@ def needs(program: Any, name: str) -> None:
         pytest.skip(f"{name} is not installed: make test-peers")
 
 
+def check_login(command: list[str], directory: Path, port: int, secret: Mapping[str, str]) -> None:
+    """Start a program of a web application. It logs the user in, and refuses a response of another login."""
+    with started(command, directory, **secret) as output:
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/nowhere"), seconds=30)
+        answer = logged_in(f"http://127.0.0.1:{port}/")
+        assert answer.status_code == 200, output.read_text()
+        assert answer.json()["email"] == EMAIL
+        assert requests.get(f"http://127.0.0.1:{port}/callback?code=x&state=y", timeout=10).status_code == 400
+
+
 def test_the_python_program_of_a_web_application_logs_a_user_in(world: World, tmp_path: Path) -> None:
     needs(PYTHON.exists(), "Authlib")
     port = free_port()
     snippets, secret = world.snippets("web", callbacks=f"http://127.0.0.1:{port}/callback")
     program = saved(tmp_path, "app.py", snippets["Python, with Authlib"])
 
-    with started([str(PYTHON), program], tmp_path, **secret) as output:
-        eventually(lambda: answers(f"http://127.0.0.1:{port}/nowhere"), seconds=30)
-        answer = logged_in(f"http://127.0.0.1:{port}/")
-        assert answer.status_code == 200, output.read_text()
-        assert answer.json()["email"] == EMAIL
-        # A response of another login is refused.
-        assert requests.get(f"http://127.0.0.1:{port}/callback?code=x&state=y", timeout=10).status_code == 400
+    check_login([str(PYTHON), program], tmp_path, port, secret)
 
 
 def test_the_node_program_of_a_web_application_logs_a_user_in(world: World, tmp_path: Path) -> None:
@@ -152,12 +156,7 @@ def test_the_node_program_of_a_web_application_logs_a_user_in(world: World, tmp_
     (tmp_path / "node_modules").symlink_to(PLACE / "node_modules")
     program = saved(tmp_path, "app.mjs", snippets["JavaScript, with openid-client"])
 
-    with started([str(NODE), program], tmp_path, **secret) as output:
-        eventually(lambda: answers(f"http://127.0.0.1:{port}/nowhere"), seconds=30)
-        answer = logged_in(f"http://127.0.0.1:{port}/")
-        assert answer.status_code == 200, output.read_text()
-        assert answer.json()["email"] == EMAIL
-        assert requests.get(f"http://127.0.0.1:{port}/callback?code=x&state=y", timeout=10).status_code == 400
+    check_login([str(NODE), program], tmp_path, port, secret)
 
 
 def test_the_page_of_a_single_page_application_logs_a_user_in(world: World, tmp_path: Path) -> None:

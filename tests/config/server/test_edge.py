@@ -86,7 +86,7 @@ def refused_host(request: pytest.FixtureRequest, tenant: Tenant) -> tuple[str, i
     }[request.param]
     if status:
         Tenant.objects.filter(pk=tenant.pk).update(status=status)
-    return (f"{tenant.pk}.example.test" if status else "nobody.example.test"), code, heading
+    return (f"{tenant.pk}.example.test" if status else "unknown.example.test"), code, heading
 
 
 @pytest.fixture
@@ -189,11 +189,11 @@ def test_a_client_cannot_set_the_root_path() -> None:
 def test_the_edge_resolves_the_host_before_all_other_work(tenant: Tenant) -> None:
     app = for_tenant(ok)
     assert _asked(app, _scope(host=f"{tenant.pk}.example.test")).status == 200
-    unknown = _asked(app, _scope(host="nobody.example.test"))
+    unknown = _asked(app, _scope(host="unknown.example.test"))
     assert unknown.status == 404
     assert orjson.loads(unknown.body) == {"statusCode": 404, "error": "Not Found", "message": "No tenant answers on this host."}
-    assert _asked(app, _scope(host="nobody.example.test, other")).status == 404
-    doubled = _scope(host=f"{tenant.pk}.example.test", headers=[(b"host", b"nobody.example.test")])
+    assert _asked(app, _scope(host="unknown.example.test, other")).status == 404
+    doubled = _scope(host=f"{tenant.pk}.example.test", headers=[(b"host", b"unknown.example.test")])
     assert _asked(app, doubled).status == 404
 
 
@@ -254,7 +254,7 @@ def test_the_platform_host_needs_no_tenant_except_for_the_management_interface(s
     app = for_tenant(ok, platform=True)
     assert _asked(app, _scope(host="admin.example.test", path="/admin/")).status == 200
     assert _asked(app, _scope(host="admin.example.test", path="/api/v2/users")).status == 404
-    assert _asked(app, _scope(host="nobody.example.test", path="/admin/")).status == 404
+    assert _asked(app, _scope(host="unknown.example.test", path="/admin/")).status == 404
 
 
 def test_the_application_gets_only_complete_bodies() -> None:

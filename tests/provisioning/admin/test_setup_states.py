@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import pytest
 from django.test import Client
 
 from events.models import EventStream
@@ -58,37 +59,35 @@ def states_in(browser: Client, action: Action) -> list[str]:
     return [step["state"] for step in browser.get(place("enable", action)).context["all_steps"]]
 
 
-def test_a_new_token_after_the_tests_requires_repeated_tests(
-    browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
-) -> None:
+@pytest.fixture
+def tested(browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer) -> Action:
+    """The draft of a setup whose tests have all passed."""
     make_user(connection=database_connection, email="anna@example.test")
     action = begun(browser, tenant, server.base_url)
     prepared(browser, action)
-    assert states_in(browser, action) == ["Done", "Done", "Done", "Done", "To do"]
+    return action
 
-    browser.post(place("server", action), {"name": "Wiki", "SCIM_BEARER_TOKEN": "another"})
 
-    assert states_in(browser, action) == ["Done", "Repeat", "Repeat", "Repeat", "To do"]
-    shown = text_of(browser.get(place("enable", action)))
+def test_a_new_token_after_the_tests_requires_repeated_tests(browser: Client, tenant: Tenant, tested: Action) -> None:
+    assert states_in(browser, tested) == ["Done", "Done", "Done", "Done", "To do"]
+
+    browser.post(place("server", tested), {"name": "Wiki", "SCIM_BEARER_TOKEN": "another"})
+
+    assert states_in(browser, tested) == ["Done", "Repeat", "Repeat", "Repeat", "To do"]
+    shown = text_of(browser.get(place("enable", tested)))
     for name in ("connection test", "preview of the mapping", "dry run"):
         assert f"The settings were changed after the last {name}." in shown
-    assert list(browser.post(place("enable", action), {"begin": "changes"}).context["form"].errors) == ["accept_untested"]
-    assert "The settings were changed after the last connection test. Repeat this step." in text_of(browser.get(place("test", action)))
+    assert list(browser.post(place("enable", tested), {"begin": "changes"}).context["form"].errors) == ["accept_untested"]
+    assert "The settings were changed after the last connection test. Repeat this step." in text_of(browser.get(place("test", tested)))
     assert EventStream.objects.of(tenant.pk).get().status == EventStream.Status.DISABLED
 
 
-def test_a_changed_mapping_after_the_tests_requires_repeated_tests(
-    browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
-) -> None:
-    make_user(connection=database_connection, email="anna@example.test")
-    action = begun(browser, tenant, server.base_url)
-    prepared(browser, action)
+def test_a_changed_mapping_after_the_tests_requires_repeated_tests(browser: Client, tenant: Tenant, tested: Action) -> None:
+    update_action(tenant_id=tenant.pk, action_id=tested.pk, changes={"mapping": [asdict(row) for row in DEFAULT_TABLE[:-1]]})
 
-    update_action(tenant_id=tenant.pk, action_id=action.pk, changes={"mapping": [asdict(row) for row in DEFAULT_TABLE[:-1]]})
-
-    assert states_in(browser, action) == ["Done", "Repeat", "Repeat", "Repeat", "To do"]
-    prepared(browser, action)
-    assert states_in(browser, action) == ["Done", "Done", "Done", "Done", "To do"]
+    assert states_in(browser, tested) == ["Done", "Repeat", "Repeat", "Repeat", "To do"]
+    prepared(browser, tested)
+    assert states_in(browser, tested) == ["Done", "Done", "Done", "Done", "To do"]
 
 
 def test_saving_the_mapping_from_a_setup_leads_back_to_its_step(browser: Client, tenant: Tenant, server: RealServer) -> None:
@@ -130,13 +129,10 @@ def test_the_next_step_is_the_primary_act_only_after_the_test_has_passed(browser
 
 
 def test_the_last_step_warns_if_another_stream_writes_to_the_same_server(
-    browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
+    browser: Client, tenant: Tenant, tested: Action, server: RealServer
 ) -> None:
-    make_user(connection=database_connection, email="anna@example.test")
-    first = begun(browser, tenant, server.base_url)
-    prepared(browser, first)
-    assert browser.get(place("enable", first)).context["overlaps"] == []
-    browser.post(place("enable", first), {"begin": "changes"})
+    assert browser.get(place("enable", tested)).context["overlaps"] == []
+    browser.post(place("enable", tested), {"begin": "changes"})
     browser.post(f"{BEGIN}new/", {"name": "Second", "SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN})
     second = Action.objects.of(tenant.pk).get(name="Second")
     prepared(browser, second)
