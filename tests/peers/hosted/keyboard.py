@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.deadlines import eventually
 from tests.peers.hosted.walk import Walk
 
 _MOST_STOPS = 25
@@ -31,29 +30,21 @@ class Keyboard:
     def go_to(self, selector: str) -> None:
         """Press Tab until the element has the focus. Every element in between must be visible and further down in the document."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
+        # Chromium ignores keys until it has painted a new page, and moves the focus to a field with `autofocus` at about that time.
+        self._page.until("performance.getEntriesByType('paint').length > 0")
+        if self._page.evaluate(wanted):
+            self._check(self._focus())
+            return
         before = -1
         for _ in range(_MOST_STOPS):
-            if before >= 0 and self._page.evaluate(wanted):
-                return
-            if before < 0 and self._page.evaluate(wanted):
-                self._check(self._focus())
-                return
-            focus = self._next(before)
+            self._page.press("Tab")
+            focus = self._focus()
             self._check(focus)
             assert focus["selectors"] > before, ("the focus goes back", focus)
+            if self._page.evaluate(wanted):
+                return
             before = focus["selectors"]
         raise AssertionError(f"Tab never comes to {selector}")
-
-    def _next(self, before: int) -> dict[str, Any]:
-        """Press Tab, and return the position of the focus. Chromium ignores keys until it has painted a new page."""
-        self._page.press("Tab")
-        if before < 0 and self._focus()["selectors"] < 0:
-            eventually(self._has_taken_tab, pause=0.2)
-        return self._focus()
-
-    def _has_taken_tab(self) -> bool:
-        self._page.press("Tab")
-        return bool(self._focus()["selectors"] >= 0)
 
     def write(self, text: str) -> None:
         """Replace the text in the field."""
