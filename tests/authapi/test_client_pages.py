@@ -239,11 +239,6 @@ def test_snippets_contain_the_host_of_the_request_if_it_belongs_to_the_tenant(br
     forget_hosts()
 
 
-def test_the_tab_with_the_snippets_does_not_say_that_it_is_hidden(browser: Browser, tenant: Tenant) -> None:
-    robot = granted_client(tenant)
-    assert "may not see this part" not in browser.get(page(robot.client), PASTE).content.decode()
-
-
 def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="TV", grant_types=[DeviceCodeGrant.name], token_endpoint_auth_method=Client.AuthMethod.NONE

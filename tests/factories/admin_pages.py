@@ -38,6 +38,10 @@ def place_of(model: type[models.Model], page: str, *keys: str) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=keys)
 
 
+def page_of_row(row: models.Model, page: str = "change") -> str:
+    return place_of(type(row), page, quote(row.pk))
+
+
 def name_of(address: str) -> str:
     """Return the name of a page in the table of budgets."""
     return resolve(address).url_name or address

@@ -78,16 +78,14 @@ def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str],
 def change(user: User, name: str) -> None:
     """Cause an event with a unique name."""
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"given_name": name})
-    batch = number_tenant(user.tenant_id)
-    assert batch is not None
-    publish_hint(user.tenant_id, batch.head_position)
+    publish(user.tenant_id)
 
 
-def publish(tenant: Tenant) -> None:
+def publish(tenant_id: str) -> None:
     """Number the events of the tenant and send the hint to the web process."""
-    batch = number_tenant(tenant.pk)
+    batch = number_tenant(tenant_id)
     assert batch is not None
-    publish_hint(tenant.pk, batch.head_position)
+    publish_hint(tenant_id, batch.head_position)
 
 
 def connected(page: Page) -> Page:
@@ -140,7 +138,7 @@ def test_an_event_names_its_entities_with_links_and_ids_to_copy(visit: Callable[
     number_tenant(tenant.pk)
     page = connected(visit(LIVE))
     add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[user.user_id])
-    publish(tenant)
+    publish(tenant.pk)
     shows(page, 1)
     page.until("document.querySelectorAll('#live-list .live-entity a').length === 2")
 
@@ -161,7 +159,7 @@ def test_an_event_names_its_entities_with_links_and_ids_to_copy(visit: Callable[
         assert barriers_of(page) == []
 
     delete_organization(tenant_id=tenant.pk, organization_id=company.pk)
-    publish(tenant)
+    publish(tenant.pk)
     page.until("[...document.querySelectorAll('.live-entity .badge')].some((badge) => badge.textContent === 'Deleted')")
     assert company.pk in page.text("#live-list")
     assert page.evaluate("document.title") != "taken over"
@@ -178,7 +176,7 @@ def test_live_events_are_filtered_by_the_name_of_an_entity_that_the_event_does_n
     page.fill("#live-entity", "analytical")
     for organization in (other, company):
         add_members(tenant_id=tenant.pk, organization_id=organization.pk, user_ids=[user.user_id])
-    publish(tenant)
+    publish(tenant.pk)
 
     shows(page, 1)
     page.until("document.querySelector('#live-list li:not([hidden]) .live-entity a') !== null")

@@ -76,7 +76,7 @@ def test_lists_show_the_time_of_the_reader_with_utc_in_the_tooltip(page: Page, w
     page.click(".footnote button")
     page.until("document.querySelector('.footnote')?.innerText.includes('All times are in UTC.') && document.readyState === 'complete'")
     assert times_of(page, "#result_list") == []
-    assert re.search(rf"{datetime.now(UTC):%Y-%m-%d} \d\d:\d\d:\d\d", page.text("#result_list"))
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", page.text("#result_list"))
 
 
 def test_no_label_says_utc_beside_a_time_of_the_reader(page: Page, web: WebProcess) -> None:
@@ -94,7 +94,9 @@ def test_charts_have_axes_and_tables_in_the_time_of_the_reader(page: Page, web: 
     assert len(rows) == 12 * len(ends)
     assert all(is_shifted(each, "%H:%M") for each in ends)
     assert all(is_shifted(each, "%Y-%m-%d %H:%M") for each in rows)
-    assert page.evaluate("[...document.querySelectorAll('.chart-unit')].every((unit) => unit.textContent.trim())")
+    units = page.evaluate("[...document.querySelectorAll('.chart-unit')].map((unit) => unit.textContent.trim())")
+    assert units
+    assert all(units)
     # Each hour of the table is a link to the rows of that hour, which the URL names in UTC.
     assert page.evaluate("document.querySelector('.chart-table a').href.includes('since=')")
 

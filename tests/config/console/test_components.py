@@ -13,7 +13,7 @@ from django.utils.html import escape, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 
 from authapi.models import ApiResource, Client
-from config.console.components import DISTANCES, TEXT_SIZES, icon_names
+from config.console.components import TEXT_SIZES, icon_names
 from config.templatetags.console import labelled, said
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 
@@ -35,7 +35,6 @@ def test_the_page_shows_every_component_and_both_scales(committed_db: None) -> N
         assert re.search(rf'class="[^"]*\b{root}[ "]', page), name
     style = (Path(settings.BASE_DIR) / "static/theme/admin.css").read_text()
     assert re.findall(r"--text-([a-z]+):", style) == list(reversed(TEXT_SIZES))
-    assert f"gaps are {', '.join(map(str, DISTANCES[:-1]))} or {DISTANCES[-1]} pixels" in style
 
 
 def test_every_icon_of_a_template_is_in_the_sprite() -> None:

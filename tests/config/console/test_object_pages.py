@@ -33,6 +33,7 @@ from identity.models import (
 from identity.services.users import update_user
 from provisioning.models import AccountLink, Action, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.factories.admin_pages import page_of_row, place_of
 from tests.factories.models.authapi import InvitationFactory
 from tests.factories.models.identity import AuditEntryFactory
 from tests.factories.models.provisioning import (
@@ -71,14 +72,6 @@ def ada(rows: Rows) -> User:
     return user
 
 
-def place_of(row: models.Model, page: str = "change") -> str:
-    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{page}", args=(quote(row.pk),))
-
-
-def list_of(model: type[models.Model]) -> str:
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
-
-
 def shown(browser: Client, address: str) -> str:
     answer = browser.get(address)
     assert answer.status_code == 200, address
@@ -94,7 +87,7 @@ def crumbs_of(page: str) -> list[str]:
 @pytest.mark.parametrize("model", OBJECTS, ids=lambda model: model.__name__)
 def test_the_page_of_an_object_has_a_name_a_state_and_at_most_one_main_act(browser: Client, rows: Rows, model: type[models.Model]) -> None:
     row = rows.of(model)
-    page = shown(browser, place_of(row))
+    page = shown(browser, page_of_row(row))
     head = page.partition('<header class="object-header">')[2].partition("</header>")[0]
 
     (title,) = re.findall(r"<h1>(.*?)</h1>", head)
@@ -113,8 +106,8 @@ def test_the_breadcrumbs_of_an_object_have_the_names_of_the_menu_and_of_the_obje
     page = site.get_model_admin(model)
     name = NAMES.get(model._meta.label_lower, str(model._meta.verbose_name_plural))
 
-    crumbs = crumbs_of(shown(browser, place_of(row)))
-    history = crumbs_of(shown(browser, place_of(row, "history")))
+    crumbs = crumbs_of(shown(browser, page_of_row(row)))
+    history = crumbs_of(shown(browser, page_of_row(row, "history")))
 
     assert crumbs[-2].lower() == name.lower()
     assert history[1].lower() == name.lower()
@@ -125,7 +118,7 @@ def test_the_breadcrumbs_of_an_object_have_the_names_of_the_menu_and_of_the_obje
 def test_the_event_log_is_called_event_log_everywhere(browser: Client, rows: Rows) -> None:
     entry = rows.of(LogEntry)
 
-    for address in (list_of(LogEntry), place_of(entry), place_of(entry, "history")):
+    for address in (place_of(LogEntry, "changelist"), page_of_row(entry), page_of_row(entry, "history")):
         page = shown(browser, address)
         assert "Log entries" not in page
         assert "Event log" in crumbs_of(page)
@@ -134,9 +127,9 @@ def test_the_event_log_is_called_event_log_everywhere(browser: Client, rows: Row
 def test_pages_that_act_on_a_user_name_the_user(browser: Client, ada: User) -> None:
     pages = {
         "block": reverse("admin:identity_user_action", args=(quote(ada.pk), "block")),
-        "timeline": place_of(ada, "timeline"),
-        "history": place_of(ada, "history"),
-        "delete": place_of(ada, "delete"),
+        "timeline": page_of_row(ada, "timeline"),
+        "history": page_of_row(ada, "history"),
+        "delete": page_of_row(ada, "delete"),
     }
     for name, address in pages.items():
         page = shown(browser, address)
@@ -149,19 +142,19 @@ def test_a_delivery_that_failed_leads_to_its_dead_letter(browser: Client, ada: U
     letter = DeadLetterFactory.create(delivery=dead)
     delivered = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", state="delivered")
 
-    page = shown(browser, place_of(dead))
-    assert re.search(rf'<a class="button" href="{re.escape(place_of(letter))}">Open the dead letter</a>', page)
-    assert '<a class="button" ' not in shown(browser, place_of(delivered))
+    page = shown(browser, page_of_row(dead))
+    assert re.search(rf'<a class="button" href="{re.escape(page_of_row(letter))}">Open the dead letter</a>', page)
+    assert '<a class="button" ' not in shown(browser, page_of_row(delivered))
 
 
 def test_a_delivery_that_waits_for_its_stream_leads_to_the_stream(browser: Client, ada: User) -> None:
     stream = make_stream(Tenant.objects.get(pk=ada.tenant_id))
     waiting = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", stream_id=stream.pk)
-    assert '<a class="button" ' not in shown(browser, place_of(waiting))
+    assert '<a class="button" ' not in shown(browser, page_of_row(waiting))
 
     EventStream.objects.of(ada.tenant_id).filter(pk=stream.pk).update(status="disabled")
-    page = shown(browser, place_of(waiting))
-    assert re.search(rf'<a class="button" href="{re.escape(place_of(stream))}">Open the event stream</a>', page)
+    page = shown(browser, page_of_row(waiting))
+    assert re.search(rf'<a class="button" href="{re.escape(page_of_row(stream))}">Open the event stream</a>', page)
 
 
 # People by name and email address
@@ -177,22 +170,22 @@ def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Ro
     }
     for model, row in found.items():
         query = f"?q={rows.of(Job).pk}" if model is SynchronizationRow else ""
-        assert ADA in shown(browser, list_of(model) + query), model
+        assert ADA in shown(browser, place_of(model, "changelist") + query), model
         if model is not Lane:
-            assert f'<a href="{place_of(ada)}">{ADA}</a>' in shown(browser, place_of(row)), model
+            assert f'<a href="{page_of_row(ada)}">{ADA}</a>' in shown(browser, page_of_row(row)), model
 
 
 def test_an_empty_user_of_a_test_is_a_dash(browser: Client, rows: Rows) -> None:
     TrialFactory.create(action=rows.of(Action), user_id="")
 
-    assert re.search(r'<td[^>]*class="field-about_user"[^>]*>-</td>', shown(browser, list_of(Trial)))
+    assert re.search(r'<td[^>]*class="field-about_user"[^>]*>-</td>', shown(browser, place_of(Trial, "changelist")))
 
 
 def test_a_user_of_another_tenant_is_not_named_in_a_synchronization(browser: Client, rows: Rows) -> None:
     stranger = Rows(new_tenant()).of(User)
     row = SynchronizationRowFactory.create(job=rows.of(Job), user_id=stranger.user_id)
 
-    page = shown(browser, place_of(row))
+    page = shown(browser, page_of_row(row))
     assert stranger.email not in page
     assert stranger.user_id in page
 
@@ -203,8 +196,8 @@ def test_an_accepted_invitation_names_the_user(browser: Client, rows: Rows, ada:
         tenant_id=ada.tenant_id, organization=invitation.organization, client=invitation.client, accepted_by=ada
     )
 
-    assert f'<a href="{place_of(ada)}">{ADA}</a>' in shown(browser, place_of(accepted))
-    assert "field-acceptor" in shown(browser, place_of(invitation))
+    assert f'<a href="{page_of_row(ada)}">{ADA}</a>' in shown(browser, page_of_row(accepted))
+    assert "field-acceptor" in shown(browser, page_of_row(invitation))
 
 
 @pytest.mark.parametrize(
@@ -232,10 +225,11 @@ def test_the_audit_log_names_the_user_of_an_entry(
         after=after,
     )
 
-    assert ADA in shown(browser, list_of(AuditEntry))
-    page = shown(browser, place_of(entry))
+    assert ADA in shown(browser, place_of(AuditEntry, "changelist"))
+    page = shown(browser, page_of_row(entry))
     assert f"<h1>Changed it: {ADA}</h1>" in page
-    assert ADA in page.partition("Before and after")[2] or "user_id" not in after
+    if "user_id" in after:
+        assert ADA in page.partition("Before and after")[2]
 
 
 def test_the_search_names_the_entities_of_what_it_finds(browser: Client, ada: User) -> None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from authapi.models import Consent
 from config.console.admin_navigation import NAMES
 from config.console.admin_site import site
-from identity.models import Job, PasswordCredential, User
+from identity.models import PasswordCredential, User
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 from tests.factories.admin_pages import place_of
 
@@ -75,13 +75,3 @@ def test_the_list_of_consents_links_to_each_consent(operator: Client, rows: Rows
     consent = rows.of(Consent)
     page = operator.get(place_of(Consent, "changelist")).content.decode()
     assert f'href="{place_of(Consent, "change", quote(consent.pk))}' in page
-
-
-def test_a_job_that_has_not_ended_does_not_claim_that_all_rows_were_imported(operator: Client, rows: Rows) -> None:
-    job = rows.of(Job)
-    address = place_of(Job, "change", quote(job.pk))
-    page = operator.get(address).content.decode()
-    assert "No row has failed so far." in page
-    assert "All rows were imported." not in page
-    Job.objects.of(rows.tenant.pk).filter(pk=job.pk).update(status=Job.Status.COMPLETED)
-    assert "All rows were imported." in operator.get(address).content.decode()

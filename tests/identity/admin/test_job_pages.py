@@ -89,6 +89,7 @@ def test_the_page_of_a_job_leaves_out_empty_values_and_says_that_no_row_has_fail
     waiting = browser.get(place).content.decode()
     assert "field-finished_at" not in waiting
     assert "No row has failed so far." in waiting
+    assert "All rows were imported." not in waiting
     run_job(job.pk)
     finished = browser.get(place).content.decode()
     assert "field-finished_at" in finished

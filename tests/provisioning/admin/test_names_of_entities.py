@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from django.contrib.admin.utils import quote
 from django.db import connection as database
 from django.db import models
 from django.test import Client
@@ -22,6 +21,7 @@ from identity.services.groups import add_group_members, delete_group
 from identity.services.memberships import add_members
 from identity.services.organizations import delete_organization
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
+from tests.factories.admin_pages import page_of_row
 from tests.factories.identity import make_user
 from tests.factories.models.events import EventFactory, LogEntryFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
@@ -56,10 +56,6 @@ def company(tenant: Tenant, ada: User) -> Organization:
     return company
 
 
-def page_of(row: models.Model) -> str:
-    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=(quote(row.pk),))
-
-
 def entry_of(kind: str, row: models.Model, event_type: str) -> LogEntry:
     return LogEntry.objects.select_related("event").get(event__root=f"{kind}:{row.pk}", event__type=event_type)
 
@@ -84,11 +80,11 @@ def test_an_entity_of_another_tenant_has_no_name_on_any_page(browser: Client, te
     delivery = DeliveryFactory.create(tenant_id=tenant.pk, key=event.root, event=event.pk, state="dead")
     letter = DeadLetterFactory.create(delivery=delivery)
 
-    places = [reverse(LOG), reverse(START), reverse(EVENTS), *(page_of(row) for row in (event, entry, delivery, letter))]
+    places = [reverse(LOG), reverse(START), reverse(EVENTS), *(page_of_row(row) for row in (event, entry, delivery, letter))]
     for place in places:
         shown = text_of(browser, place)
         assert "Strangers" not in shown, place
-        assert page_of(foreign) not in shown, place
+        assert page_of_row(foreign) not in shown, place
         assert foreign.pk in shown, place
     found = named(browser, tenant, event.root).json()["entities"][event.root]
     assert found == {"text": foreign.pk, "url": "", "is_deleted": True}
@@ -100,7 +96,7 @@ def test_an_account_without_the_permission_sees_the_id_and_not_that_the_entity_w
     take_from_administrators(monkeypatch, "identity.view_organization", "identity.view_user")
     entry = entry_of("organization", company, "organization.member.added")
 
-    for place in (reverse(LOG), reverse(START), page_of(entry)):
+    for place in (reverse(LOG), reverse(START), page_of_row(entry)):
         shown = text_of(browser, place)
         assert "Analytical Engines" not in shown, place
         assert "Ada Lovelace" not in shown.partition("<summary>Message")[0], place
@@ -115,12 +111,12 @@ def test_a_deleted_entity_keeps_its_id_and_is_marked_as_deleted(browser: Client,
     delivery = DeliveryFactory.create(tenant_id=tenant.pk, key=entry.event.root, event=entry.event_id, event_id=entry.event.event_id)
     delete_organization(tenant_id=tenant.pk, organization_id=company.pk)
 
-    for place in (reverse(LOG), reverse("admin:provisioning_delivery_changelist"), page_of(entry)):
+    for place in (reverse(LOG), reverse("admin:provisioning_delivery_changelist"), page_of_row(entry)):
         shown = text_of(browser, place)
         assert f"{DELETED}" in shown, place
         assert company.pk in shown, place
-        assert f'href="{page_of(company)}"' not in shown, place
-    assert "Deleted" in text_of(browser, page_of(delivery))
+        assert f'href="{page_of_row(company)}"' not in shown, place
+    assert "Deleted" in text_of(browser, page_of_row(delivery))
     assert named(browser, tenant, entry.event.root).json()["entities"][entry.event.root]["is_deleted"]
 
 
@@ -153,16 +149,16 @@ def test_the_log_and_the_start_page_name_organizations_groups_and_connections(
         shown = text_of(browser, place)
         for name in ("Analytical Engines", "Engineers", database_connection.display_name or database_connection.name, ADA):
             assert f">{name}</a>" in shown, (place, name)
-        assert group.pk not in shown.replace(f"group%3A{group.pk}", "").replace(page_of(group), ""), place
+        assert group.pk not in shown.replace(f"group%3A{group.pk}", "").replace(page_of_row(group), ""), place
 
 
 def test_the_page_of_an_event_names_all_its_entities_and_shows_their_ids(browser: Client, ada: User, company: Organization) -> None:
     entry = entry_of("organization", company, "organization.member.added")
-    shown = text_of(browser, page_of(entry))
+    shown = text_of(browser, page_of_row(entry))
 
     assert "<h1>organization.member.added for Analytical Engines</h1>" in shown
     for row, name, key in ((company, "Analytical Engines", company.pk), (ada, ADA, ada.user_id)):
-        assert f'<a href="{page_of(row)}">{name}</a>' in shown
+        assert f'<a href="{page_of_row(row)}">{name}</a>' in shown
         assert f'data-copy="{key}"' in shown
 
 
@@ -173,13 +169,13 @@ def test_the_page_of_an_event_names_the_role_the_group_and_the_connection(
     nested = make_group(tenant, "Nested", type="connection", connection_id=database_connection.pk)
     add_group_members(tenant_id=tenant.pk, group_id=group.pk, nested_ids=[nested.pk])
     number_tenant(tenant.pk)
-    shown = text_of(browser, page_of(entry_of("group", group, "group.member.added")))
+    shown = text_of(browser, page_of_row(entry_of("group", group, "group.member.added")))
 
     for row in (group, nested, database_connection):
-        assert f'href="{page_of(row)}"' in shown, row
+        assert f'href="{page_of_row(row)}"' in shown, row
 
     delete_group(tenant_id=tenant.pk, group_id=nested.pk)
-    shown = text_of(browser, page_of(entry_of("group", group, "group.member.added")))
+    shown = text_of(browser, page_of_row(entry_of("group", group, "group.member.added")))
     assert f"Group {DELETED}" in shown
     assert f'data-copy="{nested.pk}"' in shown
 
@@ -215,15 +211,15 @@ def test_the_deliveries_of_a_stream_name_their_entities(browser: Client, tenant:
     stream = make_stream(tenant)
     DeliveryFactory.create(tenant_id=tenant.pk, stream_id=stream.pk, key=f"organization:{company.pk}")
 
-    assert f'<a href="{page_of(company)}">Analytical Engines</a>' in text_of(browser, f"{page_of(stream)}?tab=deliveries")
+    assert f'<a href="{page_of_row(company)}">Analytical Engines</a>' in text_of(browser, f"{page_of_row(stream)}?tab=deliveries")
 
 
 def test_the_live_page_gets_the_names_and_the_pages_of_entities(browser: Client, tenant: Tenant, ada: User, company: Organization) -> None:
     user, organization = f"user:{ada.user_id}", f"organization:{company.pk}"
     found = named(browser, tenant, user, organization, "unknown").json()["entities"]
 
-    assert found[user] == {"text": ADA, "url": page_of(ada), "is_deleted": False}
-    assert found[organization] == {"text": "Analytical Engines", "url": page_of(company), "is_deleted": False}
+    assert found[user] == {"text": ADA, "url": page_of_row(ada), "is_deleted": False}
+    assert found[organization] == {"text": "Analytical Engines", "url": page_of_row(company), "is_deleted": False}
     assert found["unknown"] == {"text": "unknown", "url": "", "is_deleted": False}
 
 
@@ -236,13 +232,13 @@ def test_the_live_page_gets_a_limited_number_of_names_at_once(browser: Client, t
 def test_an_event_with_a_broken_body_has_a_page(browser: Client, tenant: Tenant) -> None:
     for body in (b"\xff", b"[1]", json.dumps({"type": "group.member.added", "data": {"object": {"group": [], "member": 5}}}).encode()):
         event = EventFactory.create(tenant_id=tenant.pk, root="group:grp_1", type="group.member.added", body=body)
-        assert "What changed" in text_of(browser, page_of(LogEntryFactory.create(event=event)))
-        assert "What changed" in text_of(browser, page_of(Event.objects.get(pk=event.pk)))
+        assert "What changed" in text_of(browser, page_of_row(LogEntryFactory.create(event=event)))
+        assert "What changed" in text_of(browser, page_of_row(Event.objects.get(pk=event.pk)))
 
 
 def test_the_page_of_an_event_leaves_out_values_that_it_does_not_have(browser: Client, tenant: Tenant, company: Organization) -> None:
-    created = text_of(browser, page_of(entry_of("organization", company, "organization.created")))
-    joined = text_of(browser, page_of(entry_of("organization", company, "organization.member.added")))
+    created = text_of(browser, page_of_row(entry_of("organization", company, "organization.created")))
+    joined = text_of(browser, page_of_row(entry_of("organization", company, "organization.member.added")))
 
     assert "field-entity_page" in created
     assert "field-others" not in created
@@ -252,8 +248,8 @@ def test_the_page_of_an_event_leaves_out_values_that_it_does_not_have(browser: C
 
 def test_the_page_of_an_event_links_to_its_entry_in_the_log_while_the_log_has_it(browser: Client, company: Organization) -> None:
     entry = entry_of("organization", company, "organization.created")
-    place = page_of(entry.event)
-    assert f'<a href="{page_of(entry)}">Position {entry.position}</a>' in text_of(browser, place)
+    place = page_of_row(entry.event)
+    assert f'<a href="{page_of_row(entry)}">Position {entry.position}</a>' in text_of(browser, place)
 
     LogEntry.objects.filter(pk=entry.pk).delete()
     assert "Not in the log" in text_of(browser, place)

@@ -58,7 +58,6 @@ def start(stream: EventStream, selection: Selection | None = None, rate: int = 5
 def chosen(stream: EventStream, selection: Selection) -> set[int]:
     read_back = Selection.of_document(json.loads(json.dumps(selection.as_document())))
     assert read_back == selection
-    assert read_back == selection
     return set(read_back.of(tenant_id=stream.tenant_id, stream_id=stream.pk).values_list("pk", flat=True))
 
 
