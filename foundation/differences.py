@@ -24,6 +24,11 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]
         yield Difference(path, _text(before), _text(after))
 
 
+def value_text(value: Any) -> str:
+    """Return a value of a document as text: strings unchanged, everything else as JSON; "Not set" without a value."""
+    return "Not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _field(before: dict[str, Any], after: dict[str, Any], name: str, path: str) -> Iterator[Difference]:
     if name not in before:
         yield Difference(path, None, _text(after[name]))

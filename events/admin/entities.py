@@ -163,10 +163,16 @@ class NamesEntities:
         return named.listed
 
 
-def entry_cell(site: admin.AdminSite, *, tenant_id: str, event: int, event_id: str) -> Cell:
-    """Return the id of an event as a link to its entry in the log; without a link if the log no longer contains it."""
+def entry_cell(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, event: int) -> Cell:
+    """Return a link to the entry of an event in the log.
+
+    There is no link if the log no longer contains the event, or if the account may not see the log.
+    """
     entry = LogEntry.objects.filter(tenant_id=tenant_id, event_id=event).values_list("pk", flat=True).first()
-    return Cell(event_id, "" if entry is None else reverse(f"{site.name}:events_logentry_change", args=(quote(entry),)))
+    if entry is None:
+        return Cell("no longer in the event log")
+    may_see = site.get_model_admin(LogEntry).has_view_permission(request)
+    return Cell("Entry in the event log", reverse(f"{site.name}:events_logentry_change", args=(quote(entry),)) if may_see else "")
 
 
 def history_of(site: admin.AdminSite, root: str) -> str:

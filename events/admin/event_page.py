@@ -18,7 +18,7 @@ from events.models import Event
 from foundation.admin.badges import json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
-from foundation.differences import differences
+from foundation.differences import differences, value_text
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
@@ -83,7 +83,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         data = envelope_of(self.event_in(row).body).get("data")
         data = data if isinstance(data, dict) else {}
         found = differences(data.get("previous_object"), data.get("object")) if "previous_object" in data else ()
-        rows = [(Cell(one.path), Cell(_shown(one.before)), Cell(_shown(one.after))) for one in found]
+        rows = [(Cell(one.path), Cell(value_text(one.before)), Cell(value_text(one.after))) for one in found]
         without = "No field differs from the previous object." if "previous_object" in data else _WITHOUT_PREVIOUS
         return Panel("What changed", ("Field", "Old", "New"), rows, without)
 
@@ -95,7 +95,3 @@ def message_of(event: Event) -> str:
         return pretty(json.loads(body))
     except ValueError:
         return body.decode(errors="replace")
-
-
-def _shown(value: str | None) -> str:
-    return "(not there)" if value is None else value

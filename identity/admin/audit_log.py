@@ -139,6 +139,13 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         export = path("export/", self.admin_site.admin_view(self.export_view), name="identity_auditentry_export")
         return [export, *super().get_urls()]
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> AuditEntry:
+        """Return the entry with the names of its user or of the rows that it joins."""
+        row: Any = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.relation_text = relation_texts(request, [row]).get(row.pk, "")
+        return row  # type: ignore[no-any-return]
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return AuditChangeList
 
@@ -146,7 +153,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         response = super().changelist_view(request, extra_context)
         listed = getattr(response, "context_data", None)
         if listed and "cl" in listed:
-            texts = relation_texts(listed["cl"].result_list)
+            texts = relation_texts(request, listed["cl"].result_list)
             for row in listed["cl"].result_list:
                 row.relation_text = texts.get(row.pk, "")
             search, page = listed["cl"].search, listed["cl"].page
@@ -230,18 +237,17 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         user = self.user_of(row)
         if user is not None:
             return label_of(user)
-        joined = row.relation_text if hasattr(row, "relation_text") else relation_texts([row]).get(row.pk)
-        return joined or row.object_text or row.object_id
+        return getattr(row, "relation_text", "") or row.object_text or row.object_id
 
     def _list(self) -> str:
         return reverse(f"{self.admin_site.name}:identity_auditentry_changelist")
 
 
-def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
+def _values(request: HttpRequest, row: AuditEntry) -> Panel | None:
     """Return the values before and after, field by field. An added row has only values after, a deleted row only values before."""
     if row.before is None and row.after is None:
         return None
-    names = joined_names([row]).get(row.pk, {})
+    names = joined_names(request, [row]).get(row.pk, {})
     rows = [
         (Cell(one.path.replace("_", " ")), Cell(_named(names, one.path, one.before)), Cell(_named(names, one.path, one.after)))
         for one in differences(row.before or {}, row.after or {})

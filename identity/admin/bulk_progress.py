@@ -51,7 +51,7 @@ def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[
     return [(job, title_of(job)) for job in found[:_JOBS_SHOWN]]
 
 
-def bulk_progress(job: Job) -> Panel:
+def bulk_progress(_request: HttpRequest, job: Job) -> Panel:
     """Return the panel with the selection, the author and the results of a bulk action."""
     by = of_document(job.parameters["by"], job=job.pk)
     counts = {name: int(job.summary.get(name, 0)) for name in ("total", "done", "failed", "gone")}

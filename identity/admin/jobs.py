@@ -76,8 +76,12 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
         # Progress panels by type of job. Other apps add panels.
-        self.reports: dict[str, Callable[[Job], Panel]] = {Job.Type.BULK_ACTION: bulk_progress}
-        self.panels += [lambda _request, job: self.reports[job.type](job) if job.type in self.reports else None, self.row_errors]
+        self.reports: dict[str, Callable[[HttpRequest, Job], Panel]] = {Job.Type.BULK_ACTION: bulk_progress}
+        self.panels += [self.report, self.row_errors]
+
+    def report(self, request: HttpRequest, job: Job) -> Panel | None:
+        """Return the progress of the job; None for a type without a progress panel."""
+        return self.reports[job.type](request, job) if job.type in self.reports else None
 
     def get_urls(self) -> list[URLPattern]:
         own = path("<path:object_id>/file/", self.admin_site.admin_view(self.file_view), name="identity_job_file")
@@ -200,7 +204,11 @@ def _name_of(row: dict[str, Any]) -> str:
 
 
 def extend_jobs(
-    site: admin.AdminSite, reports: Mapping[str, Callable[[Job], Panel]], actions: Sequence[ObjectAction], *, primary: Sequence[str]
+    site: admin.AdminSite,
+    reports: Mapping[str, Callable[[HttpRequest, Job], Panel]],
+    actions: Sequence[ObjectAction],
+    *,
+    primary: Sequence[str],
 ) -> None:
     """Add the progress panels and buttons of another app to the page of jobs. `primary`: names of actions that come first."""
     page = site.get_model_admin(Job)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from django.http import HttpRequest
+
 from events.models import Event, EventStream, LogEntry
 from foundation.admin.panels import Panel
 from identity.admin.jobs import extend_jobs
@@ -68,7 +70,7 @@ def register(site: PagesSite) -> None:
     site.register(DeletionGuard, DeletionGuardAdmin)
     site.register(SynchronizationRow, SynchronizationRowAdmin)
     site.register_page(ConnectPage)
-    reports: dict[str, Callable[[Job], Panel]] = {
+    reports: dict[str, Callable[[HttpRequest, Job], Panel]] = {
         Job.Type.EVENT_REDELIVERY: partial(redelivery_progress, site),
         **dict.fromkeys(TYPES, partial(report_of, site)),
     }

@@ -16,7 +16,7 @@ from identity.admin.chosen_rows import NAMED, Chosen, answers, ask
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
 from provisioning.admin.outcomes.redelivery_feedback import all_queued, outlook_panel, waits_of
-from provisioning.admin.outcomes.sample_changes import MOST_TRIED, names_of, sample_changes
+from provisioning.admin.outcomes.sample_changes import CHANGES, MOST_TRIED, names_of, sample_changes
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.redelivery_outlook import outlook_of
 from provisioning.dead_letters.triage import UNSETTLED
@@ -24,8 +24,6 @@ from provisioning.models import DeadLetter
 
 # Largest number of dead letters per confirmation. For more dead letters, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
-# The name of the button that shows the changes before the redelivery.
-_CHANGES = "changes"
 _REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. Other dead letters are not sent."
 _DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."
 
@@ -37,17 +35,17 @@ def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.Quer
     may_force = may(request, Right.FORCE)
     form_class = ForcedRedeliveryForm if may_force else RedeliveryForm
     letters = _frozen(rows.filter(state__in=UNSETTLED))
-    form = form_class(initial=request.POST.dict()) if _CHANGES in request.POST else form_class(answers(request))
+    form = form_class(initial=request.POST.dict()) if CHANGES in request.POST else form_class(answers(request))
     if letters and form.is_valid():
         _redeliver(model_admin, request, letters, form)
         return None
     outlook, left_out = outlook_of(letters), rows.exclude(state__in=UNSETTLED).count()
     told = [*outlook.sentences, *([outlook.sentence_about_force] if may_force else []), *([_not_included(left_out)] if left_out else [])]
     panels, may_try = [outlook_panel(outlook)], may(request, Right.VIEW_BODIES)
-    if letters and may_try and _CHANGES in request.POST:
+    if letters and may_try and CHANGES in request.POST:
         note_act(request, "Dry run", ids=[letter.pk for letter in letters[:MOST_TRIED]])
-        panels.append(sample_changes(letters))
-    further = [(_CHANGES, "Show the changes")] if may_try else []
+        panels.append(sample_changes(model_admin.admin_site, request, letters))
+    further = [(CHANGES, "Show the changes")] if may_try else []
     effect = " ".join(filter(None, [*told, _REDELIVERY]))
     waits = waits_of(len(letters), letters)
     return _asked(model_admin, request, letters, form, verb="Redeliver", effect=effect, caution=waits, panels=panels, further=further)
@@ -103,7 +101,7 @@ def _asked(
         model_admin.message_user(request, "None of the selected dead letters is open.", messages.WARNING)
         return None
     count = len(letters)
-    users = names_of(letters[:NAMED])
+    users = names_of(model_admin.admin_site, request, letters[:NAMED])
     names = [f"{letter.event_type} of {users[letter.pk]}: {letter.reason}" for letter in letters[:NAMED]]
     note = f"These are the first {count}. Select the remaining dead letters afterwards." if count == MOST_AT_ONCE else ""
     chosen = Chosen(count, names, [letter.pk for letter in letters])

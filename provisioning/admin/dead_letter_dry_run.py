@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib.admin.utils import quote, unquote
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
+from foundation.differences import value_text
 from identity.admin.refusals import as_text, refusals
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import is_unsettled
@@ -47,14 +47,9 @@ class DryRunPage(DeadLetterPage):
                 context |= {
                     "shown": shown,
                     "is_current": is_current,
-                    "changes": [{**change, **{side: _cell(change[side]) for side in ("before", "after")}} for change in shown.changes],
+                    "changes": [{**change, **{side: value_text(change[side]) for side in ("before", "after")}} for change in shown.changes],
                     "sent": "" if shown.sent is None else laid_out(shown.sent),
                     "before": "" if shown.before is None else laid_out(shown.before),
                     "exchanges": exchange_blocks(shown.exchanges) if shown.exchanges else "",
                 }
         return self.page(request, "admin/dead_letter_dry_run.html", "Dry run", **context)
-
-
-def _cell(value: Any) -> str:
-    """Return a value as text: strings unchanged, everything else as JSON."""
-    return "(not there)" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -25,7 +25,7 @@ from provisioning.admin.dead_letter_actions import order_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
 from provisioning.admin.outcomes.redelivery_feedback import obstacle_of, outlook_panel
-from provisioning.admin.outcomes.sample_changes import MOST_TRIED, sample_changes
+from provisioning.admin.outcomes.sample_changes import CHANGES, MOST_TRIED, sample_changes
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
 from provisioning.dead_letters.redelivery import redeliver_one
@@ -94,19 +94,19 @@ class FilterPages(DeadLetterPage):
         if stream is None:
             raise Http404
         may_force, may_try = may(request, Right.FORCE), may(request, Right.VIEW_BODIES)
-        is_trial = may_try and "changes" in request.POST
+        wants_changes = CHANGES in request.POST
         values: dict[str, Any] = (
-            {"initial": request.POST.dict()} if is_trial else {"data": request.POST if request.method == "POST" else None}
+            {"initial": request.POST.dict()} if wants_changes else {"data": request.POST if request.method == "POST" else None}
         )
         form = SelectionRedeliveryForm(**values, may_force=may_force)
-        if request.method == "POST" and not is_trial and form.is_valid():
+        if form.is_bound and form.is_valid():
             answer = (
                 self._probed(request, stream, search, form) if "probe" in request.POST else self._started(request, stream, search, form)
             )
             if answer is not None:
                 return answer
         standing = _standing(stream, search)
-        if is_trial:
+        if wants_changes and may_try:
             standing["panels"].append(self._tried(request, stream, search))
         shown = {"form": form, "may_force": may_force, "may_try": may_try, **standing}
         return self.page(request, "admin/dead_letter_redelivery.html", "Redeliver all shown", **shown)
@@ -170,7 +170,7 @@ class FilterPages(DeadLetterPage):
         """Run dry runs of the dead letters with which the job would begin."""
         letters = list(_in_order(stream, search)[:MOST_TRIED])
         note_act(request, "Dry run", ids=[letter.pk for letter in letters], about=f"Dead letters of {stream.pk}")
-        return sample_changes(letters)
+        return sample_changes(self.owner.admin_site, request, letters)
 
     def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
         """Show a choice of the streams of the listed dead letters, because a job has one stream. If there is only one stream, redirect to

@@ -36,7 +36,7 @@ from provisioning.models import Attempt, DeadLetter
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
 _FOLDED = ("collapse",)
 # The head has the event id and type, and the summary has the reason and the number of attempts.
-_OTHERS = ("tenant_id", "stream", "key", "delivery", "created_at")
+_OTHERS = ("tenant_id", "stream", "key", "created_at")
 _FAILURE = ("error_class", "error_status", "error_scim_type", "fingerprint")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
@@ -130,7 +130,7 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
         row = context.get("original")
         if row is not None:
             stream = EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id).first()
-            context["verdict"] = verdict_of_letter(self.admin_site, row, row.entity, stream)
+            context["verdict"] = verdict_of_letter(self.admin_site, request, row, row.entity, stream)
         response = super().render_change_form(request, context, *args, **kwargs)
         if row is not None:
             response.context_data["object_actions"] += [button for page in self._pages for button in page.buttons(request, row)]

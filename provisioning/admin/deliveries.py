@@ -183,7 +183,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
         if row is not None:
             stream = EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id).first()
             told = self.next_attempt(row) if row.state == Delivery.State.TODO else ""
-            context["verdict"] = verdict_of_delivery(self.admin_site, row, row.entity, stream, next_attempt=told)
+            context["verdict"] = verdict_of_delivery(self.admin_site, request, row, row.entity, stream, next_attempt=told)
         response = super().render_change_form(request, context, *args, **kwargs)
         if row is not None:
             response.context_data |= _way_on(context["verdict"])

@@ -298,9 +298,9 @@ class ConnectPage(TenantPage):
             "next_url": self._address(STEPS[place + 1].name, setup) if setup is not None and place + 1 < len(STEPS) else "",
             "next_title": STEPS[place + 1].title if place + 1 < len(STEPS) else "",
         }
-        return self.page(request, "admin/connect_step.html", {**context, **({} if setup is None else self._found(step, setup))})
+        return self.page(request, "admin/connect_step.html", {**context, **({} if setup is None else self._found(request, step, setup))})
 
-    def _found(self, step: Step, setup: GuidedSetup) -> dict[str, Any]:
+    def _found(self, request: HttpRequest, step: Step, setup: GuidedSetup) -> dict[str, Any]:
         """Return the results of the step."""
         site = self.site.name
         if step.name == "dry-run" and (job := setup.dry_run) is not None:
@@ -309,7 +309,7 @@ class ConnectPage(TenantPage):
                 "job_state": state_text(job),
                 "job_url": reverse(f"{site}:identity_job_change", args=(quote(job.pk),)),
                 "refresh_seconds": 0 if job.is_finished else 3,
-                "panels": [report_of(self.site, job)],
+                "panels": [report_of(self.site, request, job)],
             }
         kinds = {"test": setups.TESTS, "preview": setups.PREVIEWS}.get(step.name)
         trial = setup.newest_trial(kinds) if kinds else None

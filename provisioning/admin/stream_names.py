@@ -17,8 +17,6 @@ from foundation.admin.list_cells import two_lines
 from foundation.admin.list_filters import RecentValuesFilter
 from foundation.admin.panels import Cell
 
-_MAY_SEE = "events.view_eventstream"
-
 
 def _names_of(stream_ids: set[str]) -> dict[str, str]:
     """Return the names of the streams that exist. A stream without a name has its id as the name."""
@@ -38,7 +36,7 @@ def stream_cells(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str,
     """Return the cell of each stream of a tenant, with one query: its name with a link to its page for accounts that may see streams."""
     wanted = set(stream_ids)
     names = dict(EventStream.objects.of(tenant_id).filter(pk__in=wanted).values_list("pk", "name"))
-    may_see = request.user.has_perm(_MAY_SEE)
+    may_see = site.get_model_admin(EventStream).has_view_permission(request)
     return {
         stream_id: Cell(names[stream_id] or stream_id, page_of_stream(site, stream_id) if may_see else "")
         if stream_id in names
@@ -48,7 +46,7 @@ def stream_cells(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str,
 
 
 class NamesStreams:
-    """Adds the column `stream` to an admin class whose rows have a `stream_id`, with one query per page."""
+    """Adds the column `stream` to an admin class whose rows have a `stream_id`, with one query per page of a list."""
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
@@ -57,6 +55,14 @@ class NamesStreams:
         for row in rows:
             row.stream_name = names.get(row.stream_id) or _deleted(row.stream_id)
         return changelist
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row with the page of its stream, if the account may see the page."""
+        row: Any = super().get_object(request, object_id, from_field)  # type: ignore[misc]  # Django's class comes after this one
+        site: admin.AdminSite = self.admin_site  # type: ignore[attr-defined]
+        if row is not None and site.get_model_admin(EventStream).has_view_permission(request):
+            row.stream_page = page_of_stream(site, row.stream_id)
+        return row
 
     @admin.display(description="Stream")
     def stream(self, row: Any) -> str:
@@ -67,7 +73,7 @@ class NamesStreams:
         if name is None:
             return _deleted(row.stream_id)
         text = name if name == row.stream_id else f"{name} ({row.stream_id})"
-        return format_html('<a href="{}">{}</a>', page_of_stream(self.admin_site, row.stream_id), text)  # type: ignore[attr-defined]
+        return format_html('<a href="{}">{}</a>', row.stream_page, text) if hasattr(row, "stream_page") else text
 
     @admin.display(description="Event")
     def event_of_stream(self, row: Any) -> str:

@@ -16,7 +16,7 @@ from events.models import EventStream
 from foundation.admin.panels import Cell, Panel
 from identity.admin.jobs import state_text
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.people.labels import NamesUsers, label_of, person_cell, users_by_id
+from identity.admin.people.labels import MAY_SEE_USERS, NamesUsers, label_of, person_cell, users_by_id
 from identity.admin.scope import actor_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.job_rights import permission_to_end
@@ -184,10 +184,10 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
     return Panel("Synchronizations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
 
 
-def report_of(site: admin.AdminSite, job: Job) -> Panel:
+def report_of(site: admin.AdminSite, request: HttpRequest, job: Job) -> Panel:
     """Return the number of users per outcome, and the first users that need attention."""
     found = list(SynchronizationRow.objects.filter(job=job, outcome__in=_TELLING).order_by("pk")[:_SHOWN])
-    users = users_by_id((job.tenant_id, row.user_id) for row in found)
+    users = users_by_id((job.tenant_id, row.user_id) for row in found) if request.user.has_perm(MAY_SEE_USERS) else {}
     rows = [
         (
             Cell(row.get_outcome_display()),

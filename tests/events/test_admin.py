@@ -176,7 +176,7 @@ def test_changes_are_shown_field_by_field(browser: Client, user: User) -> None:
     page = page_of(browser, user.tenant_id, 3)
 
     rows = re.sub(r' data-label="\w+" ?', "", " ".join(unescape(page[page.index("What changed") :]).split()))
-    assert 'given_name </td> <td class="long"> (not there) </td> <td class="long"> "A"' in rows
+    assert 'given_name </td> <td class="long"> Not set </td> <td class="long"> "A"' in rows
     assert '{"shoe": [1, 2]}' in rows
     assert "family_name" not in rows
     assert "has no previous object" in page_of(browser, user.tenant_id, 2)

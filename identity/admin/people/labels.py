@@ -18,6 +18,7 @@ from foundation.admin.panels import Cell
 from identity.models import User
 
 _ROOT = "user:"
+MAY_SEE_USERS = "identity.view_user"
 # The columns that a label is made of.
 LABEL_COLUMNS = ("pk", "tenant_id", "user_id", "email", "name", "username", "phone_number")
 
@@ -56,7 +57,10 @@ def users_by_id(named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], User]
 
 
 class NamesUsers:
-    """Names the users of rows that store the id of a user as text, with one query per page of a list."""
+    """Names the users of rows that store the id of a user as text, with one query per page of a list.
+
+    An account without permission to see users gets the ids.
+    """
 
     # The column that contains the user id, or an entity such as `user:database|abc`.
     user_column = "key"
@@ -64,10 +68,24 @@ class NamesUsers:
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
         rows: Any = changelist.result_list
-        found = users_by_id((self.tenant_id_of(row), named) for row in rows if (named := self.user_id_in(row)))
+        self._name_rows(request, rows)
         for row in rows:
-            row.named_user, row.is_listed = found.get((self.tenant_id_of(row), self.user_id_in(row))), True
+            row.is_listed = True
         return changelist
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row with its user."""
+        row: Any = super().get_object(request, object_id, from_field)  # type: ignore[misc]  # Django's class comes after this one
+        if row is not None:
+            self._name_rows(request, [row])
+        return row
+
+    def _name_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
+        named = [(row, (self.tenant_id_of(row), self.user_id_in(row))) for row in rows]
+        may_see = request.user.has_perm(MAY_SEE_USERS)
+        found = users_by_id(user for _, user in named if user[1]) if may_see else {}
+        for row, user in named:
+            row.named_user = found.get(user)
 
     def tenant_id_of(self, row: Any) -> str:
         """Return the tenant of the user. A row without a tenant column needs its own function."""
@@ -79,11 +97,8 @@ class NamesUsers:
         return text if self.user_column != "key" else text.removeprefix(_ROOT) if text.startswith(_ROOT) else ""
 
     def user_of(self, row: Any) -> User | None:
-        """Return the user of the row; None for other entities and for users that no longer exist."""
-        if not hasattr(row, "named_user"):
-            named = (self.tenant_id_of(row), self.user_id_in(row))
-            row.named_user = users_by_id([named]).get(named) if named[1] else None
-        found: User | None = row.named_user
+        """Return the user of the row; None for other entities, for users that no longer exist, and if the account may not see users."""
+        found: User | None = getattr(row, "named_user", None)
         return found
 
     @admin.display(description="User")

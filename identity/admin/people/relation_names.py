@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import Model
+from django.http import HttpRequest
 
 from identity.admin.people.labels import label_of
 from identity.models import AuditEntry, Connection, Group, Organization, Role, User
@@ -38,15 +39,16 @@ _RELATIONS = {
 }
 
 
-def relation_texts(entries: Iterable[AuditEntry]) -> dict[Any, str]:
+def relation_texts(request: HttpRequest, entries: Iterable[AuditEntry]) -> dict[Any, str]:
     """Return the text of each entry about a relation by the key of the entry, with at most one query per kind of joined row."""
-    return {pk: ", ".join(names.values()) for pk, names in joined_names(entries).items()}
+    return {pk: ", ".join(names.values()) for pk, names in joined_names(request, entries).items()}
 
 
-def joined_names(entries: Iterable[AuditEntry]) -> dict[Any, dict[str, str]]:
-    """Return the names of the joined rows by column, for each entry about a relation. A row that no longer exists has its key as name."""
+def joined_names(request: HttpRequest, entries: Iterable[AuditEntry]) -> dict[Any, dict[str, str]]:
+    """Return the names of the joined rows by column, for each entry about a relation. The name of a row is its
+    key if the row no longer exists, or if the account may not see it."""
     joined = {entry.pk: (entry.tenant_id, found) for entry in entries if (found := _joined_by(entry))}
-    names = _names(joined.values())
+    names = _names(request, joined.values())
     return {
         pk: {column: names.get((tenant_id, _JOINED[column], key), str(key)) for column, key in found.items()}
         for pk, (tenant_id, found) in joined.items()
@@ -64,11 +66,12 @@ def _joined_by(entry: AuditEntry) -> dict[str, Any]:
     return {column: values[column] for column in _JOINED if values.get(column)}
 
 
-def _names(joined: Iterable[tuple[str | None, dict[str, Any]]]) -> dict[tuple[str | None, type[Model], Any], str]:
+def _names(request: HttpRequest, joined: Iterable[tuple[str | None, dict[str, Any]]]) -> dict[tuple[str | None, type[Model], Any], str]:
     asked: dict[type[Model], set[tuple[str | None, Any]]] = {}
     for tenant_id, keys in joined:
         for column, key in keys.items():
-            asked.setdefault(_JOINED[column], set()).add((tenant_id, key))
+            if request.user.has_perm(f"identity.view_{_JOINED[column]._meta.model_name}"):
+                asked.setdefault(_JOINED[column], set()).add((tenant_id, key))
     found: dict[tuple[str | None, type[Model], Any], str] = {}
     for model, pairs in asked.items():
         # An operator sees entries of several tenants. A row counts only for entries of its own tenant.

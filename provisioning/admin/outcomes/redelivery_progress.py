@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.http import HttpRequest
 from django.urls import reverse
 
 from events.models import EventStream
@@ -13,7 +14,7 @@ from provisioning.admin.outcomes.redelivery_feedback import obstacle_of
 from provisioning.dead_letters.redelivery_jobs import progress_of
 
 
-def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
+def redelivery_progress(site: admin.AdminSite, _request: HttpRequest, job: Job) -> Panel:
     """Return the number of dead letters per result, and the actor of the job."""
     progress, asked = progress_of(job), job.parameters
     obstacle = obstacle_of(EventStream.objects.of(job.tenant_id).filter(pk=job.target).first()) if progress.under_way else ""

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from django.contrib import admin
+from django.http import HttpRequest
+
+from events.admin.entities import entities_of
 from foundation.admin.panels import Cell, Panel
-from identity.admin.people.labels import label_of, users_by_id
+from foundation.differences import value_text
 from identity.admin.refusals import as_text, refusals
 from provisioning.dead_letters.redelivery_preview import Preview, preview
 from provisioning.models import DeadLetter
 
 MOST_TRIED = 5
+# The name of the button that shows the changes before a redelivery. A request with this name never starts the redelivery.
+CHANGES = "changes"
 # Staff wait for the page, so no dry run starts after these seconds.
 _SECONDS = 10.0
 _COLUMNS = ("Event", "Request", "Attribute", "Now", "After")
-_USER = "user:"
 
 
-def sample_changes(letters: Iterable[DeadLetter]) -> Panel:
+def sample_changes(site: admin.AdminSite, request: HttpRequest, letters: Iterable[DeadLetter]) -> Panel:
     """Run dry runs of at most `MOST_TRIED` dead letters, one after the other. Nothing is changed."""
     tried = list(letters)[:MOST_TRIED]
-    names, until = names_of(tried), time.monotonic() + _SECONDS
+    names, until = names_of(site, request, tried), time.monotonic() + _SECONDS
     rows: list[Sequence[Cell]] = []
     for letter in tried:
         about = f"{letter.event_type} of {names[letter.pk]}"
@@ -32,12 +35,12 @@ def sample_changes(letters: Iterable[DeadLetter]) -> Panel:
     return Panel(f"Changes on the server, of the first {count} dead letters" if count > 1 else "Changes on the server", _COLUMNS, rows)
 
 
-def names_of(letters: Iterable[DeadLetter]) -> dict[int, str]:
-    """Return the name of the user of each dead letter, or its key for another entity or a deleted user."""
+def names_of(site: admin.AdminSite, request: HttpRequest, letters: Iterable[DeadLetter]) -> dict[int, str]:
+    """Return the name of the entity of each dead letter, or its key if the entity is deleted or the account may not see it."""
     read = list(letters)
-    users = users_by_id((letter.tenant_id, letter.key.removeprefix(_USER)) for letter in read if letter.key.startswith(_USER))
-    found = {letter.pk: users.get((letter.tenant_id, letter.key.removeprefix(_USER))) for letter in read}
-    return {letter.pk: letter.key if (user := found[letter.pk]) is None else label_of(user) for letter in read}
+    found = entities_of(site, request, [(letter.tenant_id, letter.key) for letter in read])
+    entities = {letter.pk: found[letter.tenant_id, letter.key] for letter in read}
+    return {key: entity.text if entity.url else entity.root for key, entity in entities.items()}
 
 
 def _rows(about: str, letter: DeadLetter) -> list[Sequence[Cell]]:
@@ -50,7 +53,9 @@ def _rows(about: str, letter: DeadLetter) -> list[Sequence[Cell]]:
     notes = " ".join(shown.notes)
     if not shown.changes:
         return [(Cell(about), Cell(request, note=notes), Cell(_without_changes(shown)), Cell(""), Cell(""))]
-    first, *others = [(Cell(change["path"]), Cell(_text(change["before"])), Cell(_text(change["after"]))) for change in shown.changes]
+    first, *others = [
+        (Cell(change["path"]), Cell(value_text(change["before"])), Cell(value_text(change["after"]))) for change in shown.changes
+    ]
     return [(Cell(about), Cell(request, note=notes), *first), *((Cell(about), Cell(""), *cells) for cells in others)]
 
 
@@ -63,7 +68,3 @@ def _without_changes(shown: Preview) -> str:
     if not shown.verb:
         return ""
     return "The user is deleted." if shown.verb == "DELETE" else "No attribute changes."
-
-
-def _text(value: Any) -> str:
-    return "Not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

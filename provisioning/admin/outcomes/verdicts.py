@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
+from django.db import models
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -83,26 +84,31 @@ class ShowsVerdict(ObjectActionsAdmin[Row]):
         return row
 
 
-def verdict_of_letter(site: admin.AdminSite, letter: DeadLetter, entity: Entity, stream: EventStream | None) -> Verdict:
-    """Return the verdict of a dead letter."""
+def verdict_of_letter(
+    site: admin.AdminSite, request: HttpRequest, letter: DeadLetter, entity: Entity, stream: EventStream | None
+) -> Verdict:
+    """Return the verdict of a dead letter. Its facts link to the pages that the account may see."""
     what = letter.reason or "The destination did not accept the event."
     why = f"{letter.get_error_class_display()}{_status(letter)}. {_times(letter.attempts)}."
     obstacle = obstacle_of(stream)
     advice = _SETTLED.get(DeadLetter.State(letter.state), _ADVICE[FailureClass(letter.error_class)])
     advice += f" A redelivery waits, because {obstacle}" if obstacle else ""
-    delivery = Cell("Attempts and times", _page(site, "provisioning_delivery", letter.delivery_id))
-    facts = [*_facts(site, letter, entity, stream, event=letter.delivery.event), Fact("Delivery", delivery)]
+    delivery = Cell("Attempts and times", _page(site, request, Delivery, letter.delivery_id))
+    facts = [*_facts(site, request, letter, entity, stream, event=letter.delivery.event), Fact("Delivery", delivery)]
     return Verdict("good" if letter.state == DeadLetter.State.RESOLVED else "bad", what, why, advice, facts)
 
 
 def verdict_of_delivery(
-    site: admin.AdminSite, delivery: Delivery, entity: Entity, stream: EventStream | None, *, next_attempt: str
+    site: admin.AdminSite, request: HttpRequest, delivery: Delivery, entity: Entity, stream: EventStream | None, *, next_attempt: str
 ) -> Verdict:
-    """Return the verdict of a delivery. `next_attempt` is the time of the next attempt, or the reason why the delivery waits."""
+    """Return the verdict of a delivery. Its facts link to the pages that the account may see.
+
+    `next_attempt` is the time of the next attempt, or the reason why the delivery waits.
+    """
     letter = DeadLetter.objects.filter(delivery=delivery).only("pk", "state").first()
-    facts = _facts(site, delivery, entity, stream, event=delivery.event)
+    facts = _facts(site, request, delivery, entity, stream, event=delivery.event)
     if letter is not None:
-        facts.append(Fact("Dead letter", Cell(letter.get_state_display(), _page(site, "provisioning_deadletter", letter.pk))))
+        facts.append(Fact("Dead letter", Cell(letter.get_state_display(), _page(site, request, DeadLetter, letter.pk))))
     state = Delivery.State
     if delivery.state == state.DEAD:
         why = f"{delivery.get_error_class_display()}{_status(delivery)}. {_times(delivery.attempts)}."
@@ -110,8 +116,7 @@ def verdict_of_delivery(
         return Verdict("bad", delivery.error_message or "The delivery failed.", why, advice, facts, leads_to="Dead letter")
     if delivery.state == state.TODO:
         failed = f"The last attempt failed: {delivery.error_message}" if delivery.error_message else f"{_times(delivery.attempts)}."
-        obstructed = stream is not None and (stream.held_since is not None or stream.status != EventStream.Status.ENABLED)
-        leads_to = "Event stream" if obstructed else ""
+        leads_to = "Event stream" if obstacle_of(stream) else ""
         return Verdict("warn", f"Waiting. {next_attempt}", failed, _waiting_advice(stream), facts, leads_to=leads_to)
     said = {
         state.DELIVERED: ("good", "Delivered.", "Nothing. The destination has the event."),
@@ -130,19 +135,19 @@ def _waiting_advice(stream: EventStream | None) -> str:
     return "Nothing. The event is delivered in order."
 
 
-def _facts(site: admin.AdminSite, row: Any, entity: Entity, stream: EventStream | None, *, event: int) -> list[Fact]:
+def _facts(site: admin.AdminSite, request: HttpRequest, row: Any, entity: Entity, stream: EventStream | None, *, event: int) -> list[Fact]:
     name = "the stream was deleted" if stream is None else stream.name or stream.pk
-    # The head of the page has the id of the event.
-    entry = entry_cell(site, tenant_id=row.tenant_id, event=event, event_id=row.event_id)
     return [
         Fact(entity.kind.capitalize() or "Entity", replace(entity.cell, copied=entity.identifier)),
-        Fact("Event", Cell("Entry in the event log" if entry.url else "no longer in the event log", entry.url)),
-        Fact("Event stream", Cell(name, "" if stream is None else _page(site, "events_eventstream", stream.pk))),
+        Fact("Event", entry_cell(site, request, tenant_id=row.tenant_id, event=event)),
+        Fact("Event stream", Cell(name, "" if stream is None else _page(site, request, EventStream, stream.pk))),
     ]
 
 
-def _page(site: admin.AdminSite, model: str, key: Any) -> str:
-    return reverse(f"{site.name}:{model}_change", args=(quote(key),))
+def _page(site: admin.AdminSite, request: HttpRequest, model: type[models.Model], key: Any) -> str:
+    """Return the page of a row; empty if the account may not see it."""
+    named = f"{site.name}:{model._meta.app_label}_{model._meta.model_name}_change"
+    return reverse(named, args=(quote(key),)) if site.get_model_admin(model).has_view_permission(request) else ""
 
 
 def _status(row: Any) -> str:

@@ -32,7 +32,7 @@ from identity.models import (
 )
 from identity.services.users import update_user
 from provisioning.models import AccountLink, Action, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
-from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant, take_from_administrators
 from tests.factories.admin_pages import page_of_row, place_of
 from tests.factories.models.authapi import InvitationFactory
 from tests.factories.models.identity import AuditEntryFactory
@@ -160,17 +160,37 @@ def test_a_delivery_that_waits_for_its_stream_leads_to_the_stream(browser: Clien
 # People by name and email address
 
 
-def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Rows, ada: User) -> None:
-    tenant = {"tenant_id": ada.tenant_id}
-    found: dict[type[models.Model], models.Model] = {
-        AccountLink: AccountLinkFactory.create(**tenant, user_id=ada.user_id),
-        SynchronizationRow: SynchronizationRowFactory.create(job=rows.of(Job), user_id=ada.user_id),
-        Trial: TrialFactory.create(action=rows.of(Action), user_id=ada.user_id),
-        Lane: LaneFactory.create(stream_id=make_stream(rows.tenant).pk, **tenant, key=f"user:{ada.user_id}"),
+def rows_about(user: User, rows: Rows) -> dict[type[models.Model], models.Model]:
+    tenant = {"tenant_id": user.tenant_id}
+    return {
+        AccountLink: AccountLinkFactory.create(**tenant, user_id=user.user_id),
+        SynchronizationRow: SynchronizationRowFactory.create(job=rows.of(Job), user_id=user.user_id),
+        Trial: TrialFactory.create(action=rows.of(Action), user_id=user.user_id),
+        Lane: LaneFactory.create(stream_id=make_stream(rows.tenant).pk, **tenant, key=f"user:{user.user_id}"),
     }
+
+
+def list_of(model: type[models.Model], rows: Rows) -> str:
+    query = f"?q={rows.of(Job).pk}" if model is SynchronizationRow else ""
+    return place_of(model, "changelist") + query
+
+
+def test_pages_of_provisioning_show_the_id_of_the_user_to_accounts_that_may_not_see_users(
+    browser: Client, rows: Rows, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = rows_about(ada, rows)
+    take_from_administrators(monkeypatch, "identity.view_user")
     for model, row in found.items():
-        query = f"?q={rows.of(Job).pk}" if model is SynchronizationRow else ""
-        assert ADA in shown(browser, place_of(model, "changelist") + query), model
+        for address in (list_of(model, rows), *([] if model is Lane else [page_of_row(row)])):
+            page = shown(browser, address)
+            assert "Ada Lovelace" not in page, address
+            assert ada.user_id in page, address
+
+
+def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Rows, ada: User) -> None:
+    found = rows_about(ada, rows)
+    for model, row in found.items():
+        assert ADA in shown(browser, list_of(model, rows)), model
         if model is not Lane:
             assert f'<a href="{page_of_row(ada)}">{ADA}</a>' in shown(browser, page_of_row(row)), model
 

@@ -138,14 +138,34 @@ def test_staff_without_the_permission_see_the_id_of_the_user_without_a_link(
 def test_staff_without_the_permission_see_the_name_of_the_stream_without_a_link(
     browser: Client, user: User, stream: EventStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take_from_administrators(monkeypatch, "events.view_eventstream")
+    take_from_administrators(monkeypatch, "events.view_eventstream", "events.change_eventstream")
     EventStream.objects.of(user.tenant_id).filter(pk=stream.pk).update(name="Users to the directory")
     places = pages_of(user)
 
-    shown = browser.get(places["entry"]).content.decode().partition('id="content"')[2]
+    for start in ("entry", "delivery", "letter"):
+        shown = browser.get(places[start]).content.decode().partition('id="content"')[2]
+        assert "Users to the directory" in shown, start
+        assert f'href="{places["stream"]}"' not in shown, start
 
-    assert "Users to the directory" in shown
-    assert f'href="{places["stream"]}"' not in shown
+
+@pytest.mark.parametrize(
+    ("start", "other", "permission"),
+    [
+        ("letter", "entry", "events.{}_logentry"),
+        ("letter", "delivery", "provisioning.{}_delivery"),
+        ("delivery", "letter", "provisioning.{}_deadletter"),
+    ],
+)
+def test_a_page_has_no_link_and_no_button_to_a_page_that_the_account_may_not_see(
+    browser: Client, user: User, monkeypatch: pytest.MonkeyPatch, start: str, other: str, permission: str
+) -> None:
+    take_from_administrators(monkeypatch, permission.format("view"), permission.format("change"))
+    places = pages_of(user)
+
+    shown = browser.get(places[start]).content.decode().partition('id="content"')[2]
+
+    assert f'href="{places[other]}"' not in shown
+    assert browser.get(places[other]).status_code == 403
 
 
 def test_a_deleted_stream_keeps_its_id_and_is_marked_as_deleted(browser: Client, user: User, stream: EventStream) -> None:

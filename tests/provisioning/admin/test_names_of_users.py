@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.admin.utils import quote
+from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -43,6 +44,12 @@ def ada(database_connection: Connection) -> User:
 @pytest.fixture
 def browser(ada: User) -> Client:
     return browser_of(new_staff(ada.tenant))
+
+
+def request_of(browser: Client) -> WSGIRequest:
+    """Return a request of the account that uses this browser."""
+    request: WSGIRequest = browser.get(reverse("admin:index")).wsgi_request
+    return request
 
 
 def leave_traces(user: User) -> DeadLetter:
@@ -123,7 +130,35 @@ def test_the_audit_log_names_the_rows_that_a_membership_joins(browser: Client, a
     assert f"{NAME}, Analytical Engines" in browser.get(page).content.decode()
 
     entry.after = {**(entry.after or {}), "organization_id": stranger.pk}
-    assert relation_texts([entry]) == {entry.pk: f"{NAME}, {stranger.pk}"}
+    assert relation_texts(request_of(browser), [entry]) == {entry.pk: f"{NAME}, {stranger.pk}"}
+
+
+@pytest.mark.parametrize("place", LISTS.values(), ids=LISTS)
+def test_a_list_shows_the_ids_of_users_to_accounts_that_may_not_see_users(
+    browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    leave_traces(ada)
+    take_from_administrators(monkeypatch, "identity.view_user")
+
+    page = browser.get(reverse(place)).content.decode()
+
+    assert "Ada Lovelace" not in page
+    assert ada.user_id in page or "as entered" in page
+
+
+def test_the_audit_log_does_not_name_the_user_of_a_membership_to_accounts_that_may_not_see_users(
+    browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    company = make_organization(ada.tenant, "engines", display_name="Analytical Engines")
+    with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):
+        add_members(tenant_id=ada.tenant_id, organization_id=company.pk, user_ids=[ada.user_id])
+    entry = AuditEntry.objects.get(tenant_id=ada.tenant_id, object_type="identity.organizationmember")
+    take_from_administrators(monkeypatch, "identity.view_user")
+
+    for place in (reverse(LISTS["audit log"]), reverse("admin:identity_auditentry_change", args=(entry.pk,))):
+        page = browser.get(place).content.decode()
+        assert "Analytical Engines" in page
+        assert "Ada Lovelace" not in page
 
 
 def test_the_page_of_a_row_links_to_the_user_and_shows_the_id(browser: Client, ada: User) -> None:

@@ -220,6 +220,7 @@ def test_an_account_that_may_not_see_profiles_gets_no_changes(person: User, tena
         browser = browser_of(new_staff(tenant))
         address = f"{reverse('admin:provisioning_deadletter_redelivery')}?stream_id={letter.stream_id}"
         assert "Show the changes" not in browser.get(address).content.decode()
-        page = browser.post(address, {"changes": "1"})
+        page = browser.post(address, {"changes": "1", "reason": "Fixed", "rate_per_second": "7"})
+    assert not Job.objects.of(tenant.pk).exists()
     assert [panel.title for panel in page.context["panels"]] == ["What would be redelivered"]
     assert server.received == []
