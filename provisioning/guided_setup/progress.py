@@ -41,7 +41,7 @@ class Draft:
 
     deployed: ActionVersion | None
     is_deployed: bool
-    changed_at: datetime | None
+    changed_at: datetime
 
 
 def drafts_of(found: Iterable[Action]) -> list[Draft]:
@@ -53,10 +53,8 @@ def drafts_of(found: Iterable[Action]) -> list[Draft]:
 
 
 def _draft_of(action: Action, deployed: ActionVersion | None) -> Draft:
-    is_deployed = is_draft_deployed(action, deployed)
-    # A deployment sets `updated_at`, too. So `updated_at` is the time of a change only while draft and deployed version differ.
-    changed = [secret.updated_at for secret in action.secrets.all()] + ([] if is_deployed else [action.updated_at])
-    return Draft(deployed, is_deployed, max(changed, default=None))
+    changed_at = max([action.updated_at, *(secret.updated_at for secret in action.secrets.all())])
+    return Draft(deployed, is_draft_deployed(action, deployed), changed_at)
 
 
 def states_of(draft: Draft, test: Trial | None, preview: Trial | None, dry_run: Job | None) -> Mapping[str, StepState]:
@@ -89,8 +87,7 @@ def _of_trial(draft: Draft, trial: Trial | None) -> StepState:
         return StepState.TO_DO
     if trial.outcome != Trial.Outcome.PASSED:
         return StepState.FAILED
-    is_old = draft.changed_at is not None and trial.started_at < draft.changed_at
-    return StepState.CHANGED if is_old else StepState.DONE
+    return StepState.CHANGED if trial.started_at < draft.changed_at else StepState.DONE
 
 
 def _of_dry_run(draft: Draft, job: Job | None) -> StepState:

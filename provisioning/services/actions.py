@@ -200,7 +200,8 @@ def _deploy(action: Action, contents: dict[str, Any]) -> ActionVersion:
     version = action_versions.add_version(action, contents)
     action.is_deployed = True
     action.built_at = timezone.now()
-    validated_save(action, fields=["is_deployed", "built_at"])
+    # `updated_at` stays the time of the last change of the draft.
+    action.save(update_fields=["is_deployed", "built_at"])
     return version
 
 

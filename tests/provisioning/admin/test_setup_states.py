@@ -90,6 +90,15 @@ def test_a_changed_mapping_after_the_tests_requires_repeated_tests(browser: Clie
     assert states_in(browser, tested) == ["Done", "Done", "Done", "Done", "To do"]
 
 
+def test_a_dry_run_after_a_changed_mapping_does_not_replace_the_other_tests(browser: Client, tenant: Tenant, tested: Action) -> None:
+    update_action(tenant_id=tenant.pk, action_id=tested.pk, changes={"mapping": [asdict(row) for row in DEFAULT_TABLE[:-1]]})
+
+    browser.post(place("dry-run", tested), {"match": "userName", "rate": "20"})
+
+    assert newest_job(tenant).status == Job.Status.COMPLETED
+    assert states_in(browser, tested) == ["Done", "Repeat", "Repeat", "Done", "To do"]
+
+
 def test_saving_the_mapping_from_a_setup_leads_back_to_its_step(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     address = browser.get(place("preview", action)).context["mapping_url"]
