@@ -8,6 +8,7 @@
   const NEAR_THE_END_PX = 24;
   const MOST_NAMES = 2000;
   const NAMES_EVERY_MS = 300;
+  const MOST_FAILURES = 5;
 
   const page = document.getElementById("live");
   if (!page) return;
@@ -15,6 +16,7 @@
     "type", "types", "entity", "pause", "clear", "aloud", "state", "count", "scroll", "empty", "list", "newest",
   ].map((name) => document.getElementById(`live-${name}`));
 
+  const NOTHING_YET = empty.textContent;
   let lastId = "";
   let isPaused = false;
   let follows = true;
@@ -88,6 +90,7 @@
   function filter() {
     for (const entry of list.children) entry.hidden = !isWanted(eventOf.get(entry));
     waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
+    trim();
     tell();
   }
 
@@ -101,35 +104,51 @@
     return root.slice(root.indexOf(":") + 1);
   }
 
-  /* Requests the names of the entities that have none yet. */
+  /* Requests the names of the entities that have none yet. After `MOST_FAILURES` in a row, the next event starts the requests again. */
   async function askNames(roots) {
     roots.filter((root) => !names.has(root)).forEach((root) => unnamed.add(root));
+    removeOldest(unnamed);
     if (isAsking) return;
     isAsking = true;
-    while (unnamed.size) {
+    for (let failures = 0; unnamed.size && failures < MOST_FAILURES; ) {
       const some = [...unnamed].slice(0, Number(page.dataset.namesAtOnce));
       // An entity whose name is requested again during this request stays in the queue.
       some.forEach((root) => unnamed.delete(root));
       const found = await namesOf(some);
-      for (const root of some) {
-        // Without an answer, an entity keeps its id.
-        names.set(root, found[root] || { text: "", url: "" });
-      }
-      for (const root of [...names.keys()].slice(0, Math.max(0, names.size - MOST_NAMES))) names.delete(root);
-      showNames();
-      await new Promise((resolve) => setTimeout(resolve, NAMES_EVERY_MS));
+      failures = found ? 0 : failures + 1;
+      if (found) takeNames(some, found);
+      else some.forEach((root) => unnamed.add(root));
+      await new Promise((resolve) => setTimeout(resolve, NAMES_EVERY_MS * 2 ** failures));
     }
     isAsking = false;
   }
 
+  /* Requests a known name again. The old name is shown until the answer arrives. */
+  function askAgain(root) {
+    if (names.has(root)) unnamed.add(root);
+    askNames([]);
+  }
+
+  /* Returns the named entities, or null if the request failed. */
   async function namesOf(roots) {
     const query = new URLSearchParams([["tenant", page.dataset.tenant], ...roots.map((root) => ["root", root])]);
     try {
       const answer = await fetch(`${page.dataset.names}?${query}`, { credentials: "same-origin", cache: "no-store" });
-      return answer.ok ? (await answer.json()).entities : {};
+      return answer.ok ? (await answer.json()).entities : null;
     } catch {
-      return {};
+      return null;
     }
+  }
+
+  function takeNames(roots, found) {
+    // An entity that the answer does not name keeps its id.
+    for (const root of roots) names.set(root, found[root] || { text: "", url: "" });
+    removeOldest(names);
+    showNames();
+  }
+
+  function removeOldest(kept) {
+    for (const root of [...kept.keys()].slice(0, Math.max(0, kept.size - MOST_NAMES))) kept.delete(root);
   }
 
   function showNames() {
@@ -140,7 +159,7 @@
       else entry.remove();
     }
     waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
-    empty.hidden = list.children.length > 0;
+    trim();
     tell();
   }
 
@@ -261,15 +280,24 @@
       }
       list.append(entry);
     }
-    while (list.children.length > MOST_SHOWN) list.firstElementChild.remove();
-    empty.hidden = list.children.length > 0;
+    trim();
     if (follows) scroll.scrollTop = scroll.scrollHeight;
-    else unseen += messages.length;
+    else unseen += messages.filter(isWanted).length;
     tell();
+  }
+
+  /* Removes the oldest entries. Hidden entries are counted apart, because they may be shown later. */
+  function trim() {
+    for (const isHidden of [true, false]) {
+      const entries = [...list.children].filter((entry) => entry.hidden === isHidden);
+      entries.slice(0, Math.max(0, entries.length - MOST_SHOWN)).forEach((entry) => entry.remove());
+    }
   }
 
   function tell() {
     const shown = list.querySelectorAll(":scope > li:not([hidden])").length;
+    empty.hidden = shown > 0;
+    empty.textContent = list.children.length ? empty.dataset.filtered : NOTHING_YET;
     const parts = [`${shown} event${shown === 1 ? "" : "s"} shown`];
     if (shown === MOST_SHOWN) parts[0] = `the newest ${shown} events shown`;
     if (isPaused) parts.push(`${waiting.length} waiting`);
@@ -283,8 +311,8 @@
 
   function take(message) {
     const event = message.event || {};
-    // A deleted entity gets its new state.
-    if (/^[a-z]+\.deleted$/.test(message.type)) names.delete(subjectsOf(event)[0]);
+    // The event can change the name of its entity, or create or delete the entity.
+    if (/^[a-z]+\.(created|updated|deleted)$/.test(message.type)) askAgain(subjectsOf(event)[0]);
     const isKept = isWanted(message) || isUndecided(message);
     if (!isKept) return;
     askNames(rootsOf(event));
@@ -398,7 +426,6 @@
     waiting = [];
     unseen = 0;
     follows = true;
-    empty.hidden = false;
     tell();
   });
   aloud.addEventListener("change", () => list.setAttribute("aria-live", aloud.checked ? "polite" : "off"));

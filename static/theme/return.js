@@ -1,5 +1,8 @@
 'use strict';
-// Loads the page again when its reader returns from another tab, such as the tab with the login of a provider.
+// Loads the page again when its reader returns from another tab, such as the tab with the login of a provider. A page with entered values
+// stays as it is.
+let hasEntered = false;
+document.addEventListener('input', () => { hasEntered = true; });
 document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) location.replace(location.pathname);
+    if (!document.hidden && !hasEntered) location.replace(location.pathname);
 });

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from django.contrib.admin.utils import quote
-from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
 from events.hints import publish_hint
@@ -15,7 +13,6 @@ from events.log.numbering import number_tenant
 from events.models import LogEntry
 from events.stream.operating.connections import disconnect, open_connections
 from identity.models import Connection, Tenant, User
-from identity.services.memberships import add_members
 from identity.services.organizations import delete_organization
 from identity.services.users import update_user
 from tests.conformance.target import make_target
@@ -130,59 +127,6 @@ def test_a_new_event_appears_and_its_markup_is_escaped(visit: Callable[[str], Pa
     assert MARKUP.replace('"', '\\"') in page.text("#live-list pre")
     assert page.evaluate("document.querySelectorAll('#live-list :is(img, script)').length") == 0
     assert page.evaluate("document.title") != "taken over"
-    assert page.complaints == []
-
-
-def test_an_event_names_its_entities_with_links_and_ids_to_copy(visit: Callable[[str], Page], tenant: Tenant, user: User) -> None:
-    company = make_organization(tenant, "engines", display_name="Analytical Engines")
-    number_tenant(tenant.pk)
-    page = connected(visit(LIVE))
-    add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[user.user_id])
-    publish(tenant.pk)
-    shows(page, 1)
-    page.until("document.querySelectorAll('#live-list .live-entity a').length === 2")
-
-    assert page.evaluate("[...document.querySelectorAll('.live-entity a')].map((link) => link.textContent)") == [
-        "Analytical Engines",
-        f"{MARKUP} (ada@example.test)",
-    ]
-    links = [
-        reverse("admin:identity_organization_change", args=(quote(company.pk),)),
-        reverse("admin:identity_user_change", args=(quote(user.pk),)),
-    ]
-    assert page.evaluate("[...document.querySelectorAll('.live-entity a')].map((link) => link.getAttribute('href'))") == links
-    page.evaluate(f"{SHOWN}[0].querySelector('details').open = true")
-    page.until("document.querySelectorAll('.live-entities button').length >= 2")
-    copied = page.evaluate("[...document.querySelectorAll('.live-entities button')].map((button) => button.dataset.copy)")
-    assert {company.pk, user.user_id} <= set(copied)
-    if AXE.exists():
-        assert barriers_of(page) == []
-
-    delete_organization(tenant_id=tenant.pk, organization_id=company.pk)
-    publish(tenant.pk)
-    page.until("[...document.querySelectorAll('.live-entity .badge')].some((badge) => badge.textContent === 'Deleted')")
-    assert company.pk in page.text("#live-list")
-    assert page.evaluate("document.title") != "taken over"
-    assert page.complaints == []
-
-
-def test_live_events_are_filtered_by_the_name_of_an_entity_that_the_event_does_not_contain(
-    visit: Callable[[str], Page], tenant: Tenant, user: User
-) -> None:
-    company = make_organization(tenant, "engines", display_name="Analytical Engines")
-    other = make_organization(tenant, "mills", display_name="Grain Mills")
-    number_tenant(tenant.pk)
-    page = connected(visit(LIVE))
-    page.fill("#live-entity", "analytical")
-    for organization in (other, company):
-        add_members(tenant_id=tenant.pk, organization_id=organization.pk, user_ids=[user.user_id])
-    publish(tenant.pk)
-
-    shows(page, 1)
-    page.until("document.querySelector('#live-list li:not([hidden]) .live-entity a') !== null")
-    assert page.text("#live-list li:not([hidden]) .live-entity a") == "Analytical Engines"
-    # The event of the other organization was kept only until its name arrived.
-    page.until("document.querySelectorAll('#live-list li').length === 1")
     assert page.complaints == []
 
 
