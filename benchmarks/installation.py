@@ -27,9 +27,10 @@ DELIVERING = {
 
 @contextmanager
 def installation(**settings: str) -> Iterator[dict[str, str]]:
-    """Yield the environment of an installation with an empty, migrated database, and with these further settings.
+    """Yield the environment of an installation with a migrated database, and with these further settings.
 
-    Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others.
+    Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others. The database of DATABASE_URL is migrated,
+    and can contain rows.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, temporary_servers(durable=True) as addresses:
         environment = {

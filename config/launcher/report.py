@@ -136,7 +136,10 @@ def _proof(measured: Measured) -> str:
 
 
 def _tour(options: Options, known: Facts) -> list[str]:
-    """Return steps 2 to 4 of the README, with the same titles and commands. Without the defaults, they have more options."""
+    """Return steps 2 to 4 of the README, with the same titles and commands.
+
+    With another data directory or a certificate authority, the commands have further options.
+    """
     is_default = options.data_dir == ROOT / ".data"
     variables = ".data/up.env" if is_default else shlex.quote(str(options.data_dir / "up.env"))
     elsewhere = "" if is_default else f"DATA_DIR={shlex.quote(str(options.data_dir))} "

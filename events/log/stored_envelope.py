@@ -40,7 +40,7 @@ _OWNERS = {"organization_id": "organization", "connection_id": "connection"}
 
 
 def _roots_of(kind: str, part: Any) -> list[str]:
-    """Return a part of an event and its owners. The type of a member is `user`, or the type of a nested group."""
+    """Return the roots of a part and of its owners. The `member_type` of a member is `user`, or `connection` for a nested group."""
     if not isinstance(part, dict):
         return []
     if kind == "member":

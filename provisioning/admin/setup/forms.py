@@ -96,7 +96,7 @@ class PreviewForm(forms.Form):
 
 
 class EnableForm(forms.Form):
-    """How the deliveries begin. If steps were not done, staff must confirm that deliveries begin without these steps."""
+    """How the deliveries begin. If a test is missing, failed or outdated, staff must confirm."""
 
     begin = forms.ChoiceField(
         label="Existing users",
