@@ -47,7 +47,7 @@ class Command(BaseCommand):
 
     def _confirm(self, tenant_id: str) -> None:
         for name, number in tenant_deletion.what_hangs_on_tenant(tenant_id).items():
-            self.stdout.write(f"{number:>10,} {name}")
+            self.stdout.write(f"{name:<14}{number:>12,}")
         if input(f"All of this will be deleted. Type {tenant_id} to continue: ") != tenant_id:
             raise CommandError("Nothing was deleted.")
 
