@@ -22,7 +22,7 @@ from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
 from authapi.admin.snippets import Setup, snippets_of
 from authapi.grants.device_code import DeviceCodeGrant
-from authapi.models import ApiResource, Client
+from authapi.models import ApiResource, Client, ClientGrant
 from authapi.protocols.saml.settings import is_on as speaks_saml
 from authapi.protocols.wsfed.settings import is_on as speaks_wsfed
 from authapi.services import client_grants, clients, registered_clients
@@ -321,12 +321,13 @@ def setup_of(client: Client, authority: str) -> Setup:
     """Return the snippet values of a client at `authority`. Values that could end a quoted text are replaced by examples."""
     issuer = f"{address_beside(authority, client.tenant_id)}/"
     usable = (uri for uri in client.redirect_uris.split() if _PLAIN_TEXT.fullmatch(uri) and "*" not in uri)
-    audience = _granted_audience(client, f"{issuer}api/v2/")
+    management_api = f"{issuer}api/v2/"
     return Setup(
         issuer=issuer,
         client_id=client.client_id,
         callback=next(usable, _SOME_CALLBACK),
-        audience=audience if _PLAIN_TEXT.fullmatch(audience) else "",
+        audience=management_api if client.is_global else _granted_audience(client, ClientGrant.SubjectType.CLIENT, management_api),
+        user_audience=_granted_audience(client, ClientGrant.SubjectType.USER, management_api),
         is_public=client.is_public,
         has_users="authorization_code" in client.grant_types or "implicit" in client.grant_types,
         auth_method=str(client.auth_method),
@@ -337,11 +338,10 @@ def setup_of(client: Client, authority: str) -> Setup:
     )
 
 
-def _granted_audience(client: Client, management_api: str) -> str:
-    """Return the identifier of the first API that the client may get tokens for without a user; empty if there is none."""
-    if client.is_global:
-        return management_api
-    granted = client.client_grants.filter(subject_type="client").select_related("api_resource").order_by("created_at", "pk").first()
+def _granted_audience(client: Client, subject_type: str, management_api: str) -> str:
+    """Return the identifier of the first API that is granted to the client for this kind of tokens; empty if there is none."""
+    granted = client.client_grants.filter(subject_type=subject_type).select_related("api_resource").order_by("created_at", "pk").first()
     if granted is None:
         return ""
-    return management_api if granted.api_resource.is_system else str(granted.api_resource.identifier)
+    audience = management_api if granted.api_resource.is_system else str(granted.api_resource.identifier)
+    return audience if _PLAIN_TEXT.fullmatch(audience) else ""

@@ -22,6 +22,7 @@ class Setup:
     issuer: str
     client_id: str
     callback: str
+    # The granted API for tokens without a user; empty if there is none.
     audience: str
     is_public: bool
     has_users: bool
@@ -32,6 +33,8 @@ class Setup:
     has_machine: bool = False
     # The protocol of an application without OAuth: `samlp` or `wsfed`.
     protocol: str = ""
+    # The granted API for tokens of users; empty if there is none.
+    user_audience: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,21 @@ def _values(setup: Setup) -> dict[str, str]:
         # The library refuses http without this option.
         "insecure": "" if setup.issuer.startswith("https:") else ", { execute: [client.allowInsecureRequests] }",
         "credentials": f"--data client_id={setup.client_id}" if setup.is_public else basic if is_basic else form,
+        **_audiences(setup.user_audience),
         **_places(urlsplit(setup.callback)),
         **_native(urlsplit(setup.callback)),
+    }
+
+
+def _audiences(audience: str) -> dict[str, str]:
+    """Return the parameter that requests tokens for an API, in the syntax of each program; empty without an API."""
+    if not audience:
+        return dict.fromkeys(("python_audience", "node_audience", "native_audience", "shell_audience"), "")
+    return {
+        "python_audience": f', audience="{audience}"',
+        "node_audience": f'\n    audience: "{audience}",',
+        "native_audience": f'\n    "audience": "{audience}",',
+        "shell_audience": f' \\\n  --data-urlencode "audience={audience}"',
     }
 
 

@@ -17,6 +17,7 @@ from authapi.models import Client, ClientCredential
 from authapi.protocols.oauth.registration.metadata import registration_of
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
+from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client, update_client
 from authapi.services.registered_clients import managed_client, register_client
 from identity.hosts import forget_hosts
@@ -246,6 +247,30 @@ def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, 
     (snippet,) = browser.get(page(client), PASTE).context["snippets"]
     assert f"http://{tenant.pk}.example.test/oauth/device/code" in snippet.text
     assert "CLIENT_SECRET" not in snippet.text
+
+
+@pytest.mark.parametrize("app_type", ["regular_web", "spa", "native"])
+def test_the_programs_of_logins_request_tokens_for_the_api_that_is_granted_for_users(
+    browser: Browser, tenant: Tenant, app_type: str
+) -> None:
+    client, _ = create_client(
+        tenant_id=tenant.pk,
+        name="App",
+        app_type=app_type,
+        grant_types=["authorization_code"],
+        redirect_uris="https://app.example.test/callback",
+    )
+    api = create_api_resource(tenant_id=tenant.pk, identifier="https://shop.example.test/api", name="Shop")
+
+    def programs() -> list[str]:
+        *found, shell = browser.get(page(client), PASTE).context["snippets"]
+        assert "curl" in shell.title
+        return [snippet.text for snippet in found]
+
+    create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=api, subject_type="client")
+    assert [text for text in programs() if "audience" in text] == []
+    create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=api, subject_type="user")
+    assert [text for text in programs() if text.count("https://shop.example.test/api") != 1] == []
 
 
 def test_staff_see_that_an_application_registered_itself_and_can_stop_its_self_management(browser: Browser, tenant: Tenant) -> None:

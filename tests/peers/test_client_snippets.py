@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -21,7 +22,8 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from authapi.grants.device_code import DeviceCodeGrant
-from authapi.models import Client
+from authapi.models import ApiResource, Client
+from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from config.launcher.peers import PLACE
 from identity.hosts import forget_hosts
@@ -31,6 +33,7 @@ from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
+from tests.factories.models.authapi import ApiResourceFactory
 from tests.factories.scim import free_port
 from tests.peers.chromium import PROGRAM, chromium
 from tests.peers.drivers.hosted_pages import Form
@@ -38,6 +41,7 @@ from tests.peers.drivers.hosted_pages import Form
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
 EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
+API = "https://shop.example.test/api"
 PYTHON = PLACE / "python" / "bin" / "python"
 NODE = shutil.which("node")
 
@@ -48,6 +52,7 @@ class World:
 
     tenant: Tenant
     connection: Connection
+    api: ApiResource
     web: WebProcess
     admin: AdminBrowser
 
@@ -58,7 +63,8 @@ class World:
         return self.snippets_of(Client.objects.of(self.tenant.pk).get()), secret
 
     def snippets_of(self, client: Client) -> dict[str, str]:
-        """Let users log in to the client, and return its snippets by title."""
+        """Let users log in to the client, grant it the API of the tenant for users, and return its snippets by title."""
+        create_client_grant(tenant_id=self.tenant.pk, client_id=client.client_id, api_resource=self.api, subject_type="user")
         change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
         port = self.web.address[1]
         page = reverse("admin:authapi_client_change", args=(client.pk,))
@@ -72,8 +78,9 @@ def world(tenant: Tenant, database_connection: Connection, settings: Settings) -
     settings.LOCALHOST_TENANT = tenant.pk
     forget_hosts()
     make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)
+    api = ApiResourceFactory.create(tenant_id=tenant.pk, identifier=API)
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
-        yield World(tenant, database_connection, web, browser_of(new_staff(tenant)))
+        yield World(tenant, database_connection, api, web, browser_of(new_staff(tenant)))
     forget_hosts()
 
 
@@ -123,6 +130,13 @@ def logged_in(address: str) -> requests.Response:
         headers = {"Referer": answer.url, "Origin": f"{parts.scheme}://{parts.netloc}"}
         answer = browser.post(urljoin(answer.url, form.action or answer.url), data=form.fields, headers=headers, timeout=20)
     raise AssertionError("too many forms")
+
+
+def audience_of(token: str) -> list[str]:
+    """Return the audience of an access token, without checking the signature."""
+    part = token.split(".")[1]
+    audience = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["aud"]
+    return [audience] if isinstance(audience, str) else audience
 
 
 def needs(program: Any, name: str) -> None:
@@ -202,6 +216,8 @@ def test_the_snippet_of_a_device_waits_for_the_login_and_prints_the_tokens(world
         address = re.findall(r"Log in at (\S+)", output.read_text())[0]
         assert logged_in(address).status_code == 200
         eventually(lambda: '"access_token"' in output.read_text(), seconds=30)
+        token = re.findall(r'"access_token": *"([^"]+)"', output.read_text())[0]
+        assert API in audience_of(token)
 
 
 def test_the_snippets_of_a_machine_get_a_token_of_the_granted_api(world: World, tmp_path: Path) -> None:

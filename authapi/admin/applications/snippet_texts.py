@@ -39,7 +39,7 @@ class Application(BaseHTTPRequestHandler):
 
     def log_in(self):
         verifier = generate_token(48)
-        address, state = new_session().create_authorization_url(f"{ISSUER}authorize", code_verifier=verifier)
+        address, state = new_session().create_authorization_url(f"{ISSUER}authorize", code_verifier=verifier$python_audience)
         self.send_response(302)
         self.send_header("Location", address)
         self.send_header("Set-Cookie", f"login={state}.{verifier}; HttpOnly; Path=/; SameSite=Lax")
@@ -74,7 +74,7 @@ async function logIn(response) {
   const state = client.randomState();
   const address = client.buildAuthorizationUrl(config, {
     redirect_uri: callback.href,
-    scope: "openid profile email",
+    scope: "openid profile email",$node_audience
     code_challenge: await client.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
     state,
@@ -124,7 +124,7 @@ async function logIn() {
   sessionStorage.setItem("login", JSON.stringify({ verifier, state }));
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   const query = new URLSearchParams({
-    response_type: "code", client_id: clientId, redirect_uri: callback, scope: "openid profile email",
+    response_type: "code", client_id: clientId, redirect_uri: callback, scope: "openid profile email",$node_audience
     state, code_challenge: encode(digest), code_challenge_method: "S256",
   });
   location.assign(`$${issuer}authorize?$${query}`);
@@ -183,7 +183,7 @@ query = {
     "response_type": "code",
     "client_id": CLIENT_ID,
     "redirect_uri": callback,
-    "scope": "openid profile email",
+    "scope": "openid profile email",$native_audience
     "state": state,
     "code_challenge": challenge,
     "code_challenge_method": "S256",
@@ -242,7 +242,7 @@ curl --silent --show-error "${issuer}wsfed/$client_id/FederationMetadata/2007-06
 DEVICE_SHELL = Template("""\
 begun=$$(curl --silent --show-error --request POST "${issuer}oauth/device/code" \\
   $credentials \\
-  --data-urlencode "scope=openid profile")
+  --data-urlencode "scope=openid profile"$shell_audience)
 value_of() { printf '%s' "$$1" | sed -n "s/.*\\"$$2\\": *\\"\\([^\\"]*\\)\\".*/\\1/p"; }
 echo "Log in at $$(value_of "$$begun" verification_uri_complete)"
 # The interval grows by 5 seconds after each slow_down.
