@@ -14,7 +14,7 @@ from django.db import DataError, models
 from django.forms import Media
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
@@ -232,6 +232,19 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return super().add_view(request, form_url, extra_context)
 
     # The page of a row
+
+    def response_add(self, request: HttpRequest, obj: Row, post_url_continue: str | None = None) -> HttpResponse:
+        """Name the row in the message as the heading of its page does."""
+        return super().response_add(request, self._named(obj), post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Row) -> HttpResponse:
+        """Name the row in the message as the heading of its page does."""
+        return super().response_change(request, self._named(obj))
+
+    def _named(self, row: Row) -> Row:
+        # `format_html`, which builds the messages of Django, prefers `__html__` to `__str__`.
+        setattr(row, "__html__", lambda: conditional_escape(self.heading_of(row)))  # noqa: B010  (mypy knows no such attribute)
+        return row
 
     def heading_of(self, row: Row) -> str:
         """Return the title of the row's page: the name by which staff know the object."""

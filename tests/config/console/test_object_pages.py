@@ -252,6 +252,16 @@ def test_the_audit_log_names_the_user_of_an_entry(
         assert ADA in page.partition("Before and after")[2]
 
 
+def test_the_message_after_a_change_names_the_user_and_escapes_markup(browser: Client, ada: User) -> None:
+    update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"name": "<b>Ada</b>"})
+    form = browser.get(page_of_row(ada)).context["adminform"].form
+    entered = {name: value for name in form.fields if (value := form[name].value()) not in (None, False)}
+
+    answer = browser.post(page_of_row(ada), {**entered, "nickname": "countess", "_continue": "1"}, follow=True)
+
+    assert f"&lt;b&gt;Ada&lt;/b&gt; ({ada.email})</a>” was changed" in answer.content.decode()
+
+
 def test_the_search_names_the_entities_of_what_it_finds(browser: Client, ada: User) -> None:
     delivery = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", event_id="evt_0123456789abcdefABCDEF")
 
