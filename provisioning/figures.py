@@ -9,7 +9,7 @@ from provisioning.engine.not_found import ROWS
 _MOST_OF_ONE = 1000
 # The due lanes of the stream `s`, with the same conditions as the sweep.
 _DUE = """
-SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp() ORDER BY l.not_before
+SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= statement_timestamp() ORDER BY l.not_before
 """
 _DELIVERS = "s.status = 'enabled' AND s.held_since IS NULL"
 

@@ -26,14 +26,15 @@ _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
 # The newest expired position of each tenant that has an expired position. Recording times never decrease, so every earlier position
-# has expired, too. The earlier of two clocks decides, because a fast clock must not empty the logs.
+# has expired, too. The earlier of two clocks decides, because a fast clock must not empty the logs. `clock_timestamp()` could not be a
+# condition of the index, so that PostgreSQL would read all positions that have not expired.
 _DUE = f"""
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id
 CROSS JOIN LATERAL (
     SELECT l.position FROM events_logentry l
     WHERE l.tenant_id = h.tenant_id AND l.position <= h.position
-        AND l.recorded_at < least(clock_timestamp(), %(now)s)
+        AND l.recorded_at < least(statement_timestamp(), %(now)s)
             - make_interval(secs => coalesce(t.event_retention_days::double precision * %(day)s, %(default)s))
     ORDER BY l.recorded_at DESC, l.position DESC LIMIT 1
 ) due

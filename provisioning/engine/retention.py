@@ -1,4 +1,7 @@
-"""Deletes old rows in small batches. Waiting deliveries, and open and acknowledged dead letters, are kept."""
+"""Deletes old rows in small batches. Waiting deliveries, and open and acknowledged dead letters, are kept.
+
+The conditions on ages use `statement_timestamp()`: with `clock_timestamp()`, which is volatile, PostgreSQL uses no index.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ TRIALS_KEPT_DAYS = 10
 _IS_RUNNING = f"tenant_id NOT IN ({STOPPED_TENANTS})"
 _CLEAR_BODIES = f"""
 UPDATE provisioning_attempt SET exchanges = '[]', log_lines = '[]' WHERE id IN (
-    SELECT id FROM provisioning_attempt WHERE exchanges <> '[]' AND started_at < clock_timestamp() - make_interval(secs => %s)
+    SELECT id FROM provisioning_attempt WHERE exchanges <> '[]' AND started_at < statement_timestamp() - make_interval(secs => %s)
         AND {_IS_RUNNING}
     ORDER BY started_at LIMIT %s)
 """  # noqa: S608  (constants)
 _OLD = f"""
 SELECT d.id FROM provisioning_delivery d
-WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <> 'todo' AND NOT EXISTS (
+WHERE d.created_at < statement_timestamp() - make_interval(secs => %s) AND d.state <> 'todo' AND NOT EXISTS (
     SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state NOT IN ('resolved', 'ignored'))
     AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
@@ -44,10 +47,10 @@ attempts AS (DELETE FROM provisioning_attempt WHERE delivery_id = ANY(%(ids)s)),
 letters AS (DELETE FROM provisioning_deadletter WHERE delivery_id = ANY(%(ids)s))
 DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
 """
-_EXPIRED_KINDS = f"DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp() AND {_IS_RUNNING}"  # noqa: S608  (constants)
-_OLD_ALERTS = f"DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s) AND {_IS_RUNNING}"  # noqa: S608
+_EXPIRED_KINDS = f"DELETE FROM provisioning_ignoredkind WHERE until < statement_timestamp() AND {_IS_RUNNING}"  # noqa: S608  (constants)
+_OLD_ALERTS = f"DELETE FROM provisioning_alert WHERE created_at < statement_timestamp() - make_interval(secs => %s) AND {_IS_RUNNING}"  # noqa: S608
 _OLD_TRIALS = f"""
-DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)
+DELETE FROM provisioning_trial WHERE started_at < statement_timestamp() - make_interval(secs => %s)
     AND action_id NOT IN (SELECT id FROM provisioning_action WHERE tenant_id IN ({STOPPED_TENANTS}))
 """  # noqa: S608  (constants)
 # A worker may count an attempt of a stream while the stream is deleted.
@@ -63,12 +66,12 @@ _NOTED_FOR_STREAM = (
 _ENDED_LINKS = f"""
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e
-    WHERE e.ended IS NOT NULL AND e.updated_at < clock_timestamp() - make_interval(secs => %s) AND NOT EXISTS (
+    WHERE e.ended IS NOT NULL AND e.updated_at < statement_timestamp() - make_interval(secs => %s) AND NOT EXISTS (
         SELECT 1 FROM provisioning_deadletter d WHERE d.tenant_id = e.tenant_id AND d.key = 'user:' || e.user_id)
         AND e.{_IS_RUNNING}
     LIMIT %s FOR UPDATE SKIP LOCKED)
 """  # noqa: S608  (constants)
-_DEAD_LOCKS = f"DELETE FROM provisioning_accountlock WHERE until < clock_timestamp() - interval '1 hour' AND {_IS_RUNNING}"  # noqa: S608
+_DEAD_LOCKS = f"DELETE FROM provisioning_accountlock WHERE until < statement_timestamp() - interval '1 hour' AND {_IS_RUNNING}"  # noqa: S608
 _DAY = 86400.0
 
 

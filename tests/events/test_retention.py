@@ -32,6 +32,7 @@ from tests.deadlines import eventually
 from tests.events.long_logs import fill_log, remaining
 from tests.factories.models.identity import TenantFactory, UserFactory
 from tests.faults import worker
+from tests.plans import read_in_vain
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=31)
@@ -62,6 +63,14 @@ def test_events_beyond_the_retention_are_pruned_with_their_bodies(tenant: Tenant
     assert remaining(tenant.pk) == (8, 12, [9, 10, 11, 12], 4)
     assert Head.objects.get(pk=tenant.pk).floor_recorded_at == OLD
     assert _prune(tenant) == []
+
+
+def test_the_search_for_expired_positions_reads_no_position_that_has_not_expired(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 5, recorded_at=OLD)
+    fill_log(tenant.pk, 300, recorded_at=FRESH)
+
+    values = {"tenant": tenant.pk, "now": NOW, "day": 86400.0, "default": 30 * 86400.0}
+    assert read_in_vain(retention._DUE, values, table="events_logentry") == 0
 
 
 def test_a_tenant_may_have_a_longer_or_shorter_retention_than_the_platform(tenant: Tenant) -> None:

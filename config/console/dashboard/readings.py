@@ -84,12 +84,10 @@ _STREAMS_OF_TENANT = f"SELECT * FROM ({_ALL_STREAMS} WHERE s.tenant_id = %(tenan
 # planned for later waits for the end of the hold, so it counts as due since the start of the hold.
 _DUE = """
 SELECT s.held_since IS NOT NULL AS is_held, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name,
-    CASE WHEN due.not_before <= clock_timestamp() THEN due.not_before ELSE s.held_since END AS since
+    CASE WHEN due.not_before <= statement_timestamp() THEN due.not_before ELSE s.held_since END AS since
 FROM events_eventstream s CROSS JOIN LATERAL (
-    SELECT l.not_before FROM provisioning_lane l
-    WHERE l.stream_id = s.id AND (l.not_before <= clock_timestamp() OR s.held_since IS NOT NULL)
-    ORDER BY l.not_before LIMIT 1
-) due WHERE s.status = 'enabled'
+    SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id ORDER BY l.not_before LIMIT 1
+) due WHERE s.status = 'enabled' AND (due.not_before <= statement_timestamp() OR s.held_since IS NOT NULL)
 """
 _OLDEST_OF_EACH = "SELECT DISTINCT ON (is_held) since, stream_id, stream_name, is_held FROM"
 _OLDEST_DUE = f"{_OLDEST_OF_EACH} ({_DUE}) due ORDER BY is_held, since"

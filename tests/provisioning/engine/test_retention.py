@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from django.db import connection
 
 from events.models import EventStream
@@ -8,6 +9,7 @@ from provisioning.dead_letters.redelivery import Order, redeliver_letters
 from provisioning.engine import delivering, dispatch, retention
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 from provisioning.runs.failures import DataFailure
+from tests.plans import plan_of
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 
@@ -82,3 +84,18 @@ def test_remaining_rows_of_a_deleted_stream_are_deleted(tenant: Tenant, stream: 
     retention.prune()
 
     assert not Delivery.objects.filter(stream_id=stream_id).exists()
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "column"),
+    [
+        (retention._CLEAR_BODIES, [14 * 86400.0, 10], "started_at"),
+        (retention._OLD, [30 * 86400.0, 10], "created_at"),
+        (retention._OLD_ALERTS, [30 * 86400.0], "created_at"),
+        (retention._OLD_TRIALS, [30 * 86400.0], "started_at"),
+    ],
+    ids=["bodies", "deliveries", "alerts", "trials"],
+)
+def test_an_index_finds_the_old_rows(tenant: Tenant, statement: str, values: list[object], column: str) -> None:
+    conditions = [condition for node in plan_of(statement, values) if (condition := node.get("Index Cond"))]
+    assert [condition for condition in conditions if f"{column} <" in condition], conditions

@@ -6,12 +6,15 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
+from config.console.dashboard import readings
 from events.models import EventStream, Mark
 from identity.models import Tenant
+from provisioning import figures
 from provisioning.engine import breaker, dispatch, lanes, nudges, sweeper
 from provisioning.models import Sweeper
 from tests.events.log_reading import types
 from tests.factories.identity import make_connection, make_user
+from tests.plans import read_in_vain
 from tests.provisioning.engine.logs import append_events
 
 
@@ -47,6 +50,28 @@ def _nudged(sent: list[tuple[object, ...]], stream: EventStream) -> list[str]:
     sent.clear()
     sweeper.nudge_due_lanes()
     return sorted(str(key) for task, stream_id, key in sent if task == nudges.DELIVER and stream_id == stream.pk)
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        (sweeper._DUE_LANES, {"nudged": 60, "limit": 1000}),
+        (f"SELECT due.* FROM events_eventstream s CROSS JOIN LATERAL ({figures._DUE} LIMIT 1000) due", {}),  # noqa: S608  (a constant)
+        (readings._OLDEST_DUE, {}),
+    ],
+    ids=["sweep", "metrics", "dashboard"],
+)
+def test_the_search_for_due_lanes_reads_no_lane_that_is_due_later(
+    tenant: Tenant, stream: EventStream, statement: str, values: dict[str, object]
+) -> None:
+    later = (
+        "INSERT INTO provisioning_lane (stream_id, key, tenant_id, not_before)"
+        " SELECT %s, 'user:' || n, %s, clock_timestamp() + interval '1 hour' FROM generate_series(1, 300) n"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(later, [stream.pk, tenant.pk])
+
+    assert read_in_vain(statement, values, table="provisioning_lane") == 0
 
 
 def test_a_due_lane_gets_no_second_message_until_the_first_is_treated_as_lost(

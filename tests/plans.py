@@ -1,0 +1,33 @@
+"""How PostgreSQL runs a statement: the conditions that an index answers, and the rows that it reads in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.db import connection, transaction
+
+_NO_SCAN = "SET LOCAL enable_seqscan = off"
+
+
+def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[dict[str, Any]]:
+    """Run a statement with indexes wherever possible, undo it, and return the nodes of its plan."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_NO_SCAN)
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
+        plan = cursor.fetchone()[0][0]["Plan"]
+        transaction.set_rollback(True)
+    return list(_nodes(plan))
+
+
+def read_in_vain(statement: str, values: Mapping[str, Any] | Sequence[Any], *, table: str) -> int:
+    """Return the number of rows of a table that the statement reads and then leaves out. It must read the table."""
+    nodes = [node for node in plan_of(statement, values) if node.get("Relation Name") == table and node["Node Type"] != "ModifyTable"]
+    assert nodes
+    return sum(round(node.get("Rows Removed by Filter", 0) * node["Actual Loops"]) for node in nodes)
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from _nodes(part)
