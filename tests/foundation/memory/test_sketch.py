@@ -71,3 +71,29 @@ def test_no_count_is_lost_between_threads() -> None:
     for thread in threads:
         thread.join()
     assert sketch.read("a") == 20_000
+
+
+def test_a_count_stays_at_the_largest_number_that_a_cell_can_hold() -> None:
+    sketch = Sketch(60, clock=lambda: 0.0)
+    assert sketch.add("a", 2**32 - 2) == 2**32 - 2
+    assert [sketch.add("a"), sketch.add("a"), sketch.raise_to("a", 2**40)] == [2**32 - 1] * 3
+
+
+def test_a_sketch_is_empty_before_the_first_count_and_after_it_is_cleared() -> None:
+    sketch = Sketch(60, clock=lambda: 30.0)
+    assert sketch.is_empty
+    sketch.add("a")
+    assert not sketch.is_empty
+    sketch.clear()
+    assert sketch.is_empty
+    assert sketch.read("a") == 0
+
+
+def test_a_clock_that_goes_back_begins_another_window() -> None:
+    now = [120.0]
+    sketch = Sketch(60, clock=lambda: now[0])
+    sketch.add("a", 5)
+    now[0] = 119.0
+    assert sketch.is_empty
+    assert sketch.read("a") == 0
+    assert sketch.add("b") == 1
