@@ -70,7 +70,9 @@ def drive(command: list[str], given: dict[str, Any], directory: Path, environmen
     """Run a driver with its input in a file. Return its output."""
     file = directory / "given.json"
     file.write_text(json.dumps(given))
-    driven = subprocess.run([*command, str(file)], env=environment, capture_output=True, text=True, timeout=240, check=False)
+    # pyoidc writes its keys to `static/jwks.json` below the working directory.
+    (directory / "static").mkdir(exist_ok=True)
+    driven = subprocess.run([*command, str(file)], cwd=directory, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert driven.returncode == 0, driven.stderr + driven.stdout
     return json.loads(driven.stdout)
 
