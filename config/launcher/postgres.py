@@ -40,7 +40,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     programs = _programs_for(directory)
     _wait_for_previous(directory)
     if not (directory / "PG_VERSION").exists():
-        _create(directory, programs, identity)
+        _create(directory, programs, identity, durable=durable)
     sockets = socket_directory(data_dir, "postgres", account=identity.account)
     settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=200", "log_min_messages=fatal"]
     settings += [] if durable else _FAST_AND_FORGETFUL
@@ -121,11 +121,12 @@ def _wait_for_previous(directory: Path) -> None:
         time.sleep(0.05)
 
 
-def _create(directory: Path, programs: Path, identity: spawn.Identity) -> None:
+def _create(directory: Path, programs: Path, identity: spawn.Identity, *, durable: bool) -> None:
     draft = directory.with_name(f"{directory.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     make_private(draft, account=identity.account)
-    command = [str(programs / "initdb"), "-D", str(draft), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "-N"]
+    command = [str(programs / "initdb"), "-D", str(draft), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
+    command += [] if durable else ["--no-sync"]
     try:
         status, printed = spawn.run(command, identity=identity, environment={**os.environ, "LC_ALL": "C.UTF-8"})
     except OSError as error:
@@ -136,3 +137,14 @@ def _create(directory: Path, programs: Path, identity: spawn.Identity) -> None:
         raise NotReady(f"initdb failed{who} in {directory}: {' '.join(printed.split())[-300:]} Or set DATABASE_URL.")
     shutil.rmtree(directory, ignore_errors=True)
     draft.rename(directory)
+    if durable:
+        _flush(directory.parent)
+
+
+def _flush(directory: Path) -> None:
+    """Write the entries of a directory to the disk, so that a renamed entry keeps its new name after a power failure."""
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -88,6 +89,22 @@ def test_a_creation_that_was_killed_is_repeated_from_the_beginning(tmp_path: Pat
 
     with running(tmp_path):
         assert not (tmp_path / "postgres.new").exists()
+
+
+@pytest.mark.parametrize(("durable", "told"), [(True, "syncing data to disk ... ok"), (False, "Sync to disk skipped")])
+def test_a_durable_server_is_created_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool, told: str) -> None:
+    printed = []
+    run = postgres.spawn.run
+
+    def noted(*arguments: Any, **options: Any) -> tuple[int, str]:
+        status, text = run(*arguments, **options)
+        printed.append(text)
+        return status, text
+
+    monkeypatch.setattr(postgres.spawn, "run", noted)
+    postgres.prepare(tmp_path, durable=durable)
+
+    assert any(told in text for text in printed), printed
 
 
 def test_data_of_a_version_that_is_not_installed_is_refused_with_the_searched_directories(tmp_path: Path) -> None:
