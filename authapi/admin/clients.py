@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -22,6 +23,7 @@ from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
 from authapi.admin.snippets import Setup, snippets_of
 from authapi.grants.device_code import DeviceCodeGrant
+from authapi.login.connections import client_connections
 from authapi.models import ApiResource, Client, ClientGrant
 from authapi.protocols.saml.settings import is_on as speaks_saml
 from authapi.protocols.wsfed.settings import is_on as speaks_wsfed
@@ -34,7 +36,6 @@ from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.scope import only_tenant
 from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside
-from identity.models import Connection
 from identity.services.failures import Invalid
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
@@ -220,7 +221,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             "has_other_protocol": bool(setup.protocol),
             "needs_api": not setup.audience and "client_credentials" in row.grant_types and not row.is_global,
             "grant_url": self._grant_address(row) if request.user.has_perm(_GRANT) else "",
-            "needs_connection": (setup.has_users or setup.has_devices or setup.protocol) and not _has_connection(row),
+            "needs_connection": (setup.has_users or setup.has_devices or setup.protocol) and not client_connections(row),
             "connect_url": self.address_of("connections", row) if may_connect else "",
         }
 
@@ -313,14 +314,18 @@ def has_secret(client: Client) -> bool:
     return client.auth_method in (Client.AuthMethod.POST, Client.AuthMethod.BASIC)
 
 
-def _has_connection(client: Client) -> bool:
-    return Connection.objects.of(client.tenant_id).filter(enabled_clients__contains=[client.client_id]).exists()
+def _has_port_number(uri: str) -> bool:
+    """Tell whether the port of a URI is a number that can be a port, or is missing."""
+    try:
+        return urlsplit(uri).port != 0
+    except ValueError:
+        return False
 
 
 def setup_of(client: Client, authority: str) -> Setup:
     """Return the snippet values of a client at `authority`. Values that could end a quoted text are replaced by examples."""
     issuer = f"{address_beside(authority, client.tenant_id)}/"
-    usable = (uri for uri in client.redirect_uris.split() if _PLAIN_TEXT.fullmatch(uri) and "*" not in uri)
+    usable = (uri for uri in client.redirect_uris.split() if _PLAIN_TEXT.fullmatch(uri) and "*" not in uri and _has_port_number(uri))
     management_api = f"{issuer}api/v2/"
     return Setup(
         issuer=issuer,

@@ -120,7 +120,7 @@ def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> d
     for option in guide.fields:
         value, stored = cleaned.get(field_name(option)), option_at(before, option.name)
         if value and _is_same_text(option, value, stored):
-            # Keep the type of an option that was stored as a list or a number.
+            # Keep the type and the line ends of the stored option.
             _put(options, option.name, stored)
         elif option.kind == "switch":
             if (value is not option.default or stored is not None) and option_at(options, option.name) is None:
@@ -140,6 +140,23 @@ def with_entered_objects(guide: Guide, options: dict[str, Any], data: Mapping[st
         if place and is_entered and is_free:
             _put(options, place, {})
     return options
+
+
+def sends_json(guide: Guide, data: Mapping[str, Any]) -> bool:
+    """Tell whether a submitted form has JSON in place of rows, as programs send it. The JSON can contain secrets."""
+    return any(option.kind in _ROWS and field_name(option) in data for option in guide.fields)
+
+
+def replaced_secrets(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> list[str]:
+    """Return the empty secret fields of objects that are stored as one secret. A value in another field of the object would replace it."""
+    found = []
+    for option in guide.fields:
+        place = _object_of(option)
+        is_one_secret = bool(place) and path_of(tuple(place.split("."))) in row.sealed_options
+        others = (one for one in guide.fields if one != option and _object_of(one) == place)
+        if option.kind in _SECRETS and is_one_secret and not cleaned.get(field_name(option)):
+            found += [field_name(option)] if any(cleaned.get(field_name(one)) for one in others) else []
+    return found
 
 
 def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connection) -> None:
@@ -211,9 +228,11 @@ def _shown_text(option: OptionField, value: Any) -> Any:
 
 
 def _is_same_text(option: OptionField, value: Any, stored: Any) -> bool:
-    if option.kind not in (*_TEXTS, "words") or stored is None or isinstance(stored, str):
+    """Tell whether a text that a browser sent is the stored value. Browsers change line ends, and the form removes outer spaces."""
+    if option.kind not in (*_TEXTS, "words") or stored is None:
         return False
-    return bool(str(value).replace("\r\n", "\n").strip() == str(_shown_text(option, stored)).strip())
+    entered, kept = (str(text).replace("\r\n", "\n").strip() for text in (value, _shown_text(option, stored)))
+    return entered == kept
 
 
 def _field(option: OptionField, row: Connection | None) -> forms.Field:

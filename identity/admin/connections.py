@@ -27,7 +27,9 @@ from identity.admin.connection_options import (
     missing_fields,
     other_options,
     put_together,
+    replaced_secrets,
     sealed_path,
+    sends_json,
     typed_secrets,
     unused_map,
     with_entered_objects,
@@ -138,6 +140,8 @@ class ConnectionForm(ServiceForm):
         cleaned["options"] = put_together(self.guide, cleaned, self.instance)
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
             self.add_error(name, "Enter a value. Users cannot log in without it.")
+        for name in replaced_secrets(self.guide, cleaned, self.instance):
+            self.add_error(name, "Enter the key as well: the new value replaces the stored key.")
         if unused := unused_map(cleaned, self.changed_data):
             self.add_error(*unused)
         return cleaned
@@ -202,6 +206,8 @@ def _touches_a_secret(row: Connection, data: Any) -> bool:
     if named or _holds_null(sent):
         return True
     guide = guide_of(row.strategy)
+    if guide and sends_json(guide, data):
+        return True
     whole = with_entered_objects(guide, sent, data) if guide else sent
     return not all(is_kept(path, shown=row.shown_options, sent=whole) for path in row.sealed_options)
 

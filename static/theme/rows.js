@@ -29,6 +29,7 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
             inputs(row).forEach(clear);
             // The form reads row 0 to see whether the page had rows at all, so the emptied row stays in the form.
             row.hidden = true;
+            row.dataset.removed = '';
             check();
             (next ? inputs(next)[0] : add).focus();
         });
@@ -50,7 +51,8 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
     empty.slice(1).forEach((row) => { row.hidden = true; });
     rows().forEach(give);
     add.addEventListener('click', () => {
-        const row = rows().find((each) => each.hidden) ?? numbered(pattern.cloneNode(true), rows().length);
+        // The numbers of the rows are their order, so a removed row is not shown again at the end.
+        const row = rows().find((each) => each.hidden && !('removed' in each.dataset)) ?? numbered(pattern.cloneNode(true), rows().length);
         const isNew = !row.isConnected;
         row.hidden = false;
         // The added row is the last one that the page shows.

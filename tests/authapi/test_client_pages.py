@@ -293,6 +293,16 @@ def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser
     assert "https://app.example.com/callback" in snippets
 
 
+@pytest.mark.parametrize("port", ["99999", "abc", "0"])
+def test_a_callback_whose_port_is_no_port_is_not_put_into_snippets(browser: Browser, tenant: Tenant, port: str) -> None:
+    client, _ = create_client(
+        tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris=f"http://localhost:{port}/callback"
+    )
+    answer = browser.get(page(client), PASTE)
+    assert answer.status_code == 200
+    assert all(f":{port}/" not in snippet.text for snippet in answer.context["snippets"])
+
+
 @pytest.mark.parametrize(
     ("kind", "callback", "parts"),
     [

@@ -152,6 +152,9 @@ def test_rows_of_a_claim_and_a_field_work_with_and_without_scripts(page: Page, w
     page.evaluate(f"{rows}[0].querySelector('.pair-remove-row').click()")
     page.click(".field-option_fieldsMap .pair-add")
     assert page.evaluate(f"{rows}.at(-1).querySelector('select').selectedIndex") == 0
+    # The numbers are the order in which the map is stored, and so the order in which claims are used.
+    numbers = page.evaluate(f"{rows}.map((row) => Number(/[0-9]+$/.exec(row.querySelector('input').name)[0]))")
+    assert numbers == sorted(numbers)
     page.evaluate(f"{rows}.at(-1).querySelector('input').value = 'givenName'; {rows}.at(-1).querySelector('select').value = 'given_name'")
     page.click("input[name=_save]")
     eventually(lambda: fields_map(connection) == {"name": "cn", "given_name": "givenName"})

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.html import escape
 
 from foundation.admin.json_fields import pretty
 
@@ -32,7 +33,8 @@ class ActivityField(forms.ChoiceField):
         self.choices = offered
         self._offered = frozenset(choice for choice, _label in offered)
         if named:
-            self.help_text = f"{self.help_text} Also stored and kept: {named}."
+            # Templates insert help texts without escaping.
+            self.help_text = f"{self.help_text} Also stored and kept: {escape(named)}."
 
     @property
     def _others(self) -> dict[str, Any]:

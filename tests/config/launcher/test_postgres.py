@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from config.launcher import postgres
+from config.launcher import postgres, spawn
 from config.launcher.processes import Process, wait_until_ready
 from config.launcher.programs import MissingProgram
 from tests.config.launcher.polling import lives, until
@@ -94,14 +94,14 @@ def test_a_creation_that_was_killed_is_repeated_from_the_beginning(tmp_path: Pat
 @pytest.mark.parametrize(("durable", "told"), [(True, "syncing data to disk ... ok"), (False, "Sync to disk skipped")])
 def test_a_durable_server_is_created_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool, told: str) -> None:
     printed = []
-    run = postgres.spawn.run
+    run = spawn.run
 
     def noted(*arguments: Any, **options: Any) -> tuple[int, str]:
         status, text = run(*arguments, **options)
         printed.append(text)
         return status, text
 
-    monkeypatch.setattr(postgres.spawn, "run", noted)
+    monkeypatch.setattr(spawn, "run", noted)
     postgres.prepare(tmp_path, durable=durable)
 
     assert any(told in text for text in printed), printed

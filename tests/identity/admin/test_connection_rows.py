@@ -330,13 +330,47 @@ def test_an_operator_sees_the_form_of_the_chosen_tenant_only(oidc: Connection, c
     assert operator.get(page(oidc)).status_code == 404
 
 
-def test_a_change_beside_a_secret_needs_no_proof_and_emptying_its_object_does(saml: Connection) -> None:
-    options = {"signing_key": {"cert": "cert", "key": "secret-key"}}
-    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
-    browser = browser_of(new_staff(saml.tenant))
+def browser_without_proof(tenant: Tenant) -> Client:
+    """Return a browser of staff whose proof of identity is no longer recent."""
+    browser = browser_of(new_staff(tenant))
     session = browser.session
     session["proof"] = {"at": 0, "by": "password"}
     session.save()
+    return browser
+
+
+def test_json_in_place_of_rows_needs_a_proof_because_it_can_contain_secrets(tenant: Tenant) -> None:
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="own", strategy="oauth2", options={"client_id": "c"})
+    answer = browser_without_proof(tenant).post(page(connection), {"option_authParams": '{"client_secret": "planted"}'})
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert now(connection).open_options() == {"client_id": "c"}
+
+
+def test_a_certificate_does_not_replace_a_key_that_is_stored_without_one(browser: Client, saml: Connection) -> None:
+    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": {"decryptionKey": "secret-key"}})
+    assert list(saved(browser, saml, option_decryptionKey__cert="certificate")) == ["option_decryptionKey__key"]
+    assert now(saml).open_options() == {"decryptionKey": "secret-key"}
+    assert not saved(browser, saml, option_decryptionKey__cert="certificate", option_decryptionKey__key="new-key")
+    assert now(saml).open_options() == {"decryptionKey": {"cert": "certificate", "key": "new-key"}}
+
+
+def test_a_save_keeps_the_line_ends_of_a_stored_text(browser: Client, tenant: Tenant) -> None:
+    options = {"email": {"body": "Your code\n{{ code }}\n"}}
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="mail", strategy="email", options=options)
+    assert not saved(browser, connection, option_email__body="Your code\r\n{{ code }}\r\n", display_name="Company")
+    assert now(connection).display_name == "Company"
+    assert now(connection).options["email"]["body"] == "Your code\n{{ code }}\n"
+
+
+def test_markup_in_the_name_of_a_stored_member_is_escaped(browser: Client, oidc: Connection) -> None:
+    stored(oidc, authentication={"active": True, "<form action=//evil.example>": 1})
+    assert "<form action=//evil" not in browser.get(page(oidc)).content.decode()
+
+
+def test_a_change_beside_a_secret_needs_no_proof_and_emptying_its_object_does(saml: Connection) -> None:
+    options = {"signing_key": {"cert": "cert", "key": "secret-key"}}
+    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
+    browser = browser_without_proof(saml.tenant)
     assert not saved(browser, saml, option_signing_key__cert="another")
     assert now(saml).open_options() == {"signing_key": {"cert": "another", "key": "secret-key"}}
     answer = browser.post(page(saml), {"option_signing_key__cert": ""})
