@@ -138,7 +138,8 @@ class ProviderPages:
         if row is None:
             return None
         result = row.result or {}
-        effect = foreseen(connection, result["subject"]) if result.get("is_success") else Foreseen()
+        email = str((result.get("profile") or {}).get("email") or "")
+        effect = foreseen(connection, result["subject"], email=email) if result.get("is_success") else Foreseen()
         may_see = effect.user is not None and request.user.has_perm("identity.view_user")
         page = reverse(f"{self._site.name}:identity_user_change", args=(quote(effect.user.pk),)) if effect.user and may_see else ""
         profile = (result.get("profile") or {}) if effect.takes_profile else {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models.functions import Lower
+
 from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.profile import profile_of
@@ -57,8 +59,8 @@ class Foreseen:
     problem: str = ""
 
 
-def foreseen(connection: Connection, subject: str) -> Foreseen:
-    """Return the effect that a login with this subject would have now. Changes nothing."""
+def foreseen(connection: Connection, subject: str, *, email: str) -> Foreseen:
+    """Return the effect that a login with this subject would have now. Changes nothing. `email` is empty if the profile has no address."""
     takes = connection.options.get("set_user_root_attributes", _EACH_LOGIN)
     try:
         found = _found(connection, subject)
@@ -66,12 +68,20 @@ def foreseen(connection: Connection, subject: str) -> Foreseen:
         return Foreseen(problem=failed.detail or failed.failure.description)
     if found is None and connection.options.get("disable_signup"):
         return Foreseen(problem="The user does not exist yet, and the connection does not allow sign-up.")
-    if found is None:
-        return Foreseen(user_id_of(connection, subject), takes_profile=takes != _NEVER)
-    if found[0].blocked:
+    if found is not None and found[0].blocked:
         return Foreseen(problem=f"The user {found[0].user_id} is blocked.")
-    user, is_primary = found
-    return Foreseen(user.user_id, user, takes_profile=is_primary and takes == _EACH_LOGIN)
+    takes_profile = takes != _NEVER if found is None else found[1] and takes == _EACH_LOGIN
+    if takes_profile and email and _is_taken(connection, email, user=found[0] if found else None):
+        return Foreseen(problem=LoginCase.UPSTREAM_EMAIL_TAKEN.failure.description)
+    if found is None:
+        return Foreseen(user_id_of(connection, subject), takes_profile=takes_profile)
+    return Foreseen(found[0].user_id, found[0], takes_profile=takes_profile)
+
+
+def _is_taken(connection: Connection, email: str, *, user: User | None) -> bool:
+    """Tell whether another user of the connection has this email address."""
+    others = User.objects.of(connection.tenant_id).alias(key=Lower("email")).filter(connection=connection, key=email.lower())
+    return (others.exclude(pk=user.pk) if user is not None else others).exists()
 
 
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:

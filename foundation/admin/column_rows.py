@@ -28,14 +28,14 @@ _SELECT = '<select id="id_{0}-{1}-{2}" name="{0}-{1}-{2}" aria-label="{3} {4}">{
 _KEPT = (
     '<div class="pair pair-stored">'
     '<span class="pair-name">{1}</span><code class="pair-value">{2}</code>'
-    '<label class="pair-remove"><input type="checkbox" name="{0}-removed" value="{1}"> Remove'
+    '<label class="pair-remove"><input type="checkbox" name="{0}-removed" value="{1}"{3}> Remove'
     '<span class="visually-hidden"> {1}</span></label>'
     "</div>"
 )
 _KEPT_WHOLE = (
     '<div class="pair pair-stored">'
     '<span class="pair-name">Stored value</span><code class="pair-value">{1}</code>'
-    '<label class="pair-remove"><input type="checkbox" name="{0}-replaced" value="on"> Remove'
+    '<label class="pair-remove"><input type="checkbox" name="{0}-replaced" value="on"{2}> Remove'
     '<span class="visually-hidden"> the stored value</span></label>'
     "</div>"
 )
@@ -95,8 +95,9 @@ class RowsWidget(forms.Widget):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         filled = [cells for cells in value or () if self.is_filled(cells)]
         rows = [*filled, *[tuple(column.empty for column in self.columns)] * _EMPTY_ROWS]
-        kept = format_html_join("", _KEPT, ((name, *member) for member in self.kept.items()))
-        whole = format_html(_KEPT_WHOLE, name, self.whole) if self.whole is not None else ""
+        entered = value if isinstance(value, Rows) else Rows()
+        kept = format_html_join("", _KEPT, ((name, *member, _checked(member[0] in entered.removed)) for member in self.kept.items()))
+        whole = format_html(_KEPT_WHOLE, name, self.whole, _checked(entered.is_replaced)) if self.whole is not None else ""
         return format_html(
             '<div class="pairs columns-{}" data-most="{}">{}{}{}{}</div>',
             len(self.columns),
@@ -170,6 +171,10 @@ class RowsField(ShapedJSONField):
         if isinstance(value, Rows):
             return value
         return Rows(self.rows_of(value)[0]) if isinstance(value, Mapping) else self._rows
+
+
+def _checked(is_checked: bool) -> SafeString:  # noqa: FBT001
+    return SafeString(" checked" if is_checked else "")
 
 
 def is_cell(value: Any, longest: int = 255) -> bool:

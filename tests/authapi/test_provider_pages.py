@@ -144,6 +144,14 @@ def test_a_valid_response_whose_login_would_not_store_the_profile_says_so(
     assert ("with this profile" in content, "Successful" in content) == (False, "fail" not in told)
 
 
+def test_a_test_login_says_that_another_user_has_the_email_address(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, protocolBinding=POST)
+    UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|another", email="Ada@corp.example.test")
+    content = result_of(browser, login)
+    assert "but a login would fail: Another user of this connection has this e-mail address." in content
+    assert "Successful" not in content
+
+
 def test_the_page_loads_again_when_its_reader_returns_from_the_provider(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     begun(browser, login)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -360,6 +361,15 @@ def test_a_save_keeps_the_line_ends_of_a_stored_text(browser: Client, tenant: Te
     assert not saved(browser, connection, option_email__body="Your code\r\n{{ code }}\r\n", display_name="Company")
     assert now(connection).display_name == "Company"
     assert now(connection).options["email"]["body"] == "Your code\n{{ code }}\n"
+
+
+def test_a_box_that_removes_a_stored_member_stays_ticked_after_an_error_in_another_field(browser: Client, oidc: Connection) -> None:
+    stored(oidc, options={"client_id": "c", "attribute_map": {**MAP, "attributes": {"address": {"street": "claim"}}}})
+    box = r'<input type="checkbox" name="option_attribute_map__attributes-removed" value="address"( checked)?>'
+    sent = {**sent_again(browser, oidc), "option_attribute_map__attributes-removed": "address"}
+    refused = browser.post(page(oidc), {**sent, "authentication": "maybe"}).content.decode()
+    assert re.findall(box, refused) == [" checked"]
+    assert re.findall(box, browser.get(page(oidc)).content.decode()) == [""]
 
 
 def test_markup_in_the_name_of_a_stored_member_is_escaped(browser: Client, oidc: Connection) -> None:
