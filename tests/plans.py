@@ -11,7 +11,7 @@ _NO_SCAN = "SET LOCAL enable_seqscan = off"
 
 
 def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[dict[str, Any]]:
-    """Run a statement with indexes wherever possible, undo it, and return the nodes of its plan."""
+    """Run a statement with indexes if possible, undo it, and return the nodes of its plan."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_NO_SCAN)
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
