@@ -87,6 +87,8 @@ class DiskWorld(World):
         postgres.prepare(self.directory, durable=True)
         _move(self.directory / "postgres" / "pg_wal", self.log.path)
         _move(self.directory / "postgres", self.data.path)
+        # The copied files must be on the disk before the test fills it: PostgreSQL flushes only the files that it changes.
+        _run("sync", "--file-system", str(self.data.path), str(self.log.path))
         super()._start_database()
 
     def _data_disk(self) -> Disk | ImageDisk:
