@@ -174,7 +174,7 @@ class RowsField(ShapedJSONField):
 
 
 def _checked(is_checked: bool) -> SafeString:  # noqa: FBT001
-    return SafeString(" checked" if is_checked else "")
+    return SafeString(" checked") if is_checked else SafeString("")
 
 
 def is_cell(value: Any, longest: int = 255) -> bool:
