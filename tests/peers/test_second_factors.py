@@ -107,4 +107,4 @@ def test_a_user_whose_key_is_missing_gets_an_error_and_can_use_another_method(pl
     page.until("location.pathname === '/u/mfa' && document.readyState === 'complete'")
     page.click("form[data-key] button[type=submit]")
     page.until("document.querySelector('form[data-key] [role=alert]').textContent.includes('No key was used')", seconds=70)
-    assert page.evaluate("document.activeElement.tagName") == "BUTTON"
+    page.until("document.activeElement.tagName === 'BUTTON'")

@@ -136,7 +136,7 @@ def make(tenant: Tenant, database_connection: Connection, origin: str, browser: 
 def test_a_user_can_log_in_with_the_keyboard_alone(make: Callable[..., Application]) -> None:
     application = make()
     page = application.page()
-    assert page.evaluate("document.activeElement.autocomplete") == "username"
+    page.until("document.activeElement.autocomplete === 'username'")
     page.send("Input.insertText", text=EMAIL)
     while page.evaluate("document.activeElement.type") != "password":
         page.press("Tab")
@@ -190,7 +190,7 @@ def test_the_account_of_the_last_login_is_offered_and_can_be_removed(make: Calla
     application.log_in(page)
     page.open(application.address(prompt="login"))
     assert EMAIL in page.text(".account")
-    assert page.evaluate("document.activeElement.type") == "password"
+    page.until("document.activeElement.type === 'password'")
     page.click("button[form=forget]")
     page.until("document.querySelector('.account') === null && document.querySelector('#username')?.checkVisibility()")
     assert EMAIL not in page.text()
