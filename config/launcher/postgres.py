@@ -16,6 +16,7 @@ from config.launcher import spawn
 from config.launcher.directories import make_private, socket_directory
 from config.launcher.processes import NotReady, Program, is_running
 from config.launcher.programs import MissingProgram, postgres_directories
+from foundation.durable_files import directory_to_disk
 
 DATABASE = "identity"
 _PREVIOUS_SERVER_SECONDS = 60.0
@@ -138,13 +139,4 @@ def _create(directory: Path, programs: Path, identity: spawn.Identity, *, durabl
     shutil.rmtree(directory, ignore_errors=True)
     draft.rename(directory)
     if durable:
-        _flush(directory.parent)
-
-
-def _flush(directory: Path) -> None:
-    """Write the entries of a directory to the disk, so that a renamed entry keeps its new name after a power failure."""
-    opened = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+        directory_to_disk(directory.parent)

@@ -143,7 +143,8 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         """Return the entry with the names of its user or of the rows that it joins."""
         row: Any = super().get_object(request, object_id, from_field)
         if row is not None:
-            row.relation_text = relation_texts(request, [row]).get(row.pk, "")
+            row.names_by_column = joined_names(request, [row]).get(row.pk, {})
+            row.relation_text = ", ".join(row.names_by_column.values())
         return row  # type: ignore[no-any-return]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -243,11 +244,11 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         return reverse(f"{self.admin_site.name}:identity_auditentry_changelist")
 
 
-def _values(request: HttpRequest, row: AuditEntry) -> Panel | None:
+def _values(_request: HttpRequest, row: Any) -> Panel | None:
     """Return the values before and after, field by field. An added row has only values after, a deleted row only values before."""
     if row.before is None and row.after is None:
         return None
-    names = joined_names(request, [row]).get(row.pk, {})
+    names = row.names_by_column
     rows = [
         (Cell(one.path.replace("_", " ")), Cell(_named(names, one.path, one.before)), Cell(_named(names, one.path, one.after)))
         for one in differences(row.before or {}, row.after or {})

@@ -152,10 +152,11 @@ def replaced_secrets(guide: Guide, cleaned: Mapping[str, Any], row: Connection) 
     found = []
     for option in guide.fields:
         place = _object_of(option)
-        is_one_secret = bool(place) and path_of(tuple(place.split("."))) in row.sealed_options
-        others = (one for one in guide.fields if one != option and _object_of(one) == place)
-        if option.kind in _SECRETS and is_one_secret and not cleaned.get(field_name(option)):
-            found += [field_name(option)] if any(cleaned.get(field_name(one)) for one in others) else []
+        if option.kind not in _SECRETS or not place or path_of(tuple(place.split("."))) not in row.sealed_options:
+            continue
+        entered = [one for one in guide.fields if _object_of(one) == place and cleaned.get(field_name(one))]
+        if entered and option not in entered:
+            found.append(field_name(option))
     return found
 
 

@@ -19,6 +19,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
+from foundation.durable_files import directory_to_disk, file_to_disk
 from identity.breaches.list_file import HEAD_BYTES, RANGES, RECORD_BYTES, BreachList, Facts, ListUnreadable
 
 # Ranges between two points from which a stopped run can resume.
@@ -118,10 +119,10 @@ class ListBuilder:
         # The head is written last: a file without it is not a list.
         self._part.seek(0)
         self._part.write(facts.head())
-        _to_disk(self._part)
+        file_to_disk(self._part)
         BreachList(self._plan.beside("part"))
         self._plan.beside("part").replace(self._plan.path)
-        _directory_to_disk(self._plan.path.parent)
+        directory_to_disk(self._plan.path.parent)
         self._plan.beside("ranges").unlink()
         return facts
 
@@ -152,13 +153,13 @@ class ListBuilder:
         self._journal.seek(0)
         self._journal.write(head + self._counts.tobytes())
         self._journal.truncate()
-        _to_disk(self._journal)
+        file_to_disk(self._journal)
 
     def _make_safe(self) -> None:
         if self._unsafe:
-            _to_disk(self._part)
+            file_to_disk(self._part)
             self._journal.write(self._counts[-self._unsafe :].tobytes())
-            _to_disk(self._journal)
+            file_to_disk(self._journal)
             self._unsafe = 0
 
 
@@ -202,16 +203,3 @@ def _clear(plan: Plan) -> None:
 def _opened(path: Path) -> BinaryIO:
     # Opened without truncation, because a resumed run keeps the content.
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b")
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _directory_to_disk(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

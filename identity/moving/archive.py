@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foundation.durable_files import directory_to_disk, file_to_disk
 from identity.moving.failures import BadArchive
 from identity.moving.journey import Journey, NotSealedSo, new_key
 
@@ -228,17 +229,15 @@ def _write(path: Path, content: bytes) -> None:
     beside = path.with_name(f"{path.name}.new")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        file_to_disk(file)
     beside.replace(path)
-    _sync_directory(path.parent)
+    directory_to_disk(path.parent)
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
         file.write(_line(line))
-        file.flush()
-        os.fsync(file.fileno())
+        file_to_disk(file)
 
 
 def _line(line: dict[str, Any]) -> bytes:
@@ -253,11 +252,3 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in content.splitlines(keepends=True):
         if line.endswith(b"\n"):
             yield json.loads(line)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

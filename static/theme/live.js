@@ -152,15 +152,18 @@
   }
 
   function showNames() {
+    let revealed = 0;
     list.querySelectorAll("[data-root]").forEach(showName);
     for (const entry of [...list.children].filter((one) => undecided.has(one) && !isUndecided(eventOf.get(one)))) {
       undecided.delete(entry);
-      if (isWanted(eventOf.get(entry))) entry.hidden = false;
-      else entry.remove();
+      if (isWanted(eventOf.get(entry))) {
+        entry.hidden = false;
+        revealed += 1;
+      } else entry.remove();
     }
     waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
     trim();
-    tell();
+    reveal(revealed);
   }
 
   /* Shows the name of an entity with a link to its page; otherwise its id. */
@@ -281,8 +284,13 @@
       list.append(entry);
     }
     trim();
-    if (follows) scroll.scrollTop = scroll.scrollHeight;
-    else unseen += messages.filter(isWanted).length;
+    reveal(messages.filter(isWanted).length);
+  }
+
+  /* Scrolls to the newest entry, or counts the new entries that are below the window. */
+  function reveal(number) {
+    if (number && follows) scroll.scrollTop = scroll.scrollHeight;
+    else unseen += number;
     tell();
   }
 

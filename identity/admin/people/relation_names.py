@@ -45,8 +45,10 @@ def relation_texts(request: HttpRequest, entries: Iterable[AuditEntry]) -> dict[
 
 
 def joined_names(request: HttpRequest, entries: Iterable[AuditEntry]) -> dict[Any, dict[str, str]]:
-    """Return the names of the joined rows by column, for each entry about a relation. The name of a row is its
-    key if the row no longer exists, or if the account may not see it."""
+    """Return the names of the joined rows by column, for each entry about a relation.
+
+    The name of a row is its key if the row no longer exists, or if the account may not see it.
+    """
     joined = {entry.pk: (entry.tenant_id, found) for entry in entries if (found := _joined_by(entry))}
     names = _names(request, joined.values())
     return {

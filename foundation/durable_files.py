@@ -1,0 +1,22 @@
+"""Writes of files that survive a power failure."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+
+def file_to_disk(file: BinaryIO) -> None:
+    """Write everything that was written to the file so far to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def directory_to_disk(directory: Path) -> None:
+    """Write the entries of a directory to the disk, so that a new or renamed entry keeps its name."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
