@@ -3,8 +3,9 @@
 `make test` always executes the same part, so that the same source gives the same result. `make test TURN=today` executes another part
 each day.
 
-This applies only to tests with a database and more than four cases, because a case with a database takes a hundred times as long as
-others. A run takes every second to fourth case from the whole list, so that four runs with consecutive numbers execute each case.
+This applies only to tests that use the database and have more than four cases, because a case with a database takes a hundred times as
+long as others. Depending on the number of cases, a run executes one case in two, one in three, or one in four, spread over the whole list.
+Four runs with consecutive numbers execute each case.
 `make test-deep` runs all of them, and so does every run without this option. A test whose cases must stay together has the mark
 `whole`.
 """
