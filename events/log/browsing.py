@@ -1,4 +1,4 @@
-"""Reads the log for the admin: newest first, by type, entity, position or time, one page at a time in both directions.
+"""Reads the log for the admin: newest first, filtered by type, entity, position or time, one page at a time in both directions.
 
 Pages use keyset paging and count nothing, so the cost does not grow with the log. A search that no index serves examines `WALK`
 entries per page; the page is then marked as partial, and has the key at which the next page begins.
