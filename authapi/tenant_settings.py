@@ -106,7 +106,7 @@ class Notifier:
 
 @dataclass(frozen=True)
 class AccountPage:
-    """The functions of the account page at `/account`. `connections` are names. Empty means all connections of an application."""
+    """The functions of the account page at `/account`. `connections` are names. Empty means every connection that an application uses."""
 
     enabled: bool
     data_export: bool

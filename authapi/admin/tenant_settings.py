@@ -79,7 +79,9 @@ class TenantSettingsForm(AttackFields):
         choices=[("persistent", "Sessions outlive the browser"), ("non-persistent", "Sessions end with the browser")],
         label="When the browser is closed",
     )
-    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address per line, for logouts without a client.")
+    allowed_logout_urls = LinesField(
+        label="Logout addresses", help_text="One address per line, for logout requests that name no client, and for WS-Federation."
+    )
     oidc_logout_prompt_enabled = forms.BooleanField(
         required=False,
         label="Ask before a logout without a proof",
@@ -89,10 +91,10 @@ class TenantSettingsForm(AttackFields):
         required=False, label="Include the logout endpoint in the discovery document"
     )
     default_directory = forms.CharField(
-        required=False, max_length=128, help_text="The database connection of password logins without a connection."
+        required=False, max_length=128, help_text="The database connection for password logins whose request names no connection."
     )
     default_audience = forms.CharField(
-        required=False, max_length=600, widget=_WIDE, help_text="The API of token requests without an audience."
+        required=False, max_length=600, widget=_WIDE, help_text="The API for requests that name no audience."
     )
     default_redirection_uri = forms.CharField(
         required=False,
@@ -179,7 +181,8 @@ class TenantSettingsForm(AttackFields):
         help_text="The account and its data are deleted at once. This cannot be undone.",
     )
     account_connections = LinesField(
-        label="Connections of the account page", help_text="One name per line. Empty: all connections of applications."
+        label="Connections for logins to the account page",
+        help_text="One name per line. Empty: every connection that an application uses.",
     )
     brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
     max_attempts = forms.IntegerField(

@@ -91,7 +91,10 @@ class NotifierOptions(Closed):
 
 
 class AccountPage(Closed):
-    """Functions of the account page at `/account`, and the names of the connections whose users may use it. An empty list allows all."""
+    """Functions of the account page at `/account`, and the names of the connections whose users may use it.
+
+    An empty list allows every connection that an application uses.
+    """
 
     enabled = Switch(required=False)
     data_export = Switch(required=False)

@@ -50,7 +50,7 @@ _SETTINGS: dict[str, Schema] = {
     },
     "account_page": {
         "type": "object",
-        "description": "Functions of the account page at `/account`. An empty `connections` allows all connections of an application.",
+        "description": "Functions of the account page at `/account`. Empty `connections` allow every connection that an application uses.",
         "properties": {"enabled": SWITCH, "data_export": SWITCH, "deletion": SWITCH, "connections": _TEXTS},
     },
     "flags": {"type": "object", "additionalProperties": SWITCH},
