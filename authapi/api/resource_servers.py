@@ -116,7 +116,7 @@ class ResourceServerEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_resource_server",
-            "Change a resource server; scopes are replaced",
+            "Change a resource server; the list of scopes is replaced as a whole",
             ("update:resource_servers",),
             200,
             RESOURCE_SERVER,

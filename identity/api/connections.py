@@ -52,7 +52,7 @@ class ConnectionEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_connection",
-            "Change a connection; `options` are replaced whole, but sealed members that the body does not name are kept",
+            "Change a connection; `options` are replaced as a whole, but sealed members that the body does not name are kept",
             ("update:connections",),
             200,
             CONNECTION,

@@ -194,7 +194,7 @@ def _problem(job: Job, row: dict[str, Any], user: User | None, *, linked: set[st
 
 
 def _update(user: User, row: dict[str, Any]) -> None:
-    """Overwrite the profile; metadata is replaced whole. Passwords and factors of existing users are kept."""
+    """Overwrite the profile; metadata is replaced as a whole. Passwords and factors of existing users are kept."""
     changes, before = profile_of(row), standing_of(user)
     if "email" in changes and changes["email"] != user.email:
         changes.setdefault("email_verified", False)

@@ -45,7 +45,7 @@ def create_organization(*, tenant_id: str, name: str, **fields: Any) -> Organiza
 
 @unit_of_work
 def update_organization(*, tenant_id: str, organization_id: str, changes: dict[str, Any]) -> Organization:
-    """Replace the named fields. Maps are replaced whole, but `extras` are merged. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
+    """Replace the named fields. Maps are replaced as a whole, but `extras` are merged. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     _check(changes)
     for name, value in changes.items():

@@ -50,7 +50,7 @@ class TokenExchangeProfileEndpoint(Endpoint):
         "retrieve": Operation("get_token_exchange_profile", "Read a token exchange profile", (_READ,), 200, PROFILE, refuses=(404,)),
         "partial_update": Operation(
             "update_token_exchange_profile",
-            "Change a token exchange profile; subject_token and user are replaced",
+            "Change a token exchange profile; the objects `subject_token` and `user` are replaced as a whole, not merged",
             (_UPDATE,),
             200,
             PROFILE,

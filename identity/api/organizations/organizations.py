@@ -50,7 +50,7 @@ class OrganizationEndpoint(Endpoint):
         "retrieve": Operation("get_organization", "Read an organization", ("read:organizations",), 200, ORGANIZATION, refuses=(404,)),
         "partial_update": Operation(
             "update_organization",
-            "Change an organization; maps are replaced whole",
+            "Change an organization; maps are replaced as a whole",
             ("update:organizations",),
             200,
             ORGANIZATION,
