@@ -1,4 +1,4 @@
-"""Device grants carry what a code carries: for which API, for whom, and from where (RFC 8628)."""
+"""Device grants (RFC 8628) store what authorization codes store, such as the API, and the IP addresses of the device and the browser."""
 
 import uuid
 
