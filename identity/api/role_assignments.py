@@ -1,4 +1,4 @@
-"""Assignments of roles in the whole tenant: `/roles/{id}/users`, `/roles/{id}/groups`, `/users/{id}/roles`."""
+"""Assignments of roles for the whole tenant: `/roles/{id}/users`, `/roles/{id}/groups`, `/users/{id}/roles`."""
 
 from __future__ import annotations
 

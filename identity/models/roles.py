@@ -1,4 +1,4 @@
-"""Roles, and their assignments to users in the whole tenant."""
+"""Roles, and their assignments to users for the whole tenant."""
 
 from __future__ import annotations
 

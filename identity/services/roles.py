@@ -1,4 +1,4 @@
-"""Create, change and delete roles, and assign them to users in the whole tenant."""
+"""Create, change and delete roles, and assign them to users for the whole tenant."""
 
 from __future__ import annotations
 
@@ -90,7 +90,10 @@ def delete_role(*, tenant_id: str, role_id: str) -> Job | None:
 
 @unit_of_work
 def assign_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Assign roles to a user in the whole tenant, all or none. Skips roles that the user already has. Raises `NotFound`."""
+    """Assign roles to a user, for the whole tenant instead of one organization. Assigns all or none. Raises `NotFound`.
+
+    Skips roles that the user already has.
+    """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
         UserRole.objects.of(tenant_id).get_or_create(user=user, role=role, defaults={"tenant_id": tenant_id})
@@ -98,7 +101,10 @@ def assign_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) 
 
 @unit_of_work
 def assign_role_to_users(*, tenant_id: str, role_id: str, user_ids: Sequence[str]) -> None:
-    """Assign one role to users in the whole tenant, all or none. Skips users that already have it. Raises `NotFound`."""
+    """Assign one role to the given users, for the whole tenant instead of one organization. Assigns to all or none. Raises `NotFound`.
+
+    Skips users that already have the role.
+    """
     (role,) = roles_named(tenant_id=tenant_id, role_ids=[role_id])
     for user in locked_users(tenant_id=tenant_id, user_ids=user_ids):
         UserRole.objects.of(tenant_id).get_or_create(user=user, role=role, defaults={"tenant_id": tenant_id})
