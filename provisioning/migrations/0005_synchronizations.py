@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('outcome', models.CharField(choices=[('created', 'Created'), ('linked', 'Linked'), ('updated', 'Updated'), ('unchanged', 'Unchanged'), ('missing', 'Missing on the server'), ('different', 'Different on the server'), ('skipped', 'Skipped'), ('ambiguous', 'Not told apart'), ('failed', 'Failed'), ('extra', 'No user here'), ('deleted', 'Deleted')], max_length=16)),
-                ('user_id', models.CharField(help_text='The user, or the correlation key of an account without one.', max_length=400)),
+                ('user_id', models.CharField(help_text='The id of the user, or the correlation key of an account that has no user.', max_length=400)),
                 ('scim_id', models.CharField(blank=True, max_length=512)),
                 ('reason', models.TextField(blank=True, help_text='Why it was skipped or failed; secrets are masked.')),
                 ('error_class', models.CharField(blank=True, max_length=32)),

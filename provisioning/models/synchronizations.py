@@ -31,7 +31,7 @@ class SynchronizationRow(models.Model):
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     outcome = models.CharField(max_length=16, choices=Outcome)
-    user_id = models.CharField(max_length=400, help_text="The user, or the correlation key of an account without one.")
+    user_id = models.CharField(max_length=400, help_text="The id of the user, or the correlation key of an account that has no user.")
     scim_id = models.CharField(max_length=512, blank=True)
     reason = models.TextField(blank=True, help_text="Why it was skipped or failed; secrets are masked.")
     error_class = models.CharField(max_length=32, blank=True)
