@@ -100,7 +100,7 @@ async def test_bodies_of_unknown_addresses_do_not_share_a_limit() -> None:
     await given_up(*tasks)
 
 
-async def test_an_ipv6_site_can_hold_sixteen_times_as_many_bytes_as_a_customer() -> None:
+async def test_an_ipv6_site_can_hold_sixteen_times_as_many_bytes_as_one_of_its_networks() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     tasks = [await parked(bodies, 100, keys_of(f"2001:db8:1:{number:x}::1")) for number in range(16)]
     with pytest.raises(NoRoom):
@@ -120,7 +120,7 @@ async def test_an_overdue_body_is_dropped_before_its_reader_continues() -> None:
 
     async def receive() -> MutableMapping[str, Any]:
         if not sent:
-            # The timeout is already due, so its callback runs before this callback, and the reader continues after it.
+            # The timeout is already due. So the order is: the callback of the timeout, then `make_room`, then the reader continues.
             loop.call_soon(make_room)
             await loop.create_future()
         return {"type": "http.request", "body": sent.pop(), "more_body": True}
@@ -159,8 +159,8 @@ async def test_the_bytes_of_a_client_that_disconnects_are_freed() -> None:
     assert bodies.size == 0
 
 
-async def test_a_body_in_chunks_of_one_byte_is_counted_by_its_size_in_memory() -> None:
-    bodies = UnreadBodies(most=1000, most_per_address=1000)
+async def test_a_body_in_chunks_of_one_byte_counts_no_more_than_its_bytes() -> None:
+    bodies = UnreadBodies(most=500, most_per_address=500)
     sender = Sender(*[b"x"] * 500, is_whole=True)
     assert await read(bodies, sender, CUSTOMER) == b"x" * 500
 
