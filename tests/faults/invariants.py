@@ -113,7 +113,10 @@ def violations(history: History, *, readers_are_done: bool = True) -> list[str]:
 
 
 def key_of(event: Mapping[str, Any]) -> Key:
-    """Return the key under which writers list the event: its type, its entity, and the writer's mark if the document has one."""
+    """Return the key under which writers list the event: its type, its entity, and the name that the writer set in the document, if any.
+
+    A deletion has no name in its key.
+    """
     kind, document = event["type"], event["data"]["object"]
     mark = _mark_of(document)
     return f"{kind}/{entity_of(event)}" + (f"/{mark}" if mark and not kind.endswith(".deleted") else "")
@@ -124,7 +127,7 @@ def _mark_of(document: Mapping[str, Any]) -> str:
 
 
 def entity_of(event: Mapping[str, Any]) -> Entity:
-    """Return the document of the event. A membership is a separate document."""
+    """Return the id of the entity that the event describes. The id of a membership consists of the ids of the group and the member."""
     document = event["data"]["object"]
     if "member" in document:
         return f"{document['group']['id']}+{document['member']['id']}"
@@ -156,7 +159,8 @@ def _log_holds_what_was_committed(history: History) -> Iterator[str]:
 
 def _order_follows_real_time(history: History) -> Iterator[str]:
     keys = Counter(key_of(entry.event) for entry in history.log)
-    # A membership that is removed and added again has the same name each time, so its position is not unique.
+    # A membership that is removed and added again has the same key each time. A key that occurs several times has no single position,
+    # so it is left out.
     places = {key: entry.place.position for entry in history.log if keys[key := key_of(entry.event)] == 1}
     of_entity: dict[Entity, list[Operation]] = {}
     for operation in history.operations:
@@ -222,7 +226,7 @@ def _session_problems(
     ordered = iter([place for place in wanted if reached is None or place > reached])
     following = next(ordered, None)
     if reached is None and session.blocks:
-        # If the subscriber has no start, the opening names the first position of the stream.
+        # If the subscriber sent no cursor, the first block of the response contains the position at which the stream begins.
         first = history.open_cursor(session.blocks[0].offset)
         while following is not None and following <= first:
             following = next(ordered, None)
