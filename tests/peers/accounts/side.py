@@ -1,4 +1,4 @@
-"""A tenant with a stream to a SCIM server. Methods change a user of the tenant, and deliver the events like a worker."""
+"""A tenant with a stream to a SCIM server. Methods change a user of the tenant, and deliver the events as a worker does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.services.actions import deploy_action, update_action
 from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN
 
-# Canaille 0.3.6 refuses the type of an address, and requires both names.
+# Canaille 0.3.6 refuses the members `type` and `primary` of an e-mail address, and requires both names.
 _FOR_CANAILLE = [
     {"path": "externalId", "source": "user_id"},
     {"path": "active", "source": "!blocked"},

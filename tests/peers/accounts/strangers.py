@@ -18,13 +18,13 @@ class Strangers:
         self._seen: dict[str, bytes] = {}
 
     def add(self, user_name: str, *, external_id: str = "") -> str:
-        """Create an account like another client or an administrator of the server. Return its id."""
+        """Create an account, as another client or an administrator of the server would do. Return its id."""
         account = self._server.add(**_attributes(self._server.name, user_name), **({"externalId": external_id} if external_id else {}))
         self._seen[account["id"]] = self._described(account["id"])
         return str(account["id"])
 
     def remove(self, identifier: str) -> None:
-        """Delete one of our accounts like an administrator of the server."""
+        """Delete one of our accounts, as an administrator of the server would do."""
         headers = {"Authorization": f"Bearer {self._server.token}"}
         requests.delete(f"{self._server.base_url}/Users/{quote(identifier)}", headers=headers, timeout=10).raise_for_status()
 
@@ -50,6 +50,6 @@ def _attributes(server: str, user_name: str) -> dict[str, Any]:
     name = {"givenName": "Strange", "familyName": "Person", "formatted": "Strange Person"}
     common: dict[str, Any] = {"userName": user_name, "active": True, "name": name, "displayName": "Strange Person"}
     if server == "canaille" or "@" not in user_name:
-        # Canaille 0.3.6 refuses the type of an address. django-scim2 refuses invalid types.
+        # Canaille 0.3.6 refuses the members `type` and `primary` of an e-mail address. django-scim2 refuses values that are no addresses.
         return common
     return {**common, "emails": [{"value": user_name, "type": "work", "primary": True}]}
