@@ -85,7 +85,7 @@ def token_of(host: str, client: Client, secret: str, *, scope: str | None = None
 
 
 def request(method: str, target: str, query: str, headers: dict[str, str], body: bytes) -> Answer:
-    """Send one request to the application like a server, with the encoded path and the decoded path."""
+    """Send one request to the application, as a server does, with the encoded path and the decoded path."""
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0"},

@@ -1,4 +1,4 @@
-"""A management client, which reads and changes a user at a steady rate, like a script of an administrator. It ends when its input ends.
+"""A management client, which reads and changes a user at a steady rate, as a script of an administrator does. It ends when its input ends.
 
 Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; prints the statuses and the durations of requests.
 """

@@ -61,7 +61,7 @@ class ImageDisk:
         self._below.fill()
 
     def repair(self) -> None:
-        """Free the space, and check the file system like a restart of the machine."""
+        """Free the space, and check the file system, as a restart of the machine does."""
         _run("umount", str(self.path))
         self._below.repair()
         # Status 1 means that errors were corrected.

@@ -28,7 +28,7 @@ def staff(tenant: Tenant) -> Staff:
 
 
 def take(staff: Staff, code: str) -> bool:
-    """Use a code on a separate database connection, like a thread of another process."""
+    """Use a code on a separate database connection, as another process does."""
     try:
         return staff_factors.use_totp(staff, code, moment=time.time())
     finally:

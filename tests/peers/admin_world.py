@@ -108,7 +108,7 @@ def _stream(tenant: Tenant, server: RealServer) -> EventStream:
 
 
 def deliver_all(stream: EventStream) -> None:
-    """Deliver like a worker until no delivery of the stream is due."""
+    """Deliver as a worker does, until no delivery of the stream is due."""
     claim = lanes.claim_oldest(stream.pk)
     while claim is not None:
         claim = delivering.deliver_claim(claim, delivering.Turn()).next or lanes.claim_oldest(stream.pk)

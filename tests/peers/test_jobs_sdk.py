@@ -35,7 +35,7 @@ SEEN = {
 
 @contextmanager
 def jobs_worked_off(tenant: Tenant) -> Iterator[None]:
-    """Run the jobs of this tenant in a thread, like a worker."""
+    """Run the jobs of this tenant in a thread, as a worker does."""
     stopping = threading.Event()
 
     def work() -> None:

@@ -38,7 +38,7 @@ def approve(walk: Walk) -> None:
 
 
 def _link(walk: Walk, user: User) -> str:
-    """Request an approval like a client. Return the link that the user gets."""
+    """Request an approval, as a client does. Return the link that the user gets."""
     world = walk.world
     client = world.clients["till"]
     if GRANT not in client.grant_types:

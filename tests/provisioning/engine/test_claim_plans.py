@@ -188,7 +188,7 @@ def blocks_read(claim: Claim) -> dict[str, int]:
 
 
 def blocks_of(statement: str, values: dict[str, Any]) -> int:
-    """Run the statement like a worker. Return the number of blocks that it reads."""
+    """Run the statement, as a worker does. Return the number of blocks that it reads."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", values)
         plan = cursor.fetchone()[0][0]["Plan"]

@@ -81,7 +81,7 @@ def ended(action: Action, event_type: str = "user.created", data: dict[str, Any]
 
 @pytest.fixture
 def worker(committed_db: None) -> Iterator[None]:
-    """Run trials like a worker until the test ends."""
+    """Run trials, as a worker does, until the test ends."""
     is_over = threading.Event()
 
     def work() -> None:
