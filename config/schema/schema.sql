@@ -1,4 +1,4 @@
--- sources: 40f98e7a9deba27afa54073d57bbfc48091f0cf1c29d0144efcf2bf540f1f10d
+-- sources: bf634ab90e5b5b5a31eaeb720d615ce527e0981c7095fa97792c184367992cf0
 -- server: 18
 --
 -- PostgreSQL database dump

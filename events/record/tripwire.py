@@ -128,17 +128,30 @@ def _after_migrate(**_: Any) -> None:
         install()
 
 
+@dataclass
+class _Turn:
+    """The last mark of the previous sweep of this process, or 0 if that sweep reached the newest mark."""
+
+    after: int = 0
+
+
+_turn = _Turn()
+
+
 def sweep(limit: int = 500) -> int:
     """Record the changes of up to `limit` leftover marks; return the number of events.
 
-    Records existing documents parents first, and deleted documents children first, each in a separate transaction. The next sweep
-    handles rows that another transaction has locked. If a document cannot be recorded, the sweep logs this and keeps the marks.
+    Records existing documents parents first, and deleted documents children first, each in a separate transaction. A later sweep
+    handles rows that another transaction has locked. If a document cannot be recorded, the sweep logs this and keeps the marks. The
+    sweeps of a process take turns, so that any number of such marks cannot keep a sweep from newer marks.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}
     # A mark of a table that is no longer recorded stays for an operator to examine; the sweep processes all other marks.
-    marks = Mark.objects.filter(document_table__in=kinds).order_by("id").values_list("document_table", "document_key")[:limit]
-    documents = sorted(dict.fromkeys(marks), key=lambda document: order[document[0]])
+    marks = Mark.objects.filter(document_table__in=kinds, id__gt=_turn.after).order_by("id")[:limit]
+    found = list(marks.values_list("id", "document_table", "document_key"))
+    _turn.after = found[-1][0] if len(found) == limit else 0
+    documents = sorted(dict.fromkeys((table, key) for _, table, key in found), key=lambda document: order[document[0]])
     present = [document for document in documents if _exists(kinds[document[0]], document[1])]
     gone = [document for document in reversed(documents) if document not in set(present)]
     return sum(_sweep_document(kinds[table], key) for table, key in [*present, *gone])

@@ -327,6 +327,23 @@ def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
+def test_marks_that_cannot_be_recorded_do_not_keep_a_later_sweep_from_newer_marks(
+    tenant: Tenant, user: User, database_connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Python has no such time.
+    run_sql("UPDATE identity_user SET given_name = 'Augusta', created_at = 'infinity' WHERE id = %s", user.pk)
+    run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
+    try:
+        assert [tripwire.sweep(limit=1) for _ in range(3)] == [0, 1, 0]
+        caplog.clear()
+        assert tripwire.sweep(limit=1) == 0
+        assert f"the leftover change of user {user.pk} could not be recorded" in caplog.text
+    finally:
+        run_sql("UPDATE identity_user SET created_at = now() WHERE id = %s", user.pk)
+    assert [tripwire.sweep(limit=1) for _ in range(2)] == [0, 1]
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+
+
 def test_one_sweep_records_at_most_the_given_number_of_marks(tenant: Tenant, user: User, database_connection: Connection) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
