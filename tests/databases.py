@@ -2,6 +2,8 @@
 
 The database with the schema, to which no test connects, exists as long as a process of the run. A killed run leaves it behind, and the
 next run on the same server removes it. A lock, which the server releases with its connection, shows whether a run is alive.
+
+Many short runs one after another can use one database, which the environment names. The first run creates it, and no run removes it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from config.schema.restoring import restore_schema
 _PREFIX = "test_migrated_"
 # The workers of a run use this name to find the common database.
 _TEMPLATE = _PREFIX + (os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16))
+_KEPT = os.environ.get("TEST_KEPT_DATABASE")
 # hashtext reduces a name to the 32 bits of a lock. The first number distinguishes the two kinds of locks.
 _LIVES, _MAKES = 1, 2
 
@@ -29,17 +32,22 @@ _LIVES, _MAKES = 1, 2
 @contextmanager
 def migrated_test_database() -> Iterator[None]:
     """Create the test database of this process, and remove it at the end."""
+    if _KEPT and _is_there(_KEPT):
+        with connected_to(_KEPT):
+            yield
+        return
     # A lock belongs to one database. Every process can connect to this database.
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
-        name = f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+        name = _KEPT or f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
         # A killed run may have left the database. If that run is still alive, this run stops here.
         _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
         with connected_to(name):
             yield
-        _drop(server, name)
+        if not _KEPT:
+            _drop(server, name)
         server.execute("SELECT pg_advisory_unlock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         _remove_abandoned(server)
 
@@ -77,6 +85,11 @@ def connected_to(name: str) -> Iterator[None]:
         # PostgreSQL copies and drops a database only if no connection to it is open.
         connections.close_all()
         connection.settings_dict["NAME"] = usual
+
+
+def _is_there(name: str) -> bool:
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
+        return _exists(server, name)
 
 
 def _exists(server: psycopg.Connection, name: str) -> bool:

@@ -9,7 +9,7 @@ import marshal
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -39,16 +39,17 @@ class CollectedTests:
 
 
 @contextmanager
-def collected(copy: Path, tests: Sequence[str]) -> Iterator[CollectedTests]:
-    """Start the process that collects the tests of the copy. End the process afterwards.
+def collected(copy: Path, tests: Sequence[str], load: Callable[[], object] = lambda: None) -> Iterator[CollectedTests]:
+    """Start the process that collects the tests of the copy, and then calls `load`. End the process afterwards.
 
+    `load` imports what a test would otherwise import in each child.
     Raises `EOFError` if the tests cannot be collected.
     """
     ours, theirs = Pipe()
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _be_the_collector(copy, tests, theirs)
+        _be_the_collector(copy, tests, theirs, load)
     theirs.close()
     try:
         # While the process imports the modules, no mutant may be in the copy.
@@ -59,14 +60,14 @@ def collected(copy: Path, tests: Sequence[str]) -> Iterator[CollectedTests]:
         os.waitpid(pid, 0)
 
 
-def _be_the_collector(copy: Path, tests: Sequence[str], requests: Connection) -> NoReturn:
+def _be_the_collector(copy: Path, tests: Sequence[str], requests: Connection, load: Callable[[], object]) -> NoReturn:
     code = 1
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
         os.environ["REDIS_PREFIX"] = f"mutants-{os.getpid()}"
         enter(copy)
-        code = run_pytest(tests, _Collector(copy, requests))
+        code = run_pytest(tests, _Collector(copy, requests, load))
     except BaseException:
         traceback.print_exc()
     os._exit(code)
@@ -75,8 +76,9 @@ def _be_the_collector(copy: Path, tests: Sequence[str], requests: Connection) ->
 class _Collector:
     """A pytest plugin that answers requests instead of running all tests."""
 
-    def __init__(self, copy: Path, requests: Connection) -> None:
+    def __init__(self, copy: Path, requests: Connection, load: Callable[[], object]) -> None:
         self._copy = copy
+        self._load = load
         self._requests = requests
         self._noting = ExitStack()
 
@@ -85,6 +87,7 @@ class _Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._load()
         self._noting.close()
         functions = LoadedFunctions(self._copy, self._called)
         self._requests.send("collected")

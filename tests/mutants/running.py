@@ -21,9 +21,19 @@ from typing import NoReturn
 
 import django
 import psycopg
+from psycopg import sql
 
 from config.launcher.servers import temporary_servers
-from tests.mutants.children import LONGEST_SECONDS, FirstFailure, Judgement, Verdict, enter, forget_keys, in_a_child, run_pytest
+from tests.mutants.children import (
+    LONGEST_SECONDS,
+    FirstFailure,
+    Judgement,
+    Verdict,
+    enter,
+    forget_keys,
+    in_a_child,
+    run_pytest,
+)
 from tests.mutants.grafting import Graft, LoadedFunctions, graft_of, noted_calls
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import StaleMutant, file_of, mutated, replaced
@@ -36,6 +46,8 @@ _WARM = (
 )  # fmt: skip
 # The product's modules that most tests import. The child imports the other modules.
 _PRODUCT = ("config.urls", "config.asgi", "config.celery", "provisioning.engine.delivering", "events.stream.endpoint")
+# The variable of `tests.databases` that names the database of many runs.
+_KEPT = "TEST_KEPT_DATABASE"
 _LINKED = (".venv", ".peers")
 # More time than all tests take without a mutant, on a busy machine.
 _BASELINE_SECONDS = 7200.0
@@ -95,6 +107,20 @@ class Runner:
     def __init__(self, copy: Path, project: Connection) -> None:
         self.copy = copy
         self._project = project
+        self._kept: str | None = None
+
+    def keep_database(self, keeps: bool) -> None:
+        """Let the next runs share one new database, or give each run its own database.
+
+        Also changes the environment of this process, for the processes that it starts.
+        """
+        os.environ.pop(_KEPT, None)
+        if self._kept:
+            with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
+                server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(self._kept)))
+        self._kept = f"test_kept_{secrets.token_hex(8)}" if keeps else None
+        if self._kept:
+            os.environ[_KEPT] = self._kept
 
     def judge(self, mutant: Mutant) -> Judgement:
         """Plant the mutant in the copy and run its tests."""
@@ -121,7 +147,7 @@ class Runner:
 
     def _asked(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
         """Run the tests in a child of the process with the product. Return None if the change needs a new import."""
-        self._project.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest))
+        self._project.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest, self._kept))
         answer: tuple[str, str, float, str] | None = self._project.recv()
         return None if answer is None else Judgement(Verdict(answer[0]), *answer[1:])
 
@@ -141,7 +167,9 @@ def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Run
     try:
         # While the process imports the modules, no mutant may be in the copy.
         ours.recv()
-        yield Runner(copy, ours)
+        running = Runner(copy, ours)
+        yield running
+        running.keep_database(False)
     finally:
         ours.close()
         os.waitpid(pid, 0)
@@ -180,7 +208,7 @@ def _be_the_project(copy: Path, requests: Connection, load: Callable[[], object]
 
 
 def _answer(requests: Connection, functions: LoadedFunctions) -> None:
-    tests, names, longest = requests.recv()
+    tests, names, longest, kept = requests.recv()
     graft: Graft = {name: marshal.loads(code) for name, code in names.items()}  # noqa: S302  (sent by the parent of this process)
     if not functions.can_take(graft):
         requests.send(None)
@@ -189,6 +217,7 @@ def _answer(requests: Connection, functions: LoadedFunctions) -> None:
 
     def work(failure: FirstFailure) -> int:
         functions.take(graft)
+        os.environ.update({_KEPT: kept} if kept else {})
         return run_pytest(tests, failure)
 
     judgement = in_a_child(work, longest)

@@ -85,6 +85,8 @@ def test_every_reference_to_a_function_has_the_changed_code(toy: ModuleType) -> 
     ],
     ids=["constant", "default", "class", "decorator", "function that the import calls", "no change"],
 )
-def test_a_change_outside_of_functions_or_in_a_called_function_needs_an_import(toy: ModuleType, old: str, new: str) -> None:
+def test_a_change_outside_of_functions_or_in_a_function_that_the_import_calls_needs_a_new_import(
+    toy: ModuleType, old: str, new: str
+) -> None:
     assert not taken(toy, old, new)
     assert toy.is_open(4)

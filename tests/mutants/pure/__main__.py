@@ -15,13 +15,15 @@ from pathlib import Path
 from config.launcher import tool_environment
 from tests.mutants.planting import file_of
 from tests.mutants.pure.modules import ROOT, files_near, pure_modules
-from tests.mutants.running import copied_tree, runner, servers, warm_up
+from tests.mutants.running import Runner, copied_tree, runner, servers, warm_up
 from tests.mutants.seeded.areas import Area
 from tests.mutants.seeded.operators import Change, function_at
-from tests.mutants.seeded.scoring import Drawn, score_of
+from tests.mutants.seeded.scoring import Drawn, Score, noted_tests, passes_afterwards, score_of
 
 _ENVIRONMENT = ROOT / ".mutation"
 _LISTING = Path(__file__).with_name("listing.py")
+# Time of the tests of one mutant, without a mutant.
+_MOST_SECONDS = 10.0
 _LOCK = ROOT / "requirements" / "mutation.lock"
 _EXPLANATION = """\
 Applies each change that the operators of cosmic-ray can make to a pure module, and runs the tests of that module. A full run takes hours;
@@ -37,21 +39,34 @@ def main(arguments: Sequence[str]) -> int:
         print("pip could not install the packages of requirements/mutation.lock", file=sys.stderr)
         return 2
     modules = [module for module in pure_modules() if any(fnmatchcase(module, pattern) for pattern in options.only.split())]
-    scores = []
     with copied_tree(ROOT) as copy, servers():
         warm_up()
         with runner(copy) as using:
-            for module in modules:
-                mutants, possible = _mutants_of(module, copy, seed=options.seed, count=options.count)
-                if possible:
-                    scores.append(
-                        score_of(Area(name=module, modules=(module,), tests=files_near(module)), using, mutants, possible=possible)
-                    )
+            scores = _scores_of([_area_of(module) for module in modules], using, seed=options.seed, count=options.count)
+    if scores is None:
+        return 2
     print(f"\nseed {options.seed}", *scores, sep="\n")
-    caught = sum(score.caught for score in scores if score is not None)
-    missed = sum(len(score.missed) for score in scores if score is not None)
-    print(f"{len(scores)} modules: {caught} caught, {missed} missed")
-    return 2 if None in scores else int(missed > 0)
+    missed = sum(len(score.missed) for score in scores)
+    print(f"{len(scores)} modules: {sum(score.caught for score in scores)} caught, {missed} missed")
+    return int(missed > 0)
+
+
+def _area_of(module: str) -> Area:
+    return Area(name=module, modules=(module,), tests=files_near(module), in_process=True, most_seconds=_MOST_SECONDS)
+
+
+def _scores_of(areas: Sequence[Area], using: Runner, *, seed: int, count: int | None) -> list[Score] | None:
+    """Return the scores of the areas that have mutants, or None if tests fail without a mutant, before or after all mutants."""
+    using.keep_database(True)
+    near = noted_tests(areas, using)
+    if near is None:
+        return None
+    scores = []
+    for area in areas:
+        mutants, possible = _mutants_of(area.name, using.copy, seed=seed, count=count)
+        if possible:
+            scores.append(score_of(area, using, near, mutants, possible=possible))
+    return scores if passes_afterwards(areas, using) else None
 
 
 def _parser() -> argparse.ArgumentParser:

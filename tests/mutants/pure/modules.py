@@ -29,7 +29,6 @@ _NEAR = {
     "identity.exports.export_fields": _EXPORTS,
     "foundation.export_lines": _EXPORTS,
     "foundation.gzip_stream": _EXPORTS,
-    "foundation.ids": ("tests/identity/api/test_users.py",),
     "identity.imports.import_rows": ("tests/identity/imports/test_imports.py",),
     "foundation.secrets.md4": ("tests/identity/imports/test_imported_passwords.py",),
     "identity.messages.filters": ("tests/identity/messages/test_sandbox.py", "tests/identity/messages/test_email_templates.py"),

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutants.planting import file_of
-from tests.mutants.running import copied_tree, runner, servers, warm_up
+from tests.mutants.running import Runner, copied_tree, runner, servers, warm_up
 from tests.mutants.seeded.areas import AREAS, Area
 from tests.mutants.seeded.operators import Change, changes_of
-from tests.mutants.seeded.scoring import score_of
+from tests.mutants.seeded.scoring import Score, noted_tests, passes_afterwards, score_of
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNT = 40
@@ -38,6 +38,17 @@ def drawn(area: Area, root: Path, *, seed: int, count: int) -> tuple[list[tuple[
     return sorted(chosen), len(possible)
 
 
+def _score_of(area: Area, using: Runner, *, seed: int, count: int) -> Score | None:
+    """Return the score of an area, or None if its tests fail without a mutant, before or after the mutants."""
+    using.keep_database(area.keeps_database)
+    near = noted_tests([area], using)
+    if near is None:
+        return None
+    mutants, possible = drawn(area, using.copy, seed=seed, count=count)
+    score = score_of(area, using, near, mutants, possible=possible)
+    return score if not area.keeps_database or passes_afterwards([area], using) else None
+
+
 def main(arguments: Sequence[str]) -> int:
     """Judge the drawn mutants of the chosen areas and return the exit status."""
     options = _parser().parse_args(arguments)
@@ -52,10 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     with copied_tree(ROOT) as copy, servers():
         warm_up()
         with runner(copy) as using:
-            scores = []
-            for area in chosen:
-                mutants, possible = drawn(area, copy, seed=seed, count=options.count)
-                scores.append(score_of(area, using, mutants, possible=possible))
+            scores = [_score_of(area, using, seed=seed, count=options.count) for area in chosen]
     print(f"\nseed {seed}", *scores, sep="\n")
     if None in scores:
         return 2

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """Modules from which mutants are drawn together, and the tests that must notice a mutant, fast tests first."""
+    """Modules from which mutants are drawn together, and the tests that must notice a mutant, fast tests first.
+
+    `keeps_database` is false for mutants that change the schema of the database; each run then has a database of its own. `in_process`
+    tells that no test reaches the modules in another process. A mutant is tried with its fastest tests, up to a sum of `most_seconds`.
+    """
 
     name: str
     modules: tuple[str, ...]
     tests: tuple[str, ...]
+    keeps_database: bool = True
+    in_process: bool = False
+    most_seconds: float | None = None
 
 
 _ENGINE = "tests/provisioning/engine"
@@ -36,11 +43,13 @@ AREAS = (
             "tests/events/test_recorder.py", "tests/events/test_event_types.py", "tests/events/test_tripwire.py",
             "tests/events/test_numbering.py",
         ),
+        keeps_database=False,
     ),
     Area(
         name="tripwire",
         modules=("events.record.tripwire",),
         tests=("tests/events/test_tripwire.py", "tests/events/test_figures.py", "tests/events/test_recorder.py"),
+        keeps_database=False,
     ),
     Area(
         name="lanes",

@@ -1,6 +1,6 @@
-"""A pytest plugin that notes which functions each test calls. A mutant is then tried only with the tests that call its function.
+"""A pytest plugin that notes which lines each test executes. A mutant is then tried only with the tests that execute its line.
 
-The file `ASKED` in the working directory names the source files whose functions are noted. The plugin writes the result to `NOTED`.
+The file `ASKED` in the working directory names the source files whose lines are noted. The plugin writes the result to `NOTED`.
 """
 
 from __future__ import annotations
@@ -9,24 +9,36 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
 ASKED = Path(".mutant-files.json")
 NOTED = Path(".mutant-calls.json")
-# The key of the functions that the collection calls, for example for the values of parameters.
+# The key of what the collection executes, for example for the values of parameters.
 COLLECTION = ""
-_notes: dict[str, tuple[float, list[str]]] = {}
+_notes: dict[str, tuple[float, list[str], dict[str, list[int]]]] = {}
 _files: dict[str, str] = {}
 _called: set[str] = set()
+_lines: defaultdict[str, set[int]] = defaultdict(set)
 
 
-def _note(frame: FrameType, event: str, _: object) -> None:
-    if frame.f_code.co_filename in _files:
-        _called.add(f"{_files[frame.f_code.co_filename]}:{frame.f_code.co_qualname.replace('.<locals>', '')}")
+def _note(frame: FrameType, _event: str, _argument: object) -> Callable[[FrameType, str, object], Any] | None:
+    if (file := _files.get(frame.f_code.co_filename)) is None:
+        return None
+    _called.add(f"{file}:{frame.f_code.co_qualname.replace('.<locals>', '')}")
+    _lines[file].add(frame.f_lineno)
+    return _note_line
+
+
+def _note_line(frame: FrameType, event: str, _argument: object) -> Callable[[FrameType, str, object], Any]:
+    if event == "line":
+        _lines[_files[frame.f_code.co_filename]].add(frame.f_lineno)
+    return _note_line
 
 
 def pytest_configure() -> None:
@@ -37,20 +49,25 @@ def pytest_configure() -> None:
     sys.settrace(_note)
 
 
+def _noted_since(begin: float) -> tuple[float, list[str], dict[str, list[int]]]:
+    return time.monotonic() - begin, sorted(_called), {file: sorted(lines) for file, lines in _lines.items()}
+
+
 def pytest_collection_finish() -> None:
     """Note the calls of the collection."""
-    _notes[COLLECTION] = (0.0, sorted(_called))
+    _notes[COLLECTION] = _noted_since(time.monotonic())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Note the calls of one test with its time in seconds."""
+    """Note the calls and lines of one test with its time in seconds."""
     _called.clear()
+    _lines.clear()
     begin = time.monotonic()
     try:
         return (yield)
     finally:
-        _notes[item.nodeid] = (time.monotonic() - begin, sorted(_called))
+        _notes[item.nodeid] = _noted_since(begin)
 
 
 def pytest_sessionfinish() -> None:

@@ -1,4 +1,4 @@
-"""Judges many mutants of an area. Each mutant is tried with the tests that call the changed function, fast tests first."""
+"""Judges many mutants of an area. Each mutant is tried with the tests that execute the changed statement, fast tests first."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.mutants.children import Judgement, Verdict
 from tests.mutants.collected import CollectedTests, collected
 from tests.mutants.grafting import graft_of
 from tests.mutants.planting import file_of, replaced
-from tests.mutants.running import Runner
+from tests.mutants.running import Runner, load_the_product
 from tests.mutants.seeded import call_notes
 from tests.mutants.seeded.areas import Area
+from tests.mutants.seeded.near_tests import NearTests
 from tests.mutants.seeded.operators import Change
 from tests.mutants.seeded.survivors import reason_of
 
@@ -43,53 +43,41 @@ class Score:
         )
 
 
-@dataclass(frozen=True)
-class Calls:
-    """The functions that each test calls, fast tests first, and those that the collection calls."""
-
-    of_tests: dict[str, frozenset[str]]
-    of_collection: frozenset[str]
-
-    @classmethod
-    def noted(cls, copy: Path) -> Calls:
-        """Read the notes of the run without a mutant."""
-        notes = json.loads((copy / call_notes.NOTED).read_text())
-        _, collection = notes.pop(call_notes.COLLECTION)
-        tests = {test: frozenset(called) for test, (_, called) in sorted(notes.items(), key=lambda item: item[1][0])}
-        return cls(tests, frozenset(collection))
-
-    def tests_of(self, module: str, change: Change, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tests that call the changed function. If there are none, return `otherwise`.
-
-        A change may be outside of functions, or in code that runs in another process. A test may use a value that the collection has made
-        with the function.
-        """
-        function = f"{_path_of(module)}:{change.function}"
-        if function in self.of_collection:
-            return otherwise
-        found = tuple(test for test, called in self.of_tests.items() if any(name == function for name in called))
-        return found if change.function and found else otherwise
-
-
 def _path_of(module: str) -> str:
     return f"{module.replace('.', '/')}.py"
 
 
-def score_of(area: Area, using: Runner, mutants: Drawn, *, possible: int) -> Score | None:
-    """Judge mutants of one area, each with its module. Return None if the tests of the area fail without a mutant."""
+def noted_tests(areas: Sequence[Area], using: Runner) -> NearTests | None:
+    """Run the tests of the areas without a mutant, and note what each of them executes. Return None if a test fails."""
+    modules = [module for area in areas for module in area.modules]
+    (using.copy / call_notes.ASKED).write_text(json.dumps([_path_of(module) for module in modules]))
+    passed = _without_a_mutant(areas, using, "before all mutants", "-p", "tests.mutants.seeded.call_notes")
+    return NearTests.noted(using.copy, in_process=all(area.in_process for area in areas)) if passed else None
+
+
+def passes_afterwards(areas: Sequence[Area], using: Runner) -> bool:
+    """Tell whether the tests still pass on the database that the mutants have used. Otherwise, rows of a mutant may have failed a test."""
+    return _without_a_mutant(areas, using, "after all mutants")
+
+
+def _without_a_mutant(areas: Sequence[Area], using: Runner, moment: str, *options: str) -> bool:
+    judgement = using.run([*options, *dict.fromkeys(test for area in areas for test in area.tests)])
+    is_passed = judgement.verdict is Verdict.MISSED
+    print(f"without a mutant, {moment}: {'passed' if is_passed else 'failed ' + judgement.detail}, {judgement.seconds:.1f} s", flush=True)
+    if not is_passed:
+        print(judgement.output, flush=True)
+    return is_passed
+
+
+def score_of(area: Area, using: Runner, near: NearTests, mutants: Drawn, *, possible: int) -> Score:
+    """Judge mutants of one area, each with its module."""
     begin = time.monotonic()
-    (using.copy / call_notes.ASKED).write_text(json.dumps([_path_of(module) for module in area.modules]))
-    baseline = using.run(["-p", "tests.mutants.seeded.call_notes", *area.tests])
-    print(f"{area.name}: without a mutant {baseline.seconds:.1f} s", flush=True)
-    if baseline.verdict is not Verdict.MISSED:
-        print(f"{area.name}: failed without a mutant: {baseline.detail}\n{baseline.output}", flush=True)
-        return None
-    calls = Calls.noted(using.copy)
-    limit = max(_SHORTEST_LIMIT_SECONDS, baseline.seconds * _TIMES_THE_BASELINE)
     score = Score(area, possible)
-    with collected(using.copy, area.tests) as ready:
+    tests = near.in_files(area.tests)
+    limit = max(_SHORTEST_LIMIT_SECONDS, tests.seconds * _TIMES_THE_BASELINE)
+    with collected(using.copy, area.tests, load_the_product) as ready:
         for module, change in mutants:
-            _judge_into(score, _Judges(using, ready, limit), module, change, tests=calls.tests_of(module, change, area.tests))
+            _judge_into(score, _Judges(area, using, ready, tests, limit), module, change)
     score.seconds = time.monotonic() - begin
     print(score, flush=True)
     return score
@@ -97,15 +85,21 @@ def score_of(area: Area, using: Runner, mutants: Drawn, *, possible: int) -> Sco
 
 @dataclass(frozen=True)
 class _Judges:
-    """The process that has collected the tests, and the runner for mutants that need a new import."""
+    """The process that has collected the tests, the runner for mutants that need a new import, and the tests of each mutant."""
 
+    area: Area
     using: Runner
     ready: CollectedTests
+    near: NearTests
     limit: float
 
-    def judge(self, module: str, change: Change, tests: Sequence[str]) -> Judgement:
+    def judge(self, module: str, change: Change) -> tuple[Judgement, int]:
+        """Return the judgement and the number of tests that were chosen for the mutant."""
         file = file_of(self.using.copy, module)
         original = file.read_text()
+        tests = self.near.of(_path_of(module), original, change, most_seconds=self.area.most_seconds)
+        if not tests:
+            return Judgement(Verdict.MISSED, "", 0.0, ""), 0
         changed = change.applied(original)
         graft = graft_of(file, original, changed)
         if graft is not None:
@@ -113,20 +107,20 @@ class _Judges:
             with replaced(file, changed):
                 judgement = self.ready.judge(tests, graft, self.limit)
             if judgement is not None:
-                return judgement
-        return self.using.judge_text(file, changed, tests, longest=self.limit)
+                return judgement, len(tests)
+        return self.using.judge_text(file, changed, tests, longest=self.limit), len(tests)
 
 
-def _judge_into(score: Score, judges: _Judges, module: str, change: Change, *, tests: tuple[str, ...]) -> None:
+def _judge_into(score: Score, judges: _Judges, module: str, change: Change) -> None:
     reason = reason_of(module, change)
     if reason is not None:
         score.equivalent += 1
         _tell("equivalent", module, change, reason)
         return
-    judgement = judges.judge(module, change, tests)
+    judgement, count = judges.judge(module, change)
     if judgement.verdict is Verdict.MISSED:
         score.missed.append(f"{module}:{change}")
-        _tell("missed", module, change, f"{judgement.seconds:.2f} s, {len(tests)} tests or files")
+        _tell("missed", module, change, f"{judgement.seconds:.2f} s, {count} tests")
     else:
         score.caught += 1
         _tell("caught", module, change, f"{judgement.seconds:.2f} s {judgement.detail}")

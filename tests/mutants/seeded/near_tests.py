@@ -1,0 +1,121 @@
+"""Chooses the tests of a mutant from the notes of a run without a mutant. Imports nothing of the product."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from tests.mutants.seeded import call_notes
+from tests.mutants.seeded.operators import Change
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What one test does without a mutant: its time in seconds, the functions that it calls, and the lines that it executes, by file."""
+
+    seconds: float
+    functions: frozenset[str]
+    lines: Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True)
+class NearTests:
+    """The notes of each test, and the functions that the collection calls.
+
+    `in_process` tells that no test reaches the source by another process. Only a test that executes a line can then notice its mutant.
+    """
+
+    notes: Mapping[str, Noted]
+    of_collection: frozenset[str]
+    in_process: bool = False
+
+    @classmethod
+    def noted(cls, copy: Path, *, in_process: bool) -> NearTests:
+        """Read the notes of the run without a mutant."""
+        read = {
+            test: Noted(seconds, frozenset(functions), {file: frozenset(lines) for file, lines in by_file.items()})
+            for test, (seconds, functions, by_file) in json.loads((copy / call_notes.NOTED).read_text()).items()
+        }
+        collection = read.pop(call_notes.COLLECTION).functions
+        return cls(read, collection, in_process)
+
+    @property
+    def seconds(self) -> float:
+        """The time of all tests without a mutant."""
+        return sum(noted.seconds for noted in self.notes.values())
+
+    def in_files(self, files: Iterable[str]) -> NearTests:
+        """Return the tests of some files."""
+        chosen = frozenset(files)
+        notes = {test: noted for test, noted in self.notes.items() if test.partition("::")[0] in chosen}
+        return NearTests(notes, self.of_collection, self.in_process)
+
+    def of(self, file: str, source: str, change: Change, *, most_seconds: float | None = None) -> tuple[str, ...]:
+        """Return the names of the tests that can notice the change of `file`, fast tests first, up to a sum of `most_seconds`.
+
+        They execute the changed statement. If no test does, they call its function, and if no test does, they are all tests. The last two
+        are left out if no test runs the source in another process. A change outside of functions, or in a function that the collection
+        calls, can have an effect on every test.
+        """
+        function = f"{file}:{change.function}"
+        if not change.function or function in self.of_collection:
+            return self._fastest(self.notes, most_seconds)
+        calling = [test for test, noted in self.notes.items() if function in noted.functions]
+        first, last = statement_at(source, change.line)
+        executing = [test for test in calling if any(first <= line <= last for line in self.notes[test].lines.get(file, ()))]
+        if self.in_process or executing:
+            return self._fastest(executing, most_seconds)
+        return self._fastest(calling or self.notes, most_seconds)
+
+    def _fastest(self, tests: Iterable[str], most_seconds: float | None) -> tuple[str, ...]:
+        """Sort the tests by time, but keep those of a file together, because they share fixtures."""
+        files: dict[str, list[str]] = {}
+        for test in tests:
+            files.setdefault(test.partition("::")[0], []).append(test)
+        ordered = [
+            test
+            for group in sorted(files.values(), key=self._mean_seconds)
+            for test in sorted(group, key=lambda name: self.notes[name].seconds)
+        ]
+        return tuple(_up_to(most_seconds, ((test, self.notes[test].seconds) for test in ordered)))
+
+    def _mean_seconds(self, tests: Sequence[str]) -> float:
+        return sum(self.notes[test].seconds for test in tests) / len(tests)
+
+
+def _up_to(most_seconds: float | None, timed: Iterable[tuple[str, float]]) -> Iterator[str]:
+    spent = 0.0
+    for test, seconds in timed:
+        yield test
+        spent += seconds
+        if most_seconds is not None and spent >= most_seconds:
+            return
+
+
+@lru_cache(maxsize=4096)
+def statement_at(source: str, line: int) -> tuple[int, int]:
+    """Return the first and last line of the innermost statement at a line. A compound statement, such as `if`, ends before its body."""
+    return min(_spans(source, line), key=lambda span: (span[1] - span[0], -span[0]), default=(line, line))
+
+
+def _spans(source: str, line: int) -> list[tuple[int, int]]:
+    return [span for span in _statements(source) if span[0] <= line <= span[1]]
+
+
+@lru_cache(maxsize=16)
+def _statements(source: str) -> tuple[tuple[int, int], ...]:
+    return tuple((node.lineno, _last_line(node)) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt | ast.ExceptHandler))
+
+
+def _last_line(node: ast.stmt | ast.ExceptHandler) -> int:
+    match node:
+        case ast.Match(cases=cases):
+            return max(case.pattern.end_lineno or node.lineno for case in cases)
+        case _ if body := getattr(node, "body", None):
+            return max(node.lineno, body[0].lineno - 1)
+        case _:
+            return node.end_lineno or node.lineno
