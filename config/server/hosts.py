@@ -6,6 +6,7 @@ import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -139,7 +140,12 @@ async def answer_reader(scope: Scope, send: Send, refusal: Refused) -> None:
 
 
 async def _refuse_insecure(scope: Scope, send: Send) -> None:
-    await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD", path=scope["path"])
+    refusal = await _insecure(scope)
+    if refusal.status == HTTPStatus.PERMANENT_REDIRECT:
+        # Every client follows the redirect, so its body is never shown.
+        await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
+        return
+    await answer_reader(scope, send, refusal)
 
 
 async def answer(send: Send, refusal: Refused, *, head_only: bool = False, path: str = "") -> None:

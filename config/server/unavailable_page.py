@@ -11,6 +11,7 @@ from events.stream.refusals import Header, Refused
 _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 # Heading and text by status. Other pages show the message of the refusal.
 _WORDS = {
+    400: ("HTTPS only", "This service answers over HTTPS only. Change http:// to https:// in the address."),
     403: ("The tenant is not active", "The tenant at this address is suspended or closed. Ask your administrator."),
     404: ("No tenant at this address", "No tenant answers on this host. Check the address for typing errors."),
 }
@@ -24,7 +25,7 @@ def unavailable_page(refusal: Refused) -> tuple[list[Header], bytes]:
 
 
 def refusal_page(refusal: Refused) -> tuple[list[Header], bytes]:
-    """Return headers and body of the page for an unknown host, a tenant that is not active, or a busy server."""
+    """Return headers and body of the page for an unknown host, a tenant that is not active, plain HTTP, or a busy server."""
     heading, text = _WORDS.get(refusal.status, (_HEADING, f"{refusal.message} {_NOT_PROCESSED}"))
     return _page("refused.html", refusal, {"status": refusal.status, "heading": heading, "text": text})
 

@@ -141,6 +141,49 @@ def test_an_unregistered_host_is_never_a_redirect_target() -> None:
     assert _asked(guarded(ok), _scope(host="evil.example")).status == 404
 
 
+@pytest.mark.usefixtures("over_tls", "committed_db")
+@pytest.mark.parametrize("headers", [{b"accept": HTML}, {b"accept": HTML, b"sec-fetch-mode": b"navigate"}])
+def test_a_browser_gets_a_page_for_an_unknown_host_over_plain_http(headers: dict[bytes, bytes]) -> None:
+    sent = partial(_scope, host="unknown.example.test", path="/login", headers=list(headers.items()))
+    shown = _asked(guarded(ok), sent())
+    assert (shown.status, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "No tenant answers on this host. Check the address for typing errors." in shown.body.decode()
+    assert shown.headers["cache-control"] == "no-store"
+    head = _asked(guarded(ok), sent("HEAD"))
+    assert (head.status, head.body) == (404, b"")
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_a_browser_that_sends_a_form_over_plain_http_gets_a_page_about_https(tenant: Tenant) -> None:
+    sent = _scope("POST", host=f"{tenant.pk}.example.test", path="/login", headers=[(b"accept", HTML)])
+    shown = _asked(guarded(ok), sent)
+    assert (shown.status, shown.headers["content-type"]) == (400, "text/html; charset=utf-8")
+    assert "HTTPS only" in shown.body.decode()
+
+
+@pytest.mark.usefixtures("over_tls", "committed_db")
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/login", {b"accept": b"*/*"}),
+        ("/login", {b"accept": HTML, b"sec-fetch-mode": b"cors"}),
+        ("/api/v2/users", {b"accept": HTML, b"sec-fetch-mode": b"navigate"}),
+    ],
+)
+def test_a_program_gets_an_error_object_for_an_unknown_host_over_plain_http(path: str, headers: dict[bytes, bytes]) -> None:
+    refused = _asked(guarded(ok), _scope(host="unknown.example.test", path=path, headers=list(headers.items())))
+    assert refused.status == 404
+    assert orjson.loads(refused.body) == {"statusCode": 404, "error": "Not Found", "message": "No tenant answers on this host."}
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_a_browser_is_redirected_from_plain_http(tenant: Tenant) -> None:
+    host = f"{tenant.pk}.example.test"
+    moved = _asked(guarded(ok), _scope(host=host, path="/login", headers=[(b"accept", HTML)]))
+    assert (moved.status, moved.headers["location"]) == (308, f"https://{host}/login")
+    assert "not available" not in moved.body.decode()
+
+
 @pytest.mark.usefixtures("over_tls")
 def test_a_redirect_never_changes_the_host(tenant: Tenant) -> None:
     moved = _asked(guarded(ok), _scope(host=f"{tenant.pk}.example.test", path="//evil.example/x"))
