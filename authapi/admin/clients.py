@@ -31,7 +31,7 @@ from authapi.services import client_grants, clients, registered_clients
 from authapi.services.api_resources import TenantHasNoDomain, ensure_management_api
 from foundation.admin.badges import badge
 from foundation.admin.beside_rows import page_beside
-from identity.admin.object_actions import ObjectAction
+from identity.admin.object_actions import ObjectAction, button
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.scope import only_tenant
 from identity.admin.service_admin import ServiceAdmin
@@ -230,7 +230,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         buttons = super().buttons_of(request, row)
         if "client_credentials" not in row.grant_types or row.revoked_at is not None or not request.user.has_perm(_GRANT):
             return buttons
-        return [{"name": "grant-api", "label": "Grant an API", "url": self._grant_address(row), "is_dangerous": False}, *buttons]
+        return [button("grant-api", "Grant an API", self._grant_address(row)), *buttons]
 
     def _grant_address(self, row: Client) -> str:
         return f"{reverse(f'{self.admin_site.name}:authapi_clientgrant_add')}?{urlencode({'client': row.pk})}"
@@ -325,7 +325,7 @@ def _has_port_number(uri: str) -> bool:
 def setup_of(client: Client, authority: str) -> Setup:
     """Return the snippet values of a client at `authority`. Values that could end a quoted text are replaced by examples."""
     issuer = f"{address_beside(authority, client.tenant_id)}/"
-    usable = (uri for uri in client.redirect_uris.split() if _PLAIN_TEXT.fullmatch(uri) and "*" not in uri and _has_port_number(uri))
+    usable = (uri for uri in client.redirect_uris.split() if is_plain(uri) and "*" not in uri and _has_port_number(uri))
     management_api = f"{issuer}api/v2/"
     return Setup(
         issuer=issuer,
@@ -343,10 +343,15 @@ def setup_of(client: Client, authority: str) -> Setup:
     )
 
 
+def is_plain(text: str) -> bool:
+    """Tell whether the text has only characters that are safe between quotes in every snippet."""
+    return _PLAIN_TEXT.fullmatch(text) is not None
+
+
 def _granted_audience(client: Client, subject_type: str, management_api: str) -> str:
     """Return the identifier of the first API that is granted to the client for this kind of tokens; empty if there is none."""
     granted = client.client_grants.filter(subject_type=subject_type).select_related("api_resource").order_by("created_at", "pk").first()
     if granted is None:
         return ""
     audience = management_api if granted.api_resource.is_system else str(granted.api_resource.identifier)
-    return audience if _PLAIN_TEXT.fullmatch(audience) else ""
+    return audience if is_plain(audience) else ""

@@ -340,4 +340,5 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             form_class=InviteForm,
             permission="authapi.add_invitation",
             tab=INVITATIONS,
+            table_permission="authapi.view_invitation",
         )

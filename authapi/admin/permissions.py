@@ -72,6 +72,7 @@ _ROLE_ADDITION = ObjectAction(
     form_class=PermissionForm,
     permission="authapi.add_rolepermission",
     tab=PERMISSIONS,
+    table_permission="authapi.view_rolepermission",
 )
 _USER_ADDITION = ObjectAction(
     "add-permission",

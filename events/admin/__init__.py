@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db import models
 
+from events.admin.event_links import links_to_events
 from events.admin.live import LivePage
 from events.admin.log import LogEntryAdmin
 from events.admin.open_connections import ConnectionsPage
@@ -36,5 +37,6 @@ def register(site: PagesSite) -> None:
 def _show_events(site: admin.AdminSite, model: type[models.Model], kind: str, identity_field: str) -> None:
     page = site.get_model_admin(model)
     if isinstance(page, ObjectActionsAdmin):
+        page.object_links += links_to_events(site, lambda row: f"{kind}:{getattr(row, identity_field)}")
         shown = page.tabs.setdefault(page.events_tab, []) if page.tabs else page.panels
         shown.append(lambda _request, row: events_of(site, kind, getattr(row, identity_field), row.tenant_id))

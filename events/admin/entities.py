@@ -14,7 +14,6 @@ from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from events.models import LogEntry
@@ -173,8 +172,3 @@ def entry_cell(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, e
         return Cell("no longer in the event log")
     may_see = site.get_model_admin(LogEntry).has_view_permission(request)
     return Cell("Entry in the event log", reverse(f"{site.name}:events_logentry_change", args=(quote(entry),)) if may_see else "")
-
-
-def history_of(site: admin.AdminSite, root: str) -> str:
-    """Return the address of all events of an entity in the log."""
-    return f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"

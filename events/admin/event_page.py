@@ -8,21 +8,23 @@ from typing import Any, TypeVar
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.http import urlencode
 
-from events.admin.entities import Entity, entities_of, history_of
+from events.admin.entities import Entity, entities_of
+from events.admin.event_links import live_of, log_of
+from events.admin.live import PERMISSION
 from events.log.stored_envelope import envelope_of, roots_in
 from events.models import Event
 from foundation.admin.badges import json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
 from foundation.differences import differences, value_text
-from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.object_actions import ObjectActionsAdmin, button
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 Row = TypeVar("Row", bound=models.Model)
+# The id of the part of the page that the menu copies.
+MESSAGE_ID = "event-message"
 _WITHOUT_PREVIOUS = "This event has no previous object."
 
 
@@ -33,6 +35,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
     id_field = "shown_event_id"
     # Events never change, so the audit log has no entries about them.
     has_history = False
+    primary_action = "entity"
     hidden_if_empty: tuple[str, ...] = ("others",)
 
     def __init__(self, model: type[Row], admin_site: admin.AdminSite) -> None:
@@ -60,15 +63,29 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is not None:
+            context["message_id"] = MESSAGE_ID
             context["message"] = json_block(message_of(self.event_in(row)))
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def buttons_of(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+        """Add the page of the entity, the message to copy, and the events and live events of the same entity or type."""
+        entity, event_type = row.entity, self.event_in(row).type
+        found = [button("entity", f"Show {entity.kind}", entity.url)] if entity.url else []
+        found.append({**button("copy", "Copy as JSON", ""), "copies": MESSAGE_ID})
+        if request.user.has_perm(PERMISSION):
+            found += [
+                button("all-of-entity", "All events of the entity", log_of(self.admin_site, entity=entity.root)),
+                button("all-of-type", "All events of the type", log_of(self.admin_site, type=event_type)),
+                button("live-of-entity", "Live events of the entity", live_of(self.admin_site, entity=entity.root)),
+                button("live-of-type", "Live events of the type", live_of(self.admin_site, event_type=event_type)),
+            ]
+        return [*found, *super().buttons_of(request, row)]
 
     @admin.display(description="Entity")
     def entity_page(self, row: Any) -> str:
         """Name the entity, with links to its own page (if it still exists) and to all its events."""
         entity: Entity = row.entity
-        live = f"{reverse(f'{self.admin_site.name}:events_live')}?{urlencode({'entity': entity.root})}"
-        links = (entity.shown, history_of(self.admin_site, entity.root), live)
+        links = (entity.shown, log_of(self.admin_site, entity=entity.root), live_of(self.admin_site, entity=entity.root))
         lines = '<div class="entity-line">{}</div><div class="entity-line"><a href="{}">All its events</a> <a href="{}">Live</a></div>'
         return format_html(lines, *links)
 

@@ -10,9 +10,9 @@ from django.db import models
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.http import urlencode
 
 from events.admin.entities import NamesEntities
+from events.admin.event_links import log_of
 from events.admin.event_page import EventPage
 from events.models import Event, EventStream, Head, LogEntry, Mark, Outbox
 from foundation.admin.keyset_list import FOUND
@@ -137,5 +137,5 @@ def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str)
     newest = list(Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS])
     pages = pages_of_events(site, newest)
     rows = [(Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, pages[event.pk])) for event in newest]
-    more = f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"
+    more = log_of(site, entity=root)
     return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All events in the log")

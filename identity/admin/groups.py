@@ -33,6 +33,7 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
 
     id_field = "id"
     object_actions = ADDITIONS
+    primary_action = "add-member"
 
     def __init__(self, model: type[Group], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)

@@ -23,6 +23,7 @@ from foundation.admin.panels import Panel, PanelForm, Tab
 from foundation.admin.returning import place_to_return_to
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
+from identity.admin.object_links import ObjectLink
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.row_forms import RowForm
 from identity.admin.scope import is_operator, staff_of
@@ -71,6 +72,13 @@ class ObjectAction:
     needs_proof: bool = False
     # For an action that adds a row to a table on a tab: the label of the tab. The form is above the table, and the page has no button.
     tab: str = ""
+    # For an action with a tab: the permission to see the table of the tab. If it is set, the head of the page has a link to the form.
+    table_permission: str = ""
+
+    @property
+    def first_field(self) -> str:
+        """The id of the first field of a form on a tab. A link to this id sets the focus on the field."""
+        return f"id_{self.name}-{next(iter(self.form_class.base_fields))}"
 
     def form_for(self, request: HttpRequest, row: Any, data: QueryDict | None = None) -> forms.Form:
         """Return the form of the action on this row."""
@@ -78,6 +86,11 @@ class ObjectAction:
         if isinstance(form, RowForm):
             form.fit(request, row)
         return form
+
+
+def button(name: str, label: str, url: str, *, is_dangerous: bool = False) -> dict[str, Any]:
+    """Return an entry of the head of a page, as the template needs it."""
+    return {"name": name, "label": label, "url": url, "is_dangerous": is_dangerous}
 
 
 @unit_of_work
@@ -94,7 +107,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     """Adds the buttons of `object_actions` and panels of related rows to the page of a row."""
 
     object_actions: Sequence[ObjectAction] = ()
-    # The name of the action that the page shows as a button. All other actions are in a menu.
+    # The name of the action that the page shows as a button. All other actions are in a menu. `primary_of` can decide by row.
     primary_action: str = ""
     # The label of the tab with the form, where the page has tabs.
     first_tab: str = "Details"
@@ -111,6 +124,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         self.panels: list[PanelOf[Row]] = []
         # Tables on tabs of their own, by the label of the tab. Only the tables of the tab that is shown are read.
         self.tabs: dict[str, list[PanelOf[Row]]] = {}
+        # Links to other pages about the row, after the actions. Apps that depend on this app add links, too.
+        self.object_links: list[ObjectLink] = []
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_action"
@@ -203,8 +218,10 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
                 "badge": self.badge_of(row),
                 "public_id": getattr(row, self.id_field) if self.id_field else "",
                 "object_actions": self.buttons_of(request, row),
-                "primary_action": self.primary_action,
+                "primary_action": self.primary_of(row),
                 "has_history": self.has_history,
+                # The button at the form deletes the row, too, but the other tabs do not show the form.
+                "delete_url": self._delete_address(request, row) if tabs else "",
                 "tabs": tabs,
                 "is_form_shown": is_first,
                 "panels": [self._with_form(request, row, panel) for panel_of in shown if (panel := panel_of(request, row)) is not None],
@@ -221,19 +238,43 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         form = refused if name == action.name else action.form_for(request, row)
         return replace(panel, form=PanelForm(form, place, action.label))
 
+    def primary_of(self, row: Row) -> str:
+        """Return the name of the action that the page of this row shows as a button."""
+        return self.primary_action
+
     def buttons_of(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:
-        """Return the actions that this account may use on the row now: name, label, address and whether each is dangerous."""
+        """Return the actions that this account may use on the row now: name, label, address and whether each is dangerous.
+
+        Forms of other tabs are first, and links to other pages are last.
+        """
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action"
+        acts = [action for action in self.object_actions if not action.tab and self.may_act(request, row, action)]
         return [
-            {
-                "name": action.name,
-                "label": action.label,
-                "url": reverse(place, args=(quote(row.pk), action.name)),
-                "is_dangerous": action.is_dangerous,
-            }
-            for action in self.object_actions
-            if not action.tab and self.may_act(request, row, action)
+            *self._forms_of_tabs(request, row),
+            *(button(act.name, act.label, reverse(place, args=(quote(row.pk), act.name)), is_dangerous=act.is_dangerous) for act in acts),
+            *(
+                button(link.name, link.label, address)
+                for link in self.object_links
+                if link.is_for(request) and (address := link.address(row))
+            ),
         ]
+
+    def _forms_of_tabs(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:
+        """Return links to the forms of other tabs. The current tab shows its form already."""
+        shown = next((tab.label for tab in self._tabs_of(request) if tab.is_current), "")
+        return [
+            button(action.name, action.label, f"{self._address_of(quote(row.pk), action.tab)}#{action.first_field}")
+            for action in self.object_actions
+            if action.table_permission
+            and action.tab != shown
+            and request.user.has_perm(action.table_permission)
+            and self.may_act(request, row, action)
+        ]
+
+    def _delete_address(self, request: HttpRequest, row: Row) -> str:
+        """Return the address of the page that deletes the row; empty without the permission."""
+        place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_delete"
+        return reverse(place, args=(quote(row.pk),)) if self.has_delete_permission(request, row) else ""
 
     def _tabs_of(self, request: HttpRequest) -> list[Tab]:
         """Return the tabs of a row's page, first the tab with the form. Empty if the page has only the form."""

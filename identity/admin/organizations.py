@@ -107,6 +107,7 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     deletion_effect = "Its members, roles, connections and groups are deleted first, with one event each. This can take a while."
     id_field = "id"
     object_actions = ADDITIONS
+    primary_action = "add-member"
 
     def __init__(self, model: type[Organization], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)

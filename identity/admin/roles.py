@@ -46,6 +46,9 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     def get_readonly_fields(self, request: HttpRequest, obj: Role | None = None) -> Any:
         return () if obj is None else ("type", "organization", "created_at", "updated_at")
 
+    def primary_of(self, row: Role) -> str:
+        return "assign-to-user" if row.organization_id is None else "assign-to-member"
+
     def badge_of(self, row: Role) -> str:
         """Return the state, and otherwise to what the role belongs."""
         return super().badge_of(row) or badge("Of the tenant" if row.organization_id is None else "Of an organization")

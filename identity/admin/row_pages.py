@@ -14,7 +14,7 @@ from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 
-from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.object_actions import ObjectActionsAdmin, button
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -56,7 +56,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
         row = context.get("original")
         if row is not None:
             buttons = [
-                {"name": page.name, "label": page.label, "url": self.address_of(page.name, row), "is_dangerous": False}
+                button(page.name, page.label, self.address_of(page.name, row))
                 for page in self.row_pages
                 if page.in_menu and request.user.has_perm(page.permission) and page.is_offered(row)
             ]

@@ -22,9 +22,10 @@
         document.documentElement.classList.add('has-clipboard');
         // One listener for all buttons: a page that refreshes itself gets new ones.
         document.addEventListener('click', async (event) => {
-            const button = event.target.closest('button[data-copy]');
+            const button = event.target.closest('button[data-copy], button[data-copy-of]');
             if (!button) return;
-            await navigator.clipboard.writeText(button.dataset.copy);
+            const { copy, copyOf } = button.dataset;
+            await navigator.clipboard.writeText(copy ?? document.getElementById(copyOf).textContent.trim());
             button.classList.add('copied');
             setTimeout(() => button.classList.remove('copied'), 1500);
         });

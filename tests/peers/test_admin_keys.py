@@ -136,9 +136,8 @@ def add_a_user(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
 
 def add_a_member(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
     keys.find("engines")
-    keys.choose("Members")
-    keys.skip_navigation()
-    keys.to("New member")
+    keys.choose("Add member")
+    keys.page.until("document.activeElement.id === 'id_add-member-user'")
     keys.type("grace@example.test")
     keys.follow()
     return lambda: OrganizationMember.objects.of(world.tenant.pk).filter(user__email="grace@example.test").exists()

@@ -71,6 +71,7 @@ ADDITIONS = (
         form_class=MemberForm,
         permission="identity.add_groupmember",
         tab=MEMBERS,
+        table_permission="identity.view_groupmember",
     ),
     ObjectAction(
         "add-group",
@@ -81,6 +82,7 @@ ADDITIONS = (
         form_class=NestedForm,
         permission="identity.add_groupmember",
         tab=MEMBERS,
+        table_permission="identity.view_groupmember",
     ),
     ObjectAction(
         "assign-role",
@@ -90,6 +92,7 @@ ADDITIONS = (
         form_class=RoleForm,
         permission="identity.add_grouprole",
         tab=ROLES,
+        table_permission="identity.view_grouprole",
     ),
 )
 

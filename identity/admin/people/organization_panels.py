@@ -112,6 +112,7 @@ ADDITIONS = (
         form_class=MemberForm,
         permission="identity.add_organizationmember",
         tab=MEMBERS,
+        table_permission="identity.view_organizationmember",
     ),
     ObjectAction(
         "assign-member-role",
@@ -130,6 +131,7 @@ ADDITIONS = (
         form_class=ConnectionForm,
         permission="identity.add_organizationconnection",
         tab=CONNECTIONS,
+        table_permission="identity.view_organizationconnection",
     ),
     ObjectAction(
         "assign-group-role",

@@ -78,6 +78,7 @@ ADDITIONS = (
         form_class=UserForm,
         permission="identity.add_userrole",
         tab=USERS,
+        table_permission="identity.view_userrole",
     ),
     ObjectAction(
         "assign-to-member",
@@ -87,6 +88,7 @@ ADDITIONS = (
         form_class=MemberForm,
         permission="identity.add_organizationmemberrole",
         tab=USERS,
+        table_permission="identity.view_organizationmemberrole",
     ),
     ObjectAction(
         "assign-to-group",
@@ -97,6 +99,7 @@ ADDITIONS = (
         form_class=GroupForm,
         permission="identity.add_grouprole",
         tab=GROUPS,
+        table_permission="identity.view_grouprole",
     ),
 )
 
