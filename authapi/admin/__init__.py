@@ -8,6 +8,7 @@ from authapi.admin.applications.client_grants import ClientGrantAdmin
 from authapi.admin.applications.client_tabs import ClientTabs
 from authapi.admin.applications.enabled import EnabledClients
 from authapi.admin.applications.resource_tabs import ResourceTabs
+from authapi.admin.applications.token_request import TokenRequestPage
 from authapi.admin.blocks import AddressBlockAdmin, AttackNoticeAdmin, KnownBrowserAdmin, LoginFailuresAdmin
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
@@ -128,6 +129,8 @@ def _add_tabs(site: PagesSite) -> None:
     connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
     if isinstance(resources, ObjectActionsAdmin):
         ResourceTabs(site).add_to(resources)
+    if isinstance(resources, RowPagesAdmin):
+        TokenRequestPage(site, resources).add()
     if isinstance(clients, RowPagesAdmin):
         ClientTabs(site).add_to(clients)
         SamlPage(site, clients).add()

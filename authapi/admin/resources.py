@@ -9,6 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html
 
+from authapi.admin.applications.resource_acts import ADD_PERMISSION, acts_of
+from authapi.admin.applications.resource_tabs import GRANT
 from authapi.api.resource_servers import ResourceServerToChange
 from authapi.details.types import problems_of
 from authapi.models import ApiResource
@@ -18,6 +20,7 @@ from foundation.admin.badges import badge
 from foundation.admin.body_errors import sentence_of
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
+from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
@@ -228,7 +231,7 @@ def _form_values(resource: ApiResource) -> dict[str, Any]:
     }
 
 
-class ApiResourceAdmin(ServiceAdmin[ApiResource]):
+class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     form = ApiResourceForm
     grows = False
     list_display = ("title", "identifier", "token_dialect", "access_control", "is_system", "tenant")
@@ -240,6 +243,13 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     change_form_template = "admin/sign_in_form.html"
     first_tab = "Settings"
     id_field = "identifier"
+
+    def __init__(self, model: type[ApiResource], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.object_actions = acts_of(self)
+
+    def primary_of(self, row: ApiResource) -> str:
+        return GRANT if row.is_system else ADD_PERMISSION
 
     def badge_of(self, row: ApiResource) -> str:
         """Return whether a role or a permission limits the scopes of tokens; the management API belongs to the service."""

@@ -57,12 +57,17 @@ def snippets_of(setup: Setup) -> list[Snippet]:
     if setup.has_users:
         found += _of_users(setup, values)
     if setup.has_machine and setup.audience:
-        python, node, shell = _three(values, texts.MACHINE_PYTHON, texts.MACHINE_NODE, texts.MACHINE_SHELL)
+        python, node, shell = machine_snippets(setup)
         if setup.has_users:
             found.append(Snippet("A token without a user, with curl", shell.text))
         else:
             found = [shell, python, node, *found]
     return found
+
+
+def machine_snippets(setup: Setup) -> list[Snippet]:
+    """Return the programs that request a token for the API without a user."""
+    return _three(_values(setup), texts.MACHINE_PYTHON, texts.MACHINE_NODE, texts.MACHINE_SHELL)
 
 
 def _of_users(setup: Setup, values: dict[str, str]) -> list[Snippet]:

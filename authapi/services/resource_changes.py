@@ -8,6 +8,7 @@ from authapi.details.types import MEMBER, types_of
 from authapi.models import ApiResource, ClientGrant, Permission
 from authapi.services.api_resources import check_detail_types, check_scopes, set_signature
 from authapi.services.client_grants import delete_client_grant, drop_detail_types, drop_scopes
+from authapi.services.clients import new_secret
 from foundation.database.transactions import unit_of_work
 from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound, NotSupported
@@ -47,6 +48,23 @@ def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, 
     if changes or signing_secret is not None:
         validated_save(resource, fields=[*changes, "sealed_signing_secret"])
     return resource
+
+
+@unit_of_work
+def add_scope(*, tenant_id: str, resource_id: str, value: str, description: str = "") -> ApiResource:
+    """Add one scope. Scopes that another request adds at the same time are kept. Raises `NotFound`, `Invalid`, `SystemResource`."""
+    resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
+    if value in resource.scope_values:
+        raise Invalid({"value": ["The API has this permission already."]})
+    scopes = [*resource.scopes, {"value": value, "description": description}]
+    return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes={"scopes": scopes})
+
+
+@unit_of_work
+def rotate_signing_secret(*, tenant_id: str, resource_id: str) -> tuple[ApiResource, str]:
+    """Replace the secret of an API with HS256, and return it with the API. Raises `NotFound`, and `Invalid` for other algorithms."""
+    secret = new_secret()
+    return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes={}, signing_secret=secret), secret
 
 
 @unit_of_work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -12,11 +13,20 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from authapi.admin.applications.client_tabs import scopes_of
+from authapi.admin.applications.resource_acts import ADD_PERMISSION, PERMISSIONS
 from authapi.models import ApiResource, ClientGrant, Permission
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.object_links import ObjectLink
 
+GRANT = "grant"
+MAY_GRANT = "authapi.add_clientgrant"
 _SHOWN = 100
+
+
+def grant_address(site: admin.AdminSite, resource: ApiResource) -> str:
+    """Return the address of the form that grants the API to a client."""
+    return f"{reverse(f'{site.name}:authapi_clientgrant_add')}?{urlencode({'api_resource': resource.pk})}"
 
 
 class ResourceTabs:
@@ -26,7 +36,8 @@ class ResourceTabs:
         self._site = site
 
     def add_to(self, page: ObjectActionsAdmin[ApiResource]) -> None:
-        page.tabs = {"Permissions": [self.permissions], "Clients": [self.clients]}
+        page.tabs = {PERMISSIONS: [self.permissions], "Clients": [self.clients]}
+        page.object_links.append(ObjectLink(GRANT, "Grant to a client", partial(grant_address, self._site), MAY_GRANT))
 
     def permissions(self, request: HttpRequest, resource: ApiResource) -> Panel | None:
         if not request.user.has_perm("authapi.view_permission"):
@@ -41,8 +52,8 @@ class ResourceTabs:
             )
             for scope in resource.scopes[:_SHOWN]
         ]
-        empty = "No permissions. Enter the scopes of the API in its settings."
-        return Panel("Permissions", ("Permission", "Description", "Roles with the permission"), rows, empty)
+        columns = ("Permission", "Description", "Roles with the permission")
+        return Panel("Permissions", columns, rows, "No permissions yet.", adds=ADD_PERMISSION)
 
     def clients(self, request: HttpRequest, resource: ApiResource) -> Panel | None:
         if not request.user.has_perm("authapi.view_clientgrant"):
@@ -68,10 +79,9 @@ class ResourceTabs:
         return Panel("Clients with a grant for this API", columns, rows, empty, **self._add(request, resource))
 
     def _add(self, request: HttpRequest, resource: ApiResource) -> dict[str, Any]:
-        if not request.user.has_perm("authapi.add_clientgrant"):
+        if not request.user.has_perm(MAY_GRANT):
             return {}
-        address = reverse(f"{self._site.name}:authapi_clientgrant_add")
-        return {"add_url": f"{address}?{urlencode({'api_resource': resource.pk})}", "add_text": "Grant to a client"}
+        return {"add_url": grant_address(self._site, resource), "add_text": "Grant to a client"}
 
     def _page(self, model: str, key: int | str, page: str = "change") -> str:
         return reverse(f"{self._site.name}:authapi_{model}_{page}", args=(quote(key),))

@@ -24,6 +24,7 @@ from tests.factories.models.identity import ConnectionFactory
 
 # Buttons that show, create or change secrets, that change which staff may sign in, or that end a tenant.
 BUTTONS = {
+    ("authapi.apiresource", "rotate-signing-secret"),
     ("authapi.client", "rotate-secret"),
     ("authapi.clientcredential", "use"),
     ("authapi.edgekey", "renew"),
@@ -64,6 +65,7 @@ OTHER_BUTTONS = {
     "identity.job": {"cancel", "write", "resume", "confirm-deletions", "decline-deletions"},
     "identity.tenant": {"activate", "suspend", "restore"},
     "identity.customdomain": {"verify"},
+    "authapi.apiresource": {"add-permission"},
     "authapi.client": {"revoke", "end-registration"},
     "authapi.initialaccesstoken": {"revoke"},
     "authapi.rememberedbrowser": {"forget"},
@@ -86,13 +88,14 @@ OTHER_BUTTONS = {
 }
 
 
-# The state in which a key has the button.
-_STATES = {
-    ("authapi.signingkey", "revoke"): "previous",
-    ("authapi.signingkey", "rotate"): "current",
-    ("authapi.samlkey", "prepare"): "current",
-    ("authapi.samlkey", "rotate"): "next",
-    ("authapi.samlkey", "remove"): "previous",
+# The values of a row that has the button.
+_VALUES = {
+    ("authapi.apiresource", "rotate-signing-secret"): {"sealed_signing_secret": "sealed"},
+    ("authapi.signingkey", "revoke"): {"state": "previous"},
+    ("authapi.signingkey", "rotate"): {"state": "current"},
+    ("authapi.samlkey", "prepare"): {"state": "current"},
+    ("authapi.samlkey", "rotate"): {"state": "next"},
+    ("authapi.samlkey", "remove"): {"state": "previous"},
 }
 
 
@@ -155,8 +158,8 @@ def test_no_protected_button_works_in_a_session_with_an_expired_proof(operator: 
     models = {model._meta.label_lower: model for model in site._registry}
     for label, name in sorted(BUTTONS):
         row = rows.of(models[label])
-        if (label, name) in _STATES:
-            models[label]._default_manager.filter(pk=row.pk).update(state=_STATES[label, name])
+        if (label, name) in _VALUES:
+            models[label]._default_manager.filter(pk=row.pk).update(**_VALUES[label, name])
         assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
 
 
