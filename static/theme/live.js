@@ -287,9 +287,9 @@
     reveal(messages.filter(isWanted).length);
   }
 
-  /* Scrolls to the newest entry, or counts the new entries that are below the window. */
+  /* Scrolls to the newest entry, also if only names made entries higher; or counts the new entries that are below the window. */
   function reveal(number) {
-    if (number && follows) scroll.scrollTop = scroll.scrollHeight;
+    if (follows) scroll.scrollTop = scroll.scrollHeight;
     else unseen += number;
     tell();
   }

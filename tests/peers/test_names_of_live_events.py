@@ -119,6 +119,61 @@ def test_a_name_is_requested_again_after_a_failed_request(visit: Callable[[str],
     assert page.evaluate(NAMES)[0] == "Analytical Engines"
 
 
+@pytest.fixture
+def other(tenant: Tenant) -> Organization:
+    """An organization whose events the filter `engines` selects as soon as its name is known."""
+    other = make_organization(tenant, "mills", display_name="Difference Engines")
+    number_tenant(tenant.pk)
+    return other
+
+
+def with_full_window(page: Page, company: Organization) -> Page:
+    """Fill the window with events that the filter selects, then block the requests for names."""
+    page.fill("#live-entity", "engines")
+    for number in range(20):
+        update_organization(tenant_id=company.tenant_id, organization_id=company.pk, changes={"display_name": f"Engines {number}"})
+    publish(company.tenant_id)
+    shows(page, 20)
+    page.until(f"new Set({NAMES}).size === 1 && {NAMES}[0] === 'Engines 19'")
+    page.send("Network.enable")
+    page.send("Network.setBlockedURLs", urls=["*/events/live/names/*"])
+    return page
+
+
+def test_an_entry_that_its_name_reveals_is_counted_below_the_window(
+    visit: Callable[[str], Page], company: Organization, other: Organization, user: User
+) -> None:
+    page = with_full_window(connected(visit(LIVE)), company)
+    page.evaluate("document.getElementById('live-scroll').scrollTop = 0")
+    page.until("!document.getElementById('live-newest').hidden")
+    join(other, user)
+    page.until("document.querySelectorAll('#live-list li').length === 21")
+    assert page.text("#live-newest") == "Go to the newest"
+    shows(page, 20)
+
+    page.send("Network.setBlockedURLs", urls=[])
+
+    shows(page, 21)
+    assert page.text("#live-newest") == "Go to the newest (1 more)"
+    assert page.evaluate("document.getElementById('live-scroll').scrollTop") == 0
+
+
+def test_the_window_follows_an_entry_that_its_name_reveals(
+    visit: Callable[[str], Page], company: Organization, other: Organization, user: User
+) -> None:
+    page = with_full_window(connected(visit(LIVE)), company)
+    join(other, user)
+    page.until("document.querySelectorAll('#live-list li').length === 21")
+    page.send("Network.setBlockedURLs", urls=[])
+
+    shows(page, 21)
+    page.until(
+        "((list) => list.scrollHeight > list.clientHeight && list.scrollHeight - list.scrollTop - list.clientHeight < 1)"
+        "(document.getElementById('live-scroll'))"
+    )
+    assert page.evaluate("document.getElementById('live-newest').hidden")
+
+
 def test_only_events_that_the_filter_selects_are_counted_as_newer(
     visit: Callable[[str], Page], user: User, database_connection: Connection
 ) -> None:
