@@ -15,10 +15,12 @@ from django.utils.text import capfirst
 
 from config.console.admin_navigation import NAMES
 from config.console.admin_site import site
+from events.admin.event_names import wrapping
 from foundation.admin.list_cells import clock_of, yes_no
 from identity.admin.tenant_scope import TenantScopedAdmin
 
 register = template.Library()
+register.filter(wrapping)
 _CELL = re.compile(r"<t[dh]\b")
 # Django's icon of a yes, a no, or an empty value. Texts of rows are escaped, so they cannot contain this tag.
 _ICON = re.compile(r'<img src="[^"]*admin/img/icon-(?:yes|no|unknown)\.svg" alt="(True|False|None)">')
@@ -46,7 +48,7 @@ def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
     """
     if "action-checkbox" in str(header.get("class_attrib", "")):
         return cell
-    cell = said(cell)
+    cell = wrapping(said(cell))
     label = escape(capfirst(str(header["text"])))
     blank = " data-blank" if cell.endswith(">-</td>") else ""
     # The cell is HTML that Django has escaped; the label is escaped here.

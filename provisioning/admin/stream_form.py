@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
+from events.admin.event_names import wrapping
 from events.models import EventStream
 from events.record.catalogue import EVENT_TYPES
 from identity.admin.service_form import ServiceForm
@@ -37,7 +38,7 @@ def _hidden_text(label: str, help_text: str = "") -> forms.CharField:
 
 class StreamForm(ServiceForm):
     subscriptions = forms.MultipleChoiceField(
-        choices=[(name, name) for name in EVENT_TYPES], widget=forms.CheckboxSelectMultiple, initial=USER_EVENTS
+        choices=[(name, wrapping(name)) for name in EVENT_TYPES], widget=forms.CheckboxSelectMultiple, initial=USER_EVENTS
     )
     destination_type = forms.ChoiceField(
         choices=[(ACTION, "An action, such as SCIM provisioning"), (WEBHOOK, "A webhook")],

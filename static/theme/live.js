@@ -225,6 +225,11 @@
     return lines;
   }
 
+  /* Returns the parts of a name, which wraps only after a dot or an underscore. */
+  function wrapping(name) {
+    return name.split(/(?<=[._])/).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
+  }
+
   function shownTime(value) {
     const moment = new Date(value);
     return Number.isNaN(moment.getTime()) ? String(value) : moment.toISOString().slice(11, 23);
@@ -240,7 +245,9 @@
     time.title = `${String(event.time).slice(0, 10)} ${time.textContent} UTC`;
     // times.js changes a clock to the time zone of the reader.
     if (!Number.isNaN(Date.parse(event.time))) time.dataset.clock = "";
-    summary.append(time, contentOf("span", "live-type", String(event.type)));
+    const type = contentOf("span", "live-type", "");
+    type.append(...wrapping(String(event.type)));
+    summary.append(time, type);
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
     // The links are beside the summary, because the summary is a button.

@@ -69,7 +69,7 @@ def test_a_connection_is_shown_with_client_filter_position_and_bytes(browser: Cl
         page = shown_to(browser)
 
     assert target.client.name in page
-    assert "user.created, user.deleted" in page
+    assert "user.<wbr>created, user.<wbr>deleted" in page
     assert "127.0.0.1" in page
     assert "bytes" in page.replace("\xa0", " ")
     assert reverse("admin:authapi_client_change", args=(target.client.pk,)) in page

@@ -267,4 +267,4 @@ def test_the_search_names_the_entities_of_what_it_finds(browser: Client, ada: Us
 
     page = shown(browser, f"{reverse('admin:search')}?q={delivery.event_id}")
 
-    assert f"user.created for {ADA}" in page
+    assert f"user.<wbr>created for {ADA}" in page

@@ -213,7 +213,7 @@ def test_the_page_of_a_user_shows_the_latest_events_newest_first(browser: Client
 
     shown = browser.get(page(user), {"tab": "events-and-deliveries"}).content.decode()
     shown = shown[shown.index("Last events") :]
-    assert shown.index("user.updated") < shown.index("user.created")
+    assert shown.index("user.<wbr>updated") < shown.index("user.<wbr>created")
 
 
 @pytest.mark.parametrize("term", ["ada@example.test", "ADA@example.test", "ada", "Ada"])

@@ -90,7 +90,7 @@ def test_the_headings_name_the_event_and_its_user(browser: Client, user: User) -
     places = pages_of(user)
 
     for name in ("letter", "delivery", "entry"):
-        assert "<h1>user.created for ada@example.test</h1>" in browser.get(places[name]).content.decode(), name
+        assert "<h1>user.<wbr>created for ada@example.test</h1>" in browser.get(places[name]).content.decode(), name
 
 
 def test_the_page_of_a_dead_letter_names_the_failed_change_the_reason_and_the_fix(browser: Client, user: User) -> None:
@@ -132,7 +132,7 @@ def test_staff_without_the_permission_see_the_id_of_the_user_without_a_link(
 
     assert "ada@example.test" not in shown
     assert f'href="{places["user"]}"' not in shown
-    assert f"<h1>user.created for {user.user_id}</h1>" in shown
+    assert f"<h1>user.<wbr>created for {user.user_id}</h1>" in shown
 
 
 def test_staff_without_the_permission_see_the_name_of_the_stream_without_a_link(

@@ -156,7 +156,7 @@ def test_the_page_of_an_event_names_all_its_entities_and_shows_their_ids(browser
     entry = entry_of("organization", company, "organization.member.added")
     shown = text_of(browser, page_of_row(entry))
 
-    assert "<h1>organization.member.added for Analytical Engines</h1>" in shown
+    assert "<h1>organization.<wbr>member.<wbr>added for Analytical Engines</h1>" in shown
     for row, name, key in ((company, "Analytical Engines", company.pk), (ada, ADA, ada.user_id)):
         assert f'<a href="{page_of_row(row)}">{name}</a>' in shown
         assert f'data-copy="{key}"' in shown

@@ -1,0 +1,21 @@
+"""Event types such as `organization.connection.removed` on pages: they are longer than a column of a phone, and contain no space."""
+
+from __future__ import annotations
+
+import re
+
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
+
+from events.record.catalogue import EVENT_TYPES
+
+# An event type at the start of a text or of an element. A `>` of a text is escaped, so each `>` of HTML ends a tag.
+_TYPE = re.compile(rf"(?:\A|(?<=>))(?:{'|'.join(map(re.escape, EVENT_TYPES))})(?=[\s<,]|\Z)")
+_PLACE = re.compile(r"[._]")
+
+
+def wrapping(text: object) -> SafeString:
+    """Return a text, or escaped HTML, in which an event type wraps only after a dot or an underscore. Copied text does not change."""
+    escaped = conditional_escape(text)
+    # The text is escaped, and an event type contains no character with a meaning in HTML.
+    return mark_safe(_TYPE.sub(lambda name: _PLACE.sub(r"\g<0><wbr>", name[0]), escaped))  # noqa: S308  # nosec

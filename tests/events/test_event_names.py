@@ -1,0 +1,43 @@
+"""Event types on pages wrap after dots and underscores, and no other text changes."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils.html import strip_tags
+from django.utils.safestring import mark_safe
+
+from events.admin.event_names import wrapping
+from events.record.catalogue import EVENT_TYPES
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("user.created", "user.<wbr>created"),
+        ("organization.connection.removed for Ada", "organization.<wbr>connection.<wbr>removed for Ada"),
+        ("group.role.assigned, user.deleted", "group.<wbr>role.<wbr>assigned, user.deleted"),
+    ],
+)
+def test_an_event_type_wraps_after_its_dots(text: str, shown: str) -> None:
+    assert wrapping(text) == shown
+
+
+def test_every_event_type_wraps_and_keeps_its_text() -> None:
+    shown = {name: wrapping(name) for name in EVENT_TYPES}
+    assert {name: strip_tags(text) for name, text in shown.items()} == {name: name for name in EVENT_TYPES}
+    assert all(text.count("<wbr>") == name.count(".") + name.count("_") for name, text in shown.items())
+
+
+@pytest.mark.parametrize("text", ["", "Ada", "ada@example.test", "Block user.created", "manage.py events", "user.created.test", "user_id"])
+def test_other_texts_do_not_change(text: str) -> None:
+    assert wrapping(text) == text
+
+
+def test_a_type_at_the_start_of_an_element_wraps_and_attributes_do_not_change() -> None:
+    cell = mark_safe('<td class="a.b"><a href="/?type=user.created" title="user.created">user.created</a></td>')
+    assert wrapping(cell) == '<td class="a.b"><a href="/?type=user.created" title="user.created">user.<wbr>created</a></td>'
+
+
+def test_markup_in_a_text_is_escaped() -> None:
+    assert wrapping("<b>user.created</b>") == "&lt;b&gt;user.created&lt;/b&gt;"
+    assert wrapping("user.created <i>") == "user.<wbr>created &lt;i&gt;"
