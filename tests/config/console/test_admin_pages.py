@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from django.contrib.admin.utils import quote
+from django.contrib.admin.widgets import AdminDateWidget, AdminSplitDateTime, AdminTimeWidget
 from django.contrib.auth.models import Group
 from django.db import OperationalError, models
 from django.test import Client
@@ -20,6 +21,7 @@ from identity.models import Tenant, User
 from tests.depth import sample
 from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff, new_tenant, take_from_administrators
 
+_OF_DJANGO = (AdminDateWidget, AdminTimeWidget, AdminSplitDateTime)
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 _LOADING = frozenset({"src", "srcset", "action", "formaction", "poster", "data"})
 
@@ -130,6 +132,22 @@ def actions_of(model: type[models.Model], key: str) -> list[str]:
     page = site.get_model_admin(model)
     actions = page.object_actions if isinstance(page, ObjectActionsAdmin) else ()
     return [reverse(place_of(model, "action"), args=(key, action.name)) for action in actions]
+
+
+def test_no_form_has_a_date_widget_of_django_because_the_theme_has_no_style_for_its_calendar(operator: Client) -> None:
+    rows = Rows(new_tenant())
+    operator.post(reverse("admin:choose_tenant"), {"tenant": rows.tenant.pk})
+    request = operator.get("/admin/").wsgi_request
+    found = []
+    for model in MODELS:
+        page = site.get_model_admin(model)
+        row = rows.of(model) if getattr(page, "tenant_column", None) else None
+        forms = [page.get_form(request)] if page.has_add_permission(request) else []
+        forms += [page.get_form(request, row, change=True)] if row is not None and page.has_change_permission(request, row) else []
+        found += [
+            f"{model.__name__}.{name}" for form in forms for name, field in form.base_fields.items() if isinstance(field.widget, _OF_DJANGO)
+        ]
+    assert found == []
 
 
 def test_the_navigation_lists_every_model_and_every_page_once() -> None:
