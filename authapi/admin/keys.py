@@ -8,8 +8,16 @@ from django.http import HttpRequest
 
 from authapi.models import RevokedToken, SigningKey
 from authapi.tokens.keys import revoke_key, rotate_keys
+from foundation.admin.badges import Tone, badge
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
+
+_TONES: dict[str, Tone] = {
+    SigningKey.State.CURRENT: "good",
+    SigningKey.State.NEXT: "warn",
+    SigningKey.State.PREVIOUS: "quiet",
+    SigningKey.State.REVOKED: "bad",
+}
 
 
 def _rotate(_request: HttpRequest, row: SigningKey, _values: dict[str, Any]) -> str:
@@ -47,6 +55,9 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
             needs_proof=True,
         ),
     )
+
+    def badge_of(self, row: SigningKey) -> str:
+        return badge(row.get_state_display(), _TONES[row.state])
 
 
 class RevokedTokenAdmin(ReadOnlyAdmin[RevokedToken]):

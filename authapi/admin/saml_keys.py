@@ -78,6 +78,9 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
         ),
     )
 
+    def badge_of(self, row: SamlKey) -> str:
+        return self.standing(row)
+
     @admin.display(description="State", ordering="state")
     def standing(self, row: SamlKey) -> str:
         return badge(row.get_state_display(), _TONES[row.state])

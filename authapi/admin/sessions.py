@@ -84,6 +84,10 @@ class SessionAdmin(EndableAdmin):
         super().__init__(model, admin_site)
         self.panels.append(_clients_of)
 
+    def badge_of(self, row: Session) -> str:
+        is_over = min(row.idle_expires_at, row.expires_at) <= timezone.now()
+        return badge("Expired", "quiet") if is_over else badge("Active", "good")
+
     def has_end_permission(self, request: HttpRequest) -> bool:
         return may_change(request, "authapi.change_session")
 

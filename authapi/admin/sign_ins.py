@@ -125,6 +125,9 @@ class SignInAdmin(NamesUsers, ReadOnlyAdmin[SignIn]):
             listed["newest_url"] = changes.address_of() if changes.page.newer else ""
         return response
 
+    def badge_of(self, row: SignIn) -> str:
+        return self.what(row)
+
     @admin.display(description="When (UTC)")
     def when(self, row: SignIn) -> str:
         return f"{row.created_at:%Y-%m-%d %H:%M:%S}"

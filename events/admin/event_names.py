@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
@@ -14,7 +15,7 @@ _TYPE = re.compile(rf"(?:\A|(?<=>))(?:{'|'.join(map(re.escape, EVENT_TYPES))})(?
 _PLACE = re.compile(r"[._]")
 
 
-def wrapping(text: object) -> SafeString:
+def wrapping(text: Any) -> SafeString:
     """Return a text, or escaped HTML, in which an event type wraps only after a dot or an underscore. Copied text does not change."""
     escaped = conditional_escape(text)
     # The text is escaped, and an event type contains no character with a meaning in HTML.

@@ -62,6 +62,9 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
         ),
     )
 
+    def badge_of(self, row: ActionVersion) -> str:
+        return badge("Deployed", "good") if row.is_deployed else badge("Not deployed")
+
     @admin.display(description="Options")
     def options_text(self, row: ActionVersion) -> SafeString:
         return json_block(pretty(row.options))
@@ -94,6 +97,9 @@ class TrialAdmin(NamesUsers, ReadOnlyAdmin[Trial]):
 
     def tenant_id_of(self, row: Trial) -> str:
         return row.action.tenant_id
+
+    def badge_of(self, row: Trial) -> str:
+        return self.outcome_badge(row)
 
     @admin.display(description="Outcome", ordering="outcome")
     def outcome_badge(self, row: Trial) -> SafeString:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from authapi.models import ClientGrant
 from authapi.services import client_grants
 from authapi.services.grant_terms import IMPERSONATION
+from foundation.admin.badges import badge
 from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
@@ -93,6 +94,10 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
+
+    def badge_of(self, row: ClientGrant) -> str:
+        """Return for whom the client gets tokens."""
+        return badge("For the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "For its users")
 
     @admin.display(description="Scopes")
     def scope_list(self, row: ClientGrant) -> str:

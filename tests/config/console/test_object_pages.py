@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from html import unescape
 from uuid import uuid4
 
@@ -11,8 +12,9 @@ from django.contrib.admin.utils import quote
 from django.db import models
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from authapi.models import ApiResource, Invitation
+from authapi.models import ApiResource, ClientGrant, Invitation, RefreshToken, SamlKey, Session, SignIn, SigningKey
 from authapi.models import Client as AuthClient
 from config.console.admin_navigation import NAMES
 from config.console.admin_site import site
@@ -31,7 +33,7 @@ from identity.models import (
     User,
 )
 from identity.services.users import update_user
-from provisioning.models import AccountLink, Action, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
+from provisioning.models import AccountLink, Action, ActionVersion, Attempt, DeadLetter, Delivery, Lane, SynchronizationRow, Trial
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant, take_from_administrators
 from tests.factories.admin_pages import page_of_row, place_of
 from tests.factories.models.authapi import InvitationFactory
@@ -51,6 +53,9 @@ EVENTS = (Event, LogEntry)
 OBJECTS = (
     User, Organization, Group, Role, AuthClient, Connection, EventStream, DeadLetter, Delivery, ApiResource, Job, AuditEntry, *EVENTS,
 )  # fmt: skip
+WITH_STATES = (SignIn, Session, SigningKey, SamlKey, ClientGrant, RefreshToken, Trial, Attempt, ActionVersion)
+MODELS = [model for model, page in site._registry.items() if getattr(page, "tenant_column", None)]
+HOUR = timedelta(hours=1)
 ADA = "Ada Lovelace (ada@example.test)"
 
 
@@ -94,6 +99,30 @@ def test_the_page_of_an_object_has_a_name_a_state_and_at_most_one_main_act(brows
     assert title.strip()
     assert unescape(title) != str(row.pk)
     assert ("badge" in head) is (model not in EVENTS)
+    assert len(re.findall(r'<a class="button" ', head)) <= 1
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("model", WITH_STATES, ids=lambda model: model.__name__)
+def test_the_page_of_a_row_with_a_state_shows_the_state_beside_its_name(browser: Client, rows: Rows, model: type[models.Model]) -> None:
+    head = shown(browser, page_of_row(rows.of(model))).partition('<header class="object-header">')[2].partition("</header>")[0]
+    assert head.count('class="badge ') == 1
+
+
+def test_an_expired_session_is_not_called_active(browser: Client, rows: Rows) -> None:
+    session = rows.of(Session)
+    for column in ("idle_expires_at", "expires_at"):
+        Session.objects.of(rows.tenant.pk).filter(pk=session.pk).update(
+            idle_expires_at=timezone.now() + HOUR, expires_at=timezone.now() + HOUR
+        )
+        assert ">Active</span>" in shown(browser, page_of_row(session))
+        Session.objects.of(rows.tenant.pk).filter(pk=session.pk).update(**{column: timezone.now() - HOUR})
+        assert ">Expired</span>" in shown(browser, page_of_row(session))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label_lower)
+def test_no_page_of_a_row_has_a_second_main_act(browser: Client, rows: Rows, model: type[models.Model]) -> None:
+    head = shown(browser, page_of_row(rows.of(model))).partition('<header class="object-header">')[2].partition("</header>")[0]
     assert len(re.findall(r'<a class="button" ', head)) <= 1
 
 
