@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from tests.mutants.catalog import MUTANTS
@@ -50,6 +51,14 @@ def test_a_mutant_that_names_a_missing_test_is_reported() -> None:
 def test_names_are_unique_and_begin_with_the_area() -> None:
     assert [name for name, count in Counter(mutant.name for mutant in MUTANTS).items() if count > 1] == []
     assert [mutant.name for mutant in MUTANTS if not mutant.name.startswith(f"{mutant.room}-")] == []
+
+
+def test_the_tests_of_a_mutant_do_not_return_to_a_folder() -> None:
+    """pytest does not find the fixtures of a folder to which it returns, and a missing fixture would count as caught."""
+    folders = {
+        mutant.name: [folder for folder, _ in groupby(Path(test.partition("::")[0]).parent for test in mutant.tests)] for mutant in MUTANTS
+    }
+    assert [name for name, visited in folders.items() if len(visited) != len(set(visited))] == []
 
 
 def test_every_area_has_mutants() -> None:

@@ -80,8 +80,8 @@ MUTANTS = (
         rule="A cursor above the head is refused.",
         tests=(
             "tests/events/test_log.py",
-            "tests/events/stream/test_lost_future.py",
             "tests/events/test_restoring.py",
+            "tests/events/stream/test_lost_future.py",
         ),
     ),
     Mutant(

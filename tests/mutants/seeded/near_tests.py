@@ -116,6 +116,6 @@ def _last_line(node: ast.stmt | ast.ExceptHandler) -> int:
         case ast.Match(cases=cases):
             return max(case.pattern.end_lineno or node.lineno for case in cases)
         case _ if body := getattr(node, "body", None):
-            return max(node.lineno, body[0].lineno - 1)
+            return max(node.lineno, int(body[0].lineno) - 1)
         case _:
             return node.end_lineno or node.lineno

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tests.mutants.children import Judgement, Verdict
@@ -61,7 +61,7 @@ def passes_afterwards(areas: Sequence[Area], using: Runner) -> bool:
 
 
 def _without_a_mutant(areas: Sequence[Area], using: Runner, moment: str, *options: str) -> bool:
-    judgement = using.run([*options, *dict.fromkeys(test for area in areas for test in area.tests)])
+    judgement = using.run([*options, *_in_order_of_files({test for area in areas for test in area.tests})])
     is_passed = judgement.verdict is Verdict.MISSED
     print(f"without a mutant, {moment}: {'passed' if is_passed else 'failed ' + judgement.detail}, {judgement.seconds:.1f} s", flush=True)
     if not is_passed:
@@ -75,12 +75,17 @@ def score_of(area: Area, using: Runner, near: NearTests, mutants: Drawn, *, poss
     score = Score(area, possible)
     tests = near.in_files(area.tests)
     limit = max(_SHORTEST_LIMIT_SECONDS, tests.seconds * _TIMES_THE_BASELINE)
-    with collected(using.copy, area.tests, load_the_product) as ready:
+    with collected(using.copy, _in_order_of_files(area.tests), load_the_product) as ready:
         for module, change in mutants:
             _judge_into(score, _Judges(area, using, ready, tests, limit), module, change)
     score.seconds = time.monotonic() - begin
     print(score, flush=True)
     return score
+
+
+def _in_order_of_files(tests: Iterable[str]) -> list[str]:
+    """Sort the tests by file. If pytest returns to a folder after another one, it does not find the fixtures of the folder."""
+    return sorted(tests, key=lambda test: test.partition("::")[0])
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class _Judges:
                 judgement = self.ready.judge(tests, graft, self.limit)
             if judgement is not None:
                 return judgement, len(tests)
-        return self.using.judge_text(file, changed, tests, longest=self.limit), len(tests)
+        return self.using.judge_text(file, changed, _in_order_of_files(tests), longest=self.limit), len(tests)
 
 
 def _judge_into(score: Score, judges: _Judges, module: str, change: Change) -> None:
