@@ -9,7 +9,7 @@ from typing import Any
 
 from django import template
 from django.db.models import Model
-from django.utils.html import escape
+from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
@@ -25,6 +25,7 @@ _CELL = re.compile(r"<t[dh]\b")
 # Django's icon of a yes, a no, or an empty value. Texts of rows are escaped, so they cannot contain this tag.
 _ICON = re.compile(r'<img src="[^"]*admin/img/icon-(?:yes|no|unknown)\.svg" alt="(True|False|None)">')
 _VALUES = {"True": True, "False": False, "None": None}
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @register.filter
@@ -62,6 +63,13 @@ def said(content: SafeString) -> SafeString:
         return content
     # Django has escaped the content, and the component contains no text of a row.
     return mark_safe(_ICON.sub(lambda found: yes_no(_VALUES[found[1]]), content))  # noqa: S308  # nosec
+
+
+@register.filter
+def explained(help_text: Any) -> SafeString:
+    """Return a help text as HTML: names between backticks become code. A text that is not marked as HTML is escaped."""
+    # The names are parts of a text that is escaped.
+    return mark_safe(_CODE.sub(r"<code>\1</code>", conditional_escape(help_text)))  # noqa: S308  # nosec
 
 
 @register.filter

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from authapi.models import ApiResource, Client
 from config.console.components import TEXT_SIZES, icon_names
-from config.templatetags.console import labelled, said
+from config.templatetags.console import explained, labelled, said
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 
 _USED = re.compile(r'components/icon.html" with name="(\w+)"')
@@ -64,6 +64,12 @@ def test_an_icon_of_django_becomes_a_text_with_an_icon_of_the_sprite(value: bool
     assert strip_tags(shown).split() == text.split()
     assert "admin/img" not in shown
     assert ("<svg" in shown) == (value is not None)
+
+
+def test_a_help_text_is_escaped_and_its_names_are_code() -> None:
+    assert explained("Such as Shop <login@example.com>.") == "Such as Shop &lt;login@example.com&gt;."
+    assert explained("`sid` of the session.") == "<code>sid</code> of the session."
+    assert explained(mark_safe("<ul><li>Twelve characters</li></ul>")) == "<ul><li>Twelve characters</li></ul>"
 
 
 @pytest.mark.parametrize("kind", ["list", "page", "form"])
