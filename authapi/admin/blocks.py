@@ -15,6 +15,7 @@ from authapi.admin.sessions import EndableAdmin, may_change
 from authapi.models import AddressBlock, AttackNotice, LoginFailures
 from authapi.row_acts import FORGET_BROWSERS, LIFT_ADDRESSES, LIFT_BLOCKS
 from foundation.admin.badges import badge
+from foundation.admin.field_labels import sentence_of
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction
 from identity.admin.tenant_scope import ReadOnlyAdmin
@@ -42,6 +43,7 @@ class BlockedFilter(admin.EmptyFieldListFilter):
 
 
 class LoginFailuresAdmin(EndableAdmin):
+    titled = "Failed logins of {row.identifier}"
     list_display = ("identifier", "address", "state", "count", "connection", "last_failed_at", "tenant")
     list_select_related = ("connection", "tenant")
     list_filter = (("blocked_at", BlockedFilter),)
@@ -87,6 +89,7 @@ def _lift_address(_request: HttpRequest, row: AddressBlock, _values: dict[str, A
 
 
 class AddressBlockAdmin(EndableAdmin):
+    titled = "Block of {row.address}"
     list_display = ("address", "stage", "state", "blocked_at", "last_refused_at", "ends_at", "tenant")
     list_select_related = ("tenant",)
     list_filter = ("stage",)
@@ -118,6 +121,7 @@ class AddressBlockAdmin(EndableAdmin):
 
 
 class KnownBrowserAdmin(EndableAdmin):
+    is_named_by_user = True
     list_display = ("id", "user", "created_at", "last_seen_at", "told_at", "tenant")
     list_select_related = ("user", "tenant")
     search_fields = ("=user__user_id",)
@@ -132,9 +136,17 @@ class KnownBrowserAdmin(EndableAdmin):
 
 
 class AttackNoticeAdmin(ReadOnlyAdmin[AttackNotice]):
-    list_display = ("kind", "since", "due_at", "sent_at", "tenant")
+    list_display = ("kind_in_words", "since", "due_at", "sent_at", "tenant")
     list_select_related = ("tenant",)
     sortable_by = ()
     ordering = ("-pk",)
-    fields = ("tenant", "kind", "since", "due_at", "sent_at")
+    fields = ("tenant", "kind_in_words", "since", "due_at", "sent_at")
+    readonly_fields = ("kind_in_words",)
     empty_text = "No notifications of attacks."
+
+    @admin.display(description="Kind")
+    def kind_in_words(self, row: AttackNotice) -> str:
+        return sentence_of(row.kind, row.get_kind_display())
+
+    def heading_of(self, row: AttackNotice) -> str:
+        return f"Notification: {self.kind_in_words(row).lower()}"

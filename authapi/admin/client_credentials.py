@@ -59,11 +59,12 @@ def _use(_request: HttpRequest, row: ClientCredential, _values: dict[str, Any]) 
 class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     form = CredentialForm
     grows = False
-    list_display = ("id", "client", "type", "name", "state", "expires_at", "tenant")
+    list_display = ("id", "client", "type_in_words", "name", "state", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
     list_filter = ("type",)
     search_fields = ("=id", "=client__client_id")
     autocomplete_fields = ("client",)
+    readonly_fields = ("type_in_words", "state")
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
@@ -83,12 +84,16 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     def get_fieldsets(self, request: HttpRequest, obj: ClientCredential | None = None) -> Any:
         if obj is None:
             return [(None, {"fields": ["client", "type", "name", "pem", "algorithm", "subject_dn", "expires_at"]})]
-        shown = ["id", "tenant", "client", "type", "name", "state", "kid", "algorithm", "thumbprint", "subject_dn", "expires_at"]
+        shown = ["id", "tenant", "client", "type_in_words", "name", "state", "kid", "algorithm", "thumbprint", "subject_dn", "expires_at"]
         return [(None, {"fields": shown}), ("Kept by the service", {"fields": ["created_at", "updated_at"]})]
 
     def has_change_permission(self, request: HttpRequest, obj: ClientCredential | None = None) -> bool:
         # A key cannot be changed: add another credential.
         return False
+
+    @admin.display(description="Type")
+    def type_in_words(self, row: ClientCredential) -> str:
+        return dict(_TYPES).get(row.type, row.type)
 
     @admin.display(description="State")
     def state(self, row: ClientCredential) -> str:
@@ -115,6 +120,7 @@ class EdgeKeyForm(ServiceForm):
 
 
 class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
+    titled = "Edge key of {row.domain}"
     form = EdgeKeyForm
     grows = False
     list_display = ("domain", "created_at", "tenant")

@@ -149,6 +149,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class InvitationAdmin(ServiceAdmin[Invitation]):
+    titled = "Invitation of {row.email}"
     form = InvitationForm
     list_display = ("email", "organization", "state", "client", "inviter_name", "created_at", "expires_at", "tenant")
     list_select_related = ("organization", "client", "tenant")

@@ -61,6 +61,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
 
 
 class RevokedTokenAdmin(ReadOnlyAdmin[RevokedToken]):
+    titled = "Revoked token {row.jti}"
     is_short_lived = True
     list_display = ("id", "created_at", "expires_at", "tenant")
     list_select_related = ("tenant",)

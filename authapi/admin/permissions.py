@@ -183,6 +183,7 @@ class UserPermissionAdmin(ReadOnlyAdmin[UserPermission], ObjectActionsAdmin[User
 
 
 class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
+    titled = "Client grant in {row.organization}"
     list_display = ("organization", "client_grant", "created_at", "tenant")
     list_select_related = ("organization", "client_grant", "tenant")
     search_fields = ("=organization__id", "=client_grant__id")

@@ -53,14 +53,16 @@ def _withdraw(_request: HttpRequest, row: Consent, _values: dict[str, Any]) -> s
 
 
 class SessionAdmin(EndableAdmin):
+    is_named_by_user = True
     list_display = ("id", "user", "connection", "device", "last_interacted_at", "expires_at", "tenant")
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("=id", "=user__user_id")
     search_help_text = "Id of a session or of a user."
+    readonly_fields = ("proofs",)
     actions = (bulk_action(END_SESSIONS, permission="end", effect=_END_MANY, is_dangerous=True),)
     empty_text = "No active sessions."
     fields = (
-        "id", "tenant", "user", "connection", "organization", "methods", "is_persistent", "authenticated_at", "created_at",
+        "id", "tenant", "user", "connection", "organization", "proofs", "is_persistent", "authenticated_at", "created_at",
         "last_interacted_at", "idle_expires_at", "expires_at", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
     )  # fmt: skip
     object_actions = (
@@ -90,6 +92,10 @@ class SessionAdmin(EndableAdmin):
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return may_change(request, "authapi.change_session")
+
+    @admin.display(description="Authentication methods")
+    def proofs(self, row: Session) -> str:
+        return ", ".join(f"{one['name']} at {str(one['timestamp'])[:19].replace('T', ' ')}" for one in row.methods) or "-"
 
     @admin.display(description="Device")
     def device(self, row: Session) -> str:

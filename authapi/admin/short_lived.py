@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import admin
 from django.http import HttpRequest
 
 from authapi.login.remembered_browsers import forget_one
@@ -21,12 +22,14 @@ from authapi.models import (
     RememberedBrowser,
     UsedAssertion,
 )
+from foundation.admin.field_labels import sentence_of
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
 class LoginTransactionAdmin(ReadOnlyAdmin[LoginTransaction]):
+    titled = "Login in progress at {row.client}"
     is_short_lived = True
     list_display = ("id", "client", "protocol", "created_at", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
@@ -37,6 +40,7 @@ class LoginTransactionAdmin(ReadOnlyAdmin[LoginTransaction]):
 
 
 class LogoutTransactionAdmin(ReadOnlyAdmin[LogoutTransaction]):
+    titled = "Logout in progress {row.pk}"
     is_short_lived = True
     list_display = ("id", "created_at", "expires_at", "tenant")
     list_select_related = ("tenant",)
@@ -47,17 +51,24 @@ class LogoutTransactionAdmin(ReadOnlyAdmin[LogoutTransaction]):
 
 
 class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):
-    list_display = ("id", "purpose", "user", "created_at", "expires_at", "used_at", "tenant")
+    is_named_by_user = True
+    list_display = ("id", "purpose_in_words", "user", "created_at", "expires_at", "used_at", "tenant")
     list_select_related = ("user", "tenant")
     list_filter = ("purpose",)
     search_fields = ("=user__user_id",)
     sortable_by = ()
     ordering = ("-created_at", "-pk")
-    fields = ("id", "tenant", "purpose", "user", "client", "created_at", "expires_at", "used_at")
+    fields = ("id", "tenant", "purpose_in_words", "user", "client", "created_at", "expires_at", "used_at")
+    readonly_fields = ("purpose_in_words",)
     empty_text = "No recent links."
+
+    @admin.display(description="Purpose")
+    def purpose_in_words(self, row: AccountTicket) -> str:
+        return sentence_of(row.purpose, row.get_purpose_display())
 
 
 class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):
+    titled = "Used assertion {row.pk}"
     is_short_lived = True
     list_display = ("id", "expires_at", "tenant")
     list_select_related = ("tenant",)
@@ -68,6 +79,7 @@ class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):
 
 
 class PushedRequestAdmin(ReadOnlyAdmin[PushedRequest]):
+    titled = "Pushed request of {row.client}"
     is_short_lived = True
     list_display = ("id", "client", "created_at", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
@@ -89,6 +101,7 @@ class LoginTicketAdmin(ReadOnlyAdmin[LoginTicket]):
 
 
 class PasswordlessCodeAdmin(ReadOnlyAdmin[PasswordlessCode]):
+    titled = "Code or link for {row.address}"
     is_short_lived = True
     list_display = ("id", "connection", "address", "client", "created_at", "expires_at", "used_at", "failures", "tenant")
     list_select_related = ("connection", "client", "tenant")
@@ -136,6 +149,7 @@ class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):
 
 
 class PasskeyCeremonyAdmin(ReadOnlyAdmin[PasskeyCeremony]):
+    titled = "Passkey in progress at {row.client}"
     is_short_lived = True
     list_display = ("id", "client", "connection", "relying_party", "is_registration", "created_at", "expires_at", "used_at", "tenant")
     list_select_related = ("client", "connection", "tenant")

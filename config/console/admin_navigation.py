@@ -206,6 +206,38 @@ NAMES: Mapping[str, str] = {
     "authapi.edgekey": "Keys of TLS edges",
     "identity.passwordcredential": "Passwords",
     "identity.auditentry": "Audit log",
+    "authapi.idtoken": "ID tokens",
+}
+# One row and several rows of these lists. The names of the models are names of the source.
+ROWS: Mapping[str, tuple[str, str]] = {
+    "authapi.accountticket": ("mailed link", "mailed links"),
+    "authapi.attacknotice": ("attack notification", "attack notifications"),
+    "authapi.cibarequest": ("approval elsewhere", "approvals elsewhere"),
+    "authapi.devicegrant": ("device code", "device codes"),
+    "authapi.devicekey": ("key of a device", "keys of devices"),
+    "authapi.factorchallenge": ("code of a second factor", "codes of second factors"),
+    "authapi.factortransaction": ("login that waits for a second factor", "logins that wait for a second factor"),
+    "authapi.idtoken": ("ID token", "ID tokens"),
+    "authapi.loginticket": ("ticket of an old client", "tickets of old clients"),
+    "authapi.logintransaction": ("login in progress", "logins in progress"),
+    "authapi.logouttransaction": ("logout in progress", "logouts in progress"),
+    "authapi.passkeyceremony": ("passkey in progress", "passkeys in progress"),
+    "authapi.passwordlesscode": ("code or link for a login", "codes and links for logins"),
+    "authapi.samlkey": ("SAML certificate", "SAML certificates"),
+    "authapi.sessionclient": ("client in a session", "clients in sessions"),
+    "authapi.signin": ("entry of the sign-in log", "entries of the sign-in log"),
+    "authapi.tenantsettings": ("sign-in settings", "sign-in settings"),
+    "events.head": ("log position", "log positions"),
+    "events.mark": ("unrecorded change", "unrecorded changes"),
+    "events.outbox": ("event without a position", "events without a position"),
+    "identity.enrolledfactor": ("second factor", "second factors and passkeys"),
+    "identity.jobchunk": ("part of a job", "parts of jobs"),
+    "identity.joberror": ("error of a job", "errors of jobs"),
+    "identity.passwordcredential": ("password", "passwords"),
+    "provisioning.breaker": ("failing stream", "failing streams"),
+    "provisioning.deletionguard": ("deletion threshold", "deletion thresholds"),
+    "provisioning.ignoredkind": ("ignored failure", "ignored failures"),
+    "provisioning.trial": ("test of an action", "tests of actions"),
 }
 
 

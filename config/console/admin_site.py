@@ -21,7 +21,7 @@ import identity.admin
 import provisioning.admin
 from authapi.edge.addresses import client_address
 from config.console.admin_login import StaffLoginForm, may_enter
-from config.console.admin_navigation import NAMES, grouped
+from config.console.admin_navigation import NAMES, ROWS, grouped
 from config.console.admin_words import ABOUT
 from config.console.components import components_page
 from config.console.dashboard import checklist
@@ -69,6 +69,7 @@ class PlatformAdminSite(AccountSite):
             spell_labels(model)
             page: Any = self._registry[model]
             page.list_title, page.about = NAMES.get(model._meta.label_lower, ""), ABOUT.get(model._meta.label_lower, "")
+            page.row_names = ROWS.get(model._meta.label_lower, page.row_names)
 
     def has_permission(self, request: HttpRequest) -> bool:
         return may_enter(request.user)

@@ -78,6 +78,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
 
 
 class OutboxAdmin(ReadOnlyAdmin[Outbox]):
+    titled = "Event {row.pk} without a position"
     list_display = ("event", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
@@ -85,6 +86,7 @@ class OutboxAdmin(ReadOnlyAdmin[Outbox]):
 
 
 class HeadAdmin(ReadOnlyAdmin[Head]):
+    titled = "Log position {row.position}"
     grows = False
     list_display = ("tenant_id", "position", "recorded_at", "floor", "epoch")
     sortable_by = ()
@@ -96,6 +98,7 @@ class HeadAdmin(ReadOnlyAdmin[Head]):
 class MarkAdmin(ReadOnlyAdmin[Mark]):
     """Changes that no event covers yet. Row images are hidden because they can contain secrets."""
 
+    titled = "Unrecorded change of {row.table_name}"
     list_display = ("table_name", "row_key", "document_table", "document_key", "marked_at", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)

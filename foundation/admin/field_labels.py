@@ -13,14 +13,26 @@ from django.utils.text import capfirst
 
 _SPELLED = {
     "api": "API",
+    "ciba": "CIBA",
+    "dn": "DN",
     "ip": "IP address",
     "jwk": "JWK",
     "jwks": "JWKS",
+    "kid": "key id",
+    "max": "most",
     "ms": "(ms)",
+    "saml": "SAML",
     "scim": "SCIM",
+    "sid": "session id",
+    "signup": "sign-up",
+    "sms": "SMS",
     "uri": "URI",
     "url": "URL",
+    # The id that the API shows, beside the key of the row.
+    "wire": "public",
 }
+# A yes or no says what "is" says.
+_YES_OR_NO = "is "
 
 
 def spell_labels(model: type[models.Model]) -> None:
@@ -28,7 +40,12 @@ def spell_labels(model: type[models.Model]) -> None:
     for field in model._meta.local_fields:
         # `_verbose_name` is the label that the source states. The migrations contain this label only.
         if field._verbose_name is None:  # type: ignore[attr-defined]  # django-stubs omits it
-            field.verbose_name = " ".join(_SPELLED.get(word, word) for word in str(field.verbose_name).split())
+            field.verbose_name = spelled(str(field.verbose_name).removeprefix(_YES_OR_NO))
+
+
+def spelled(label: str) -> str:
+    """Return a label that Django derived from a name in the source, with its abbreviations in their usual spelling."""
+    return " ".join(_SPELLED.get(word, word) for word in label.split())
 
 
 def sentence_of(value: Any, label: Any) -> str:

@@ -21,6 +21,8 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from foundation.admin.badges import Tone, badge
+from foundation.admin.field_labels import spelled
+from foundation.admin.list_cells import two_lines
 from foundation.admin.moment_fields import Moment
 from foundation.admin.panels import Cell, Panel
 from foundation.admin.streamed import streamed_file
@@ -43,7 +45,7 @@ _ACTORS = {"staff": "Staff", "client": "Client", "command": "Command line", "ser
 def type_in_words(label: str) -> str:
     """Return the name of a kind of row, or the label if its model no longer exists."""
     try:
-        return capfirst(str(apps.get_model(label)._meta.verbose_name))
+        return capfirst(spelled(str(apps.get_model(label)._meta.verbose_name)))
     except (LookupError, ValueError):
         return label or "-"
 
@@ -189,7 +191,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     @admin.display(description="What")
     def what(self, row: AuditEntry) -> str:
         word = badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))
-        return format_html("{} {}", word, row.act) if row.act else word
+        return two_lines(word, row.act)
 
     @admin.display(description="Object")
     def object(self, row: AuditEntry) -> str:
@@ -197,7 +199,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
             return "-"
         asked = urlencode({"object_type": row.object_type, "object_id": row.object_id})
         kind, text = type_in_words(row.object_type), self._text_of(row)
-        return format_html('{} <a href="{}?{}">{}</a>', kind, self._list(), asked, text)
+        return two_lines(format_html('<a href="{}?{}">{}</a>', self._list(), asked, text), kind)
 
     @admin.display(description="Changed")
     def changed(self, row: AuditEntry) -> str:

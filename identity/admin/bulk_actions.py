@@ -116,7 +116,7 @@ def _do_at_once(model_admin: Any, request: HttpRequest, rows: models.QuerySet[An
     """Run the action on each row in its own transaction, and add messages with the number of successes and the refusals."""
     count, refused = 0, []
     for row in rows[: AT_ONCE + _FEW]:
-        text = str(row)
+        text = model_admin.heading_of(row)
         try:
             job = unit_of_work(act_on)(act, row)
         except refusals() as refusal:
@@ -160,7 +160,7 @@ def _page(
     # For a selection of all matching rows the page sends one key: Django then ignores the keys and selects every row of the list's query.
     keys: Iterable[Any] = [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10]
     title = f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?"
-    chosen, note = Chosen(count, [str(row) for row in named], keys, is_across), _BY_JOB if is_job else ""
+    chosen, note = Chosen(count, [model_admin.heading_of(row) for row in named], keys, is_across), _BY_JOB if is_job else ""
     return ask(model_admin, request, chosen, form, title=title, verb=verb, effect=effect, note=note, is_dangerous=is_dangerous)
 
 

@@ -219,6 +219,7 @@ def extend_jobs(
 
 
 class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):
+    titled = "Part {row.number} of {row.job_id}"
     tenant_lookup = "job__tenant_id"
     list_display = ("job", "number", "is_done")
     list_select_related = ("job",)
@@ -234,6 +235,7 @@ class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):
 
 
 class JobErrorAdmin(ReadOnlyAdmin[JobError]):
+    titled = "Row {row.row_number} of {row.job_id}"
     tenant_lookup = "job__tenant_id"
     list_display = ("job", "row_number", "errors")
     list_select_related = ("job",)

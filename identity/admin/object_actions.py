@@ -15,7 +15,7 @@ from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
-from django.utils.text import capfirst, slugify
+from django.utils.text import slugify
 
 from foundation.acting import said
 from foundation.admin.beside_rows import page_beside
@@ -214,7 +214,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             context |= {
                 "title": self.heading_of(row),
                 "subtitle": None,
-                "kind": capfirst(str(self.opts.verbose_name)),
+                "kind": self.kind_of_row,
                 "badge": self.badge_of(row),
                 "public_id": getattr(row, self.id_field) if self.id_field else "",
                 "object_actions": self.buttons_of(request, row),

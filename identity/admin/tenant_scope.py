@@ -19,6 +19,7 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from foundation.admin.bounded_paginator import BoundedPaginator
+from foundation.admin.field_labels import spelled
 from foundation.admin.list_filters import is_offered, scoped_filter
 from foundation.admin.related_choice import RelatedChoice
 from identity.admin.bulk_progress import jobs_at_work
@@ -45,6 +46,8 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # The title of the list if the model's plural is unclear, and one sentence about its content.
     list_title: str = ""
     about: str = ""
+    # The name of one row and of several rows, if the names of the model are unclear.
+    row_names: tuple[str, str] = ("", "")
     # Keep the cost of a list constant: never count the whole table, and bound the count of matches.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -57,6 +60,8 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     change_form_template = "admin/row_form.html"
     # Whether the title of a row's page has the name of the row's user.
     is_named_by_user = False
+    # The title of a row's page, with columns of `row` in braces. Default: the text of the row.
+    titled = ""
 
     @property
     def tenant_column(self) -> str | None:
@@ -248,8 +253,17 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 
     def heading_of(self, row: Row) -> str:
         """Return the title of the row's page: the name by which staff know the object."""
-        user: User | None = getattr(row, "user", None) if self.is_named_by_user else None
-        return str(row) if user is None else f"{capfirst(str(self.opts.verbose_name))} of {label_of(user)}"
+        if self.titled:
+            return self.titled.format(row=row)
+        if not self.is_named_by_user:
+            return str(row)
+        user: User | None = getattr(row, "user", None)
+        return f"{self.kind_of_row} {row.pk}" if user is None else f"{self.kind_of_row} of {label_of(user)}"
+
+    @property
+    def kind_of_row(self) -> str:
+        """What a row is, such as "Signing key"."""
+        return str(capfirst(self.row_names[0] or spelled(str(self.opts.verbose_name))))
 
     def badge_of(self, row: Row) -> str:
         """Return the state of the row as a badge beside the title; empty where the model has no state. Default: the column `state`."""
@@ -268,7 +282,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
             context |= {
                 "title": self.heading_of(row),
                 "subtitle": None,
-                "kind": capfirst(str(self.opts.verbose_name)),
+                "kind": self.kind_of_row,
                 "badge": self.badge_of(row),
                 "has_history": True,
                 "is_form_shown": True,
@@ -306,6 +320,8 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
         changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
+        one, many = str(self.opts.verbose_name), str(self.opts.verbose_name_plural)
+        changelist.row_names = self.row_names if self.row_names[0] else (spelled(one), spelled(many))  # type: ignore[attr-defined]
         return changelist
 
 

@@ -36,6 +36,7 @@ def _deploy_again(_request: HttpRequest, version: ActionVersion, values: dict[st
 class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[ActionVersion]):
     """Deployed versions of actions. Secrets are shown by name only."""
 
+    titled = "Version {row.number} of {row.action}"
     tenant_lookup = "action__tenant_id"
     grows = False
     list_display = ("__str__", "action", "is_deployed", "created_at")
@@ -66,8 +67,8 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
         return badge("Deployed", "good") if row.is_deployed else badge("Not deployed")
 
     @admin.display(description="Options")
-    def options_text(self, row: ActionVersion) -> SafeString:
-        return json_block(pretty(row.options))
+    def options_text(self, row: ActionVersion) -> SafeString | str:
+        return json_block(pretty(row.options)) if row.options else "None."
 
     @admin.display(description="Mapping")
     def mapping_text(self, row: ActionVersion) -> SafeString | str:
@@ -106,5 +107,5 @@ class TrialAdmin(NamesUsers, ReadOnlyAdmin[Trial]):
         return badge(row.get_outcome_display(), _TONES.get(row.outcome, "quiet"))
 
     @admin.display(description="Steps")
-    def steps_text(self, row: Trial) -> SafeString:
-        return json_block(pretty(row.steps))
+    def steps_text(self, row: Trial) -> SafeString | str:
+        return json_block(pretty(row.steps)) if row.steps else "None yet."

@@ -59,7 +59,7 @@ ACTIONS = (
     ),
     ObjectAction(
         name="deletion-threshold",
-        label="Deletion threshold",
+        label="Set deletion threshold",
         explain=lambda *_: (
             "Mass deletions are usually a mistake. Above the threshold the whole stream is held until you allow the deletions."
         ),
@@ -70,10 +70,11 @@ ACTIONS = (
 
 
 class DeletionGuardAdmin(NamesStreams, ReadOnlyAdmin[DeletionGuard]):
+    titled = "Deletion threshold of {row.stream_id}"
     grows = False
     list_display = ("stream", "threshold", "window_seconds", "counted", "staged_since", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("=stream_id",)
     search_help_text = "A stream id (est_…)."
-    empty_text = "No stream has a deletion threshold. Set one with the button Deletion threshold on the page of a stream."
+    empty_text = "No stream has a deletion threshold. Set one on the page of a stream."

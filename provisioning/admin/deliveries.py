@@ -193,6 +193,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     """Attempts with their HTTP exchanges, in which the service masked secrets before it stored them."""
 
+    titled = "Attempt {row.number}"
     list_display = ("delivery", "number", "started_at", "duration_ms", "outcome_badge", "error_kind", "error_status", "tenant_id")
     list_filter = ("outcome", "error_class", "trigger")
     list_select_related = ("delivery",)
@@ -221,6 +222,9 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
         rows = super().get_queryset(request)
         is_list = request.resolver_match is not None and str(request.resolver_match.url_name).endswith("_changelist")
         return rows.defer("exchanges", "log_lines") if is_list else rows
+
+    def badge_of(self, row: Attempt) -> str:
+        return self.outcome_badge(row)
 
     @admin.display(description="Error")
     def error_kind(self, row: Attempt) -> str:

@@ -16,6 +16,7 @@ from provisioning.models import Breaker, Lane, Sweeper
 class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
     """Lanes with waiting deliveries. Tokens of claims are not shown, because only workers use them."""
 
+    titled = "Lane of {row.key}"
     list_display = ("about_entity", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True
     sortable_by = ()
@@ -35,6 +36,7 @@ class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
 
 
 class BreakerAdmin(NamesStreams, ReadOnlyAdmin[Breaker]):
+    titled = "Failing stream {row.stream_id}"
     grows = False
     list_display = ("stream", "failures", "unauthorized", "probe_at", "tenant_id")
     sortable_by = ()

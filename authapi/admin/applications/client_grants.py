@@ -72,6 +72,7 @@ class ClientGrantForm(ServiceForm):
 
 
 class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
+    titled = "Grant of {row.client} for {row.api_resource}"
     form = ClientGrantForm
     grows = False
     list_display = ("id", "client", "api_resource", "subject_type", "scope_list", "updated_at", "tenant")

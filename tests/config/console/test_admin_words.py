@@ -9,7 +9,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.html import escape
 
-from config.console.admin_navigation import NAMES
+from config.console.admin_navigation import NAMES, ROWS
 from config.console.admin_site import site
 from config.console.admin_words import ABOUT
 from events.models import LogEntry
@@ -34,6 +34,15 @@ def test_every_list_has_the_name_that_the_navigation_shows() -> None:
     named = {model._meta.label_lower: getattr(page, "list_title", "") for model, page in site._registry.items()}
 
     assert {label: title for label, title in named.items() if title} == NAMES
+
+
+def test_every_name_of_rows_belongs_to_a_list(labels: set[str]) -> None:
+    assert set(ROWS) <= labels
+
+
+def test_no_label_repeats_the_prefix_or_the_abbreviation_of_a_column() -> None:
+    shown = [str(field.verbose_name) for model in site._registry for field in model._meta.local_fields]
+    assert [label for label in shown if label.startswith("is ") or {"kid", "sid", "dn"} & set(label.split())] == []
 
 
 @pytest.mark.parametrize("model", _SAMPLE)

@@ -87,6 +87,13 @@ def test_the_confirmation_page_shows_the_number_of_rows_and_the_effect_and_chang
     assert not Job.objects.of(tenant.pk).exists()
 
 
+def test_the_confirmation_page_names_users_instead_of_their_ids(browser: Client, database_connection: Connection) -> None:
+    user = make_user(connection=database_connection, email="ada@example.test", name="Ada Lovelace")
+    page = asked(browser, "block_selected", "?q=ada@example.test").content.decode()
+    assert "Ada Lovelace (ada@example.test)</li>" in page
+    assert f"{user.user_id}</li>" not in page
+
+
 def test_few_rows_are_processed_within_the_request(browser: Client, tenant: Tenant, people: list[User]) -> None:
     chosen = {"action": "block_selected", ACTION_CHECKBOX_NAME: [people[0].pk, people[1].pk]}
     assert "Block 2 users?" in browser.post(LIST, chosen).content.decode()
