@@ -5,10 +5,13 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from authapi import upstream
+from authapi.accounts.passwordless.addresses import channel_of
 from authapi.accounts.self_service.identities import linked_to, unlink
 from authapi.login import flow
 from authapi.login.connections import client_connections
 from authapi.login.protocol import ProtocolRequest
+from authapi.pages import passwordless
 from authapi.pages.form_fields import Problem
 from authapi.protocols.account.entry import ACCOUNT, state_of
 from authapi.protocols.account.visit import Visit
@@ -35,7 +38,7 @@ def view(visit: Visit) -> HttpResponse:
     context = {
         "primary": primary,
         "linked": [_shown(identity) for identity in linked_to(visit.user)],
-        "providers": [{"id": one.name, "name": _name(one)} for one in _providers(visit)],
+        "providers": [{"id": one.name, "label": _label(one)} for one in _providers(visit)],
     }
     return visit.show("identities", context, problems=problems)
 
@@ -60,5 +63,12 @@ def _shown(identity: LinkedIdentity) -> dict[str, str]:
     return {"id": str(identity), "connection": _name(identity.connection), "name": str(name), "since": written_time(identity.created_at)}
 
 
+def _label(connection: Connection) -> str:
+    """Return the label of a login method. The name of a passwordless connection is a word of the source, such as `sms`."""
+    if channel_of(connection) is not None and not connection.display_name:
+        return passwordless.label_of(connection)
+    return _("Continue with %(provider)s") % {"provider": _name(connection)}
+
+
 def _name(connection: Connection) -> str:
-    return connection.display_name or connection.name
+    return upstream.label_of(connection)

@@ -14,6 +14,7 @@ from django.utils import timezone
 from authapi.models import Session
 from authapi.upstream import metadata
 from identity.models import AuditEntry, LinkedIdentity, Tenant, User
+from identity.services.connections import create_connection, update_connection
 from tests.authapi.protocols.account.conftest import switch
 from tests.factories.provider import Login, login_at
 from tests.factories.provider import provider as running_provider
@@ -57,6 +58,17 @@ def go(login: Login, page: Any) -> dict[str, str]:
     sent = dict(parse_qsl(urlsplit(page["Location"]).query))
     login.provider.nonce = sent.get("nonce", "")
     return sent
+
+
+def test_a_passwordless_login_is_offered_by_what_it_does_and_not_by_the_name_of_its_connection(elsewhere: Login) -> None:
+    for strategy in ("email", "sms"):
+        enabled = {"enabled_clients": [elsewhere.client.client_id]}
+        made = create_connection(tenant_id=elsewhere.client.tenant_id, name=strategy, strategy=strategy)
+        update_connection(tenant_id=elsewhere.client.tenant_id, connection_id=made.pk, changes=enabled)
+    page = elsewhere.browser.get("/account/identities").content.decode()
+    assert "Log in with a code by email</button>" in page
+    assert "Log in with a code by text message</button>" in page
+    assert f"Continue with {elsewhere.connection.name}</button>" in page
 
 
 def test_a_user_links_a_login_of_a_provider_and_returns_to_the_list(elsewhere: Login) -> None:
