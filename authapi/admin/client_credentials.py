@@ -24,6 +24,7 @@ _TYPES = (
     (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates that an authority signs"),
     (ClientCredential.Type.X509_CERT, "Self-signed certificate"),
 )
+_TYPES_IN_WORDS = {str(value): text for value, text in _TYPES}
 _WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}
 
 
@@ -93,7 +94,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
 
     @admin.display(description="Type")
     def type_in_words(self, row: ClientCredential) -> str:
-        return dict(_TYPES).get(row.type, row.type)
+        return _TYPES_IN_WORDS.get(row.type, row.type)
 
     @admin.display(description="State")
     def state(self, row: ClientCredential) -> str:

@@ -18,6 +18,7 @@ from django.utils.text import slugify
 
 from authapi.admin.applications import kinds
 from authapi.admin.applications.kinds import KINDS, Kind
+from authapi.admin.client_choices import METHODS
 from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
@@ -191,7 +192,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
 
     @admin.display(description="Authentication")
     def authentication(self, row: Client) -> str:
-        return str(row.auth_method)
+        return dict(METHODS).get(str(row.auth_method), str(row.auth_method))
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")

@@ -30,6 +30,7 @@ _DIALECTS = (
     (ApiResource.Dialect.RFC9068_PROFILE, "RFC 9068"),
     (ApiResource.Dialect.RFC9068_PROFILE_AUTHZ, "RFC 9068, with permissions"),
 )
+_DIALECTS_IN_WORDS = {str(value): text for value, text in _DIALECTS}
 _USER_POLICIES = (
     ("allow_all", "All applications may request tokens for users"),
     ("require_client_grant", "Only applications with a client grant for users"),
@@ -234,7 +235,7 @@ def _form_values(resource: ApiResource) -> dict[str, Any]:
 class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     form = ApiResourceForm
     grows = False
-    list_display = ("title", "identifier", "token_dialect", "access_control", "is_system", "tenant")
+    list_display = ("title", "identifier", "format_of_tokens", "access_control", "is_system", "tenant")
     list_select_related = ("tenant",)
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
@@ -290,6 +291,10 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     @admin.display(description="Name", ordering="name")
     def title(self, row: ApiResource) -> str:
         return str(row)
+
+    @admin.display(description="Format of its tokens")
+    def format_of_tokens(self, row: ApiResource) -> str:
+        return _DIALECTS_IN_WORDS.get(row.token_dialect, row.token_dialect)
 
     @admin.display(description="Access control")
     def access_control(self, row: ApiResource) -> str:

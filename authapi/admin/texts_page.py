@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.text import capfirst
 
 from authapi.custom_texts import PROMPTS, Screen, default_text
 from authapi.models import CustomText
@@ -21,6 +22,7 @@ from identity.languages import LANGUAGES, enabled_languages, speaking
 
 _CHANGE = "authapi.change_customtext"
 _RESET = "reset"
+_ABBREVIATIONS = {"ip": "IP", "sms": "SMS", "url": "URL", "qr": "QR", "otp": "OTP"}
 
 
 class TextsForm(forms.Form):
@@ -134,7 +136,8 @@ class TextsPage(TenantPage):
 
 def _label(key: str) -> str:
     """Return the name of a text in words: `pageTitle` is "Page title"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|-", " ", key).capitalize()
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|-", " ", key).lower().split()
+    return str(capfirst(" ".join(_ABBREVIATIONS.get(word, word) for word in words)))
 
 
 def _done(before: Mapping[str, str], reset: str | None) -> str:

@@ -144,6 +144,18 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
             organizations.update_organization(tenant_id=row.tenant_id, organization_id=row.pk, changes=form.changes())
 
 
+# The label and the help text of each setting of a connection in an organization.
+_CONNECTION_SETTINGS = {
+    "assign_membership_on_login": ("Make users members at login", "If off, only members can log in with the connection."),
+    "show_as_button": ("Show as button", ""),
+    "is_signup_enabled": ("Allow sign-ups", "Needs a database connection that makes users members at login."),
+    "is_enabled": ("Enabled", ""),
+    "organization_connection_name": ("Name in the organization", "Stored for applications. The login page does not show it."),
+    "organization_access_level": ("Access of the organization", "Stored for applications. Logins do not depend on it."),
+    "organization_member_access_level": ("Access of members", "Stored for applications. Logins do not depend on it."),
+}
+
+
 class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
     """The only relation with settings that can be changed."""
 
@@ -160,6 +172,11 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
 
     def get_fieldsets(self, request: HttpRequest, obj: OrganizationConnection | None = None) -> Any:
         return [(None, {"fields": self.joined}), ("Settings", {"fields": memberships.CONNECTION_FLAGS})]
+
+    def get_form(self, request: HttpRequest, obj: OrganizationConnection | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        labels = {name: label for name, (label, _) in _CONNECTION_SETTINGS.items()}
+        help_texts = {name: text for name, (_, text) in _CONNECTION_SETTINGS.items() if text}
+        return super().get_form(request, obj, change=change, labels=labels, help_texts=help_texts, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: OrganizationConnection | None = None) -> Any:
         return () if obj is None else self.joined

@@ -12,7 +12,8 @@ from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from foundation.admin.badges import badge
+from foundation.admin.badges import badge, json_block
+from foundation.admin.json_fields import pretty
 from foundation.admin.list_filters import YesOrNoFilter
 from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from identity.admin.bulk_actions import bulk_action, delete_selected
@@ -102,7 +103,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         delete_selected,
     )
     empty_text = "No users yet. Add one here, import users with the management API, or let users sign up."
-    deletion_effect = "Its linked identities and its password are deleted, too. Subscribers receive user.deleted."
+    deletion_effect = "The linked identities and the password are deleted, too. Subscribers receive user.deleted."
     id_field = "user_id"
     first_tab = "Profile"
     events_tab = "Events and deliveries"
@@ -230,12 +231,17 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
     sortable_by = ()
     # The order of the unique index of identities in a tenant.
     ordering = ("provider", "identifier")
-    fields = ("tenant", "user", "connection", "provider", "identifier", "profile_data", "created_at")
+    fields = ("tenant", "user", "connection", "provider", "identifier", "profile", "created_at")
+    readonly_fields = ("profile",)
     empty_text = "No linked identities. Open a user and choose “Link another user”."
     object_actions = (
         ObjectAction("unlink", "Unlink", lambda _request, row: f"{row} becomes a separate user again, without metadata. "
                      "Subscribers receive user.updated and user.created.", _unlink),
     )  # fmt: skip
+
+    @admin.display(description="Profile data")
+    def profile(self, row: LinkedIdentity) -> str:
+        return json_block(pretty(row.profile_data)) if row.profile_data else "-"
 
 
 class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):

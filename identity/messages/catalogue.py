@@ -112,7 +112,7 @@ _ALL = (
     Kind(
         "verify_email",
         "Verification of an address",
-        "Asks a user to confirm an e-mail address by a link.",
+        "Asks a user to confirm an email address by a link.",
         built_in="verify_email",
         variables={**_LINK, **_UNTIL},
         has_link=True,
@@ -232,7 +232,7 @@ _ALL = (
     ),
     Kind(
         "address_notice",
-        "Changed e-mail address",
+        "Changed email address",
         "Tells the former address that the account has a new address. Imports, and accounts of other providers, send none.",
         built_in="address_notice",
         is_public=False,

@@ -75,7 +75,7 @@ class Staff(AbstractBaseUser, PermissionsMixin):
     def standing(self) -> str:
         """The role as text, with its tenant."""
         if self.role == ADMINISTRATOR:
-            return "Platform operator" if self.tenant_id is None else f"Admin of {self.tenant_id}"
+            return "Platform operator" if self.tenant_id is None else f"{ROLES[self.role].label} of {self.tenant_id}"
         return f"{ROLES[self.role].label} of {self.tenant_id or 'the platform'}"
 
     def set_password(self, raw_password: str | None) -> None:

@@ -101,7 +101,7 @@ _SOCIAL: Mapping[str, Guide] = {
             ),
             OptionField(
                 "domain_aliases",
-                "Domains of e-mail addresses",
+                "Domains of email addresses",
                 "One per line. Users with such an address are sent to this provider.",
                 kind="lines",
             ),

@@ -203,7 +203,9 @@ class ActionAdmin(ServiceAdmin[Action]):
             foreign = ("For an installed entry point", {"fields": ["options", "other_secrets"], "classes": ["collapse"]})
             return [(None, {"fields": first}), ("Secrets", {"fields": [*SECRETS]}), *own, foreign]
         is_open = is_proven(request) or not self.has_change_permission(request, obj)
-        inputs = [*(SECRETS if is_scim else ()), "other_secrets", "removed_secrets"] if is_open else []
+        # Only stored secrets of the template can be removed here.
+        removed = ["removed_secrets"] if is_scim and obj.secrets.filter(name__in=SECRETS).exists() else []
+        inputs = [*(SECRETS if is_scim else ()), "other_secrets", *removed] if is_open else []
         secrets = ["known_secrets", *(["worst_case"] if is_scim else []), *inputs]
         source = ["template"] if is_scim else ["entry_point"]
         first = ["name", *source, "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]

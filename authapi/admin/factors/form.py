@@ -55,7 +55,7 @@ class SecondFactorsForm(forms.Form):
         required=False,
         label="Passkeys",
         help_text="Users can log in with a passkey instead of the password. It counts as two factors. Each database"
-        " connection has its own setting: the option authentication_methods.passkey.enabled.",
+        " connection has its own setting with the same name.",
     )
     offers_passkeys = forms.BooleanField(
         required=False, label="Offer a passkey after a login with a password", help_text="Users can decline."

@@ -33,7 +33,7 @@ def _set(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> st
 
 POLICY = ObjectAction(
     "second-factors",
-    "Two-step verification",
+    "Set two-step verification",
     lambda _request, row: (
         f"Now: {_words(policy_of_organization(row))}. Members of {row} without a factor must enroll one if the policy requires it. "
         "Only factors that the tenant allows can be used."

@@ -131,6 +131,12 @@ def test_a_secret_is_removed_by_its_name_and_its_default_applies_again(browser: 
     assert "SCIM_TIMEOUT_MS" not in open_secrets(Action.objects.of(action.tenant_id).get(pk=action.pk))
 
 
+def test_the_choice_of_secrets_to_remove_is_shown_only_if_one_is_stored(browser: Client, tenant: Tenant, action: Action) -> None:
+    bare = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning", secrets={})
+    assert "Remove secrets" in shown(browser.get(page(action)))
+    assert "Remove secrets" not in shown(browser.get(page(bare)))
+
+
 def test_changing_the_server_requires_its_token(browser: Client, action: Action) -> None:
     before = open_secrets(action)
     sent = {"name": "to scim", "SCIM_BASE_URL": "https://other.example.test/v2"}
