@@ -7,7 +7,7 @@ passwords from many IP addresses lock the account for every device that has neve
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -27,11 +27,14 @@ FAILURES_PER_ADDRESS = 100
 # Logins from known devices do not count here and are not refused.
 FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
+_WRONG = "Wrong email address or password."
 _TOO_MANY = "Too many failed attempts. Wait 15 minutes and try again."
 
 
 class StaffLoginForm(AdminAuthenticationForm):
     """Refuses a login after too many failures of the account or the IP address, even with the right password."""
+
+    error_messages: ClassVar[dict[str, str]] = {**AdminAuthenticationForm.error_messages, "invalid_login": _WRONG}
 
     def clean(self) -> Any:
         email = self.cleaned_data.get("username") or ""

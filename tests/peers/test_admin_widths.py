@@ -117,6 +117,16 @@ def test_save_stays_in_view_and_no_focused_field_is_behind_its_bar(
     page.until(f"location.pathname === '{reverse('admin:identity_connection_changelist')}' && document.readyState === 'complete'")
 
 
+def test_the_menu_of_an_object_without_a_main_button_is_in_view_on_a_phone(
+    page: Page, web: WebProcess, database_connection: Connection
+) -> None:
+    page.show_as(width=360, height=740)
+    page.open(base_of(web) + reverse("admin:identity_connection_change", args=(quote(database_connection.pk),)))
+    page.click(".object-acts .menu summary")
+    box = page.evaluate("(({left, right}) => [left, right])(document.querySelector('.object-acts .menu ul').getBoundingClientRect())")
+    assert 0 <= box[0] < box[1] <= 360
+
+
 def test_rows_of_a_name_and_a_value_can_be_added_and_removed(page: Page, web: WebProcess, database_connection: Connection) -> None:
     page.open(base_of(web) + reverse("admin:identity_connection_change", args=(quote(database_connection.pk),)))
     page.evaluate("document.querySelectorAll('#content fieldset details').forEach((folded) => { folded.open = true })")

@@ -51,7 +51,7 @@ def test_an_address_with_another_letter_of_the_same_upper_case_does_not_match(vi
     StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 
     # The capital of a dotless i (U+0131) is I. The spelling with this letter has its own counters, so it must not find the account.
-    assert "Please enter the correct email and password" in attempt(visitor, email.replace("i", "\u0131"))
+    assert "Wrong email address or password." in attempt(visitor, email.replace("i", "\u0131"))
     assert attempt(visitor, email.upper()) == "/admin/"
 
 
@@ -98,7 +98,7 @@ def test_every_refused_sign_in_shows_the_same_text(visitor: Client, staff: Staff
     if case == "suspended tenant":
         set_tenant_status(tenant_id=str(staff.tenant_id), status=Tenant.Status.SUSPENDED)
 
-    assert "Please enter the correct email and password" in attempt(visitor, email, password)
+    assert "Wrong email address or password." in attempt(visitor, email, password)
 
 
 def test_a_session_ends_when_its_tenant_is_suspended(visitor: Client, staff: Staff) -> None:
