@@ -275,22 +275,28 @@ def _field(path: tuple[str, ...], member: Member) -> forms.Field:
     label = _LABELS.get(path[-1], path[-1].replace("_", " ").capitalize())
     if len(path) == 3:
         label = f"{_TEXTS[path[1]]}, {'bold' if path[2] == 'bold' else 'size in percent'}"
+    effect = _effect(member, label)
     if member.kind == "color":
         widget = forms.TextInput(attrs={"size": 9, "maxlength": 9, "spellcheck": "false", "data-color": ""})
-        help_text = member.effect if member.is_required else f"{member.effect} Empty: chosen automatically."
+        help_text = effect if member.is_required else f"{effect} Empty: chosen automatically.".lstrip()
         return ColorField(required=member.is_required, max_length=9, label=label, help_text=help_text, widget=widget)
     if member.kind == "number":
         return forms.FloatField(
             min_value=member.least,
             max_value=member.most,
             label=label,
-            help_text=f"{member.effect} {member.least:g} to {member.most:g}.",
+            help_text=f"{effect} {member.least:g} to {member.most:g}.".lstrip(),
             widget=forms.NumberInput(attrs={"step": "any"}),
         )
     if member.kind == "switch":
-        return forms.BooleanField(required=False, label=label, help_text=member.effect)
+        return forms.BooleanField(required=False, label=label, help_text=effect)
     choices = [(choice, _CHOICES.get(choice, choice)) for choice in member.choices]
-    return forms.ChoiceField(label=label, choices=choices, help_text=member.effect)
+    return forms.ChoiceField(label=label, choices=choices, help_text=effect)
+
+
+def _effect(member: Member, label: str) -> str:
+    """Return the help text of a member; empty if it only repeats the label."""
+    return "" if member.effect.removeprefix("The ").rstrip(".").casefold() == label.casefold() else member.effect
 
 
 def _address(label: str) -> forms.Field:
