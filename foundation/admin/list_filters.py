@@ -16,11 +16,17 @@ from foundation.admin.field_labels import SentenceChoicesFilter
 
 CHOICES_SHOWN = 200
 _ROWS_LOOKED_AT = 1_000
+# The choice of rows without a value. In a list of choices, the dash of Django says nothing.
+_NO_VALUE = "Not set"
 _COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt", "lte"})
 
 
 class ScopedRelatedFilter(RelatedFieldListFilter):
     """A filter by a relation that offers only rows that the account may see."""
+
+    def __init__(self, field: Any, request: HttpRequest, params: Any, model: type[models.Model], model_admin: Any, field_path: str) -> None:
+        super().__init__(field, request, params, model, model_admin, field_path)
+        self.empty_value_display = _NO_VALUE
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: BaseModelAdmin[Any]) -> Any:
         rows = model_admin.scoped_choices(request, field.remote_field.model)  # type: ignore[attr-defined]
@@ -32,6 +38,7 @@ class RecentValuesFilter(AllValuesFieldListFilter):
 
     def __init__(self, field: Any, request: HttpRequest, params: Any, model: type[models.Model], model_admin: Any, field_path: str) -> None:
         super().__init__(field, request, params, model, model_admin, field_path)
+        self.empty_value_display = _NO_VALUE
         # The values come from the first rows of the list, in an order that an index provides.
         rows = model_admin.get_queryset(request).select_related(None).order_by(*model_admin.get_ordering(request))
         newest = rows.values_list(field.name, flat=True)[:_ROWS_LOOKED_AT]

@@ -148,6 +148,9 @@ def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> 
     return f"{row.host} now belongs to {row.tenant_id}."
 
 
+_HOST_HELP = "Such as login.example.com. The page of the domain then shows the DNS record that proves your control of it."
+
+
 class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     grows = False
     list_display = ("host", "state", "is_canonical", "verified_at", "tenant")
@@ -161,6 +164,9 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
         ObjectAction("verify", "Mark as verified", lambda _request, row: f"You confirm that {row.tenant_id} controls {row.host}.", _verify,
                      is_offered=lambda row: row.verified_at is None, for_operators_only=True),
     )  # fmt: skip
+
+    def get_form(self, request: HttpRequest, obj: CustomDomain | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        return super().get_form(request, obj, change=change, help_texts={"host": _HOST_HELP} if obj is None else {}, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
         return [

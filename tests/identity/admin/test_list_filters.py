@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from authapi.models import LoginFailures
-from identity.models import Connection, Tenant
+from identity.models import Connection, Organization, Tenant
 from identity.services.users import block_user
 from tests.factories.admin import Rows
 from tests.factories.models.identity import UserFactory
@@ -31,6 +33,13 @@ def test_the_filter_for_users_who_are_not_blocked_includes_users_never_blocked(b
     assert ("blocked@example.test" in yes, "never@example.test" in yes) == (True, False)
     assert ("blocked@example.test" in no, "never@example.test" in no) == (False, True)
     assert "Unknown" not in no
+
+
+def test_the_choice_of_rows_without_a_value_has_a_name(browser: Client, tenant: Tenant) -> None:
+    Rows(tenant).of(Organization)
+    page = listed(browser, "identity_group", "")
+    assert re.search(r"__isnull=True[^>]*>\s*Not set", page)
+    assert not re.search(r"__isnull=True[^>]*>\s*-", page)
 
 
 def test_failed_logins_can_be_filtered_by_whether_they_block(browser: Client, tenant: Tenant) -> None:
