@@ -7,7 +7,7 @@ passwords from many IP addresses lock the account for every device that has neve
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -34,8 +34,6 @@ _TOO_MANY = "Too many failed attempts. Wait 15 minutes and try again."
 class StaffLoginForm(AdminAuthenticationForm):
     """Refuses a login after too many failures of the account or the IP address, even with the right password."""
 
-    error_messages: ClassVar[dict[str, str]] = {**AdminAuthenticationForm.error_messages, "invalid_login": _WRONG}
-
     def clean(self) -> Any:
         email = self.cleaned_data.get("username") or ""
         if is_shut_out(self.request, email):
@@ -45,6 +43,9 @@ class StaffLoginForm(AdminAuthenticationForm):
         except ValidationError:
             count_failure(self.request, email)
             raise
+
+    def get_invalid_login_error(self) -> ValidationError:
+        return ValidationError(_WRONG, code="invalid_login")
 
     def confirm_login_allowed(self, user: Any) -> None:
         """Refuse the admins of a suspended tenant with the same message as a wrong password."""

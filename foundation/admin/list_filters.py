@@ -10,6 +10,7 @@ from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.utils import get_fields_from_path
 from django.db import models
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from foundation.admin.field_labels import SentenceChoicesFilter
@@ -17,7 +18,7 @@ from foundation.admin.field_labels import SentenceChoicesFilter
 CHOICES_SHOWN = 200
 _ROWS_LOOKED_AT = 1_000
 # The choice of rows without a value. In a list of choices, the dash of Django says nothing.
-_NO_VALUE = "Not set"
+_NO_VALUE = SafeString("Not set")
 _COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt", "lte"})
 
 
