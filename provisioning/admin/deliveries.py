@@ -230,9 +230,6 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     def error_kind(self, row: Attempt) -> str:
         return error_kind(row)
 
-    def badge_of(self, row: Attempt) -> str:
-        return self.outcome_badge(row)
-
     @admin.display(description="Outcome")
     def outcome_badge(self, row: Attempt) -> str:
         return badge(row.get_outcome_display(), _OUTCOMES[row.outcome])

@@ -158,7 +158,8 @@ def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Cli
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
     chosen = {"action": "delete_selected", ACTION_CHECKBOX_NAME: [user.pk, second.pk]}
 
-    assert user.user_id in browser.post(reverse(LIST), chosen).content.decode()
+    page = browser.post(reverse(LIST), chosen).content.decode()
+    assert '<li class="long">Ada (ada@example.test)</li><li class="long">second@example.test</li>' in page
     assert User.objects.of(user.tenant_id).count() == 2
     page = browser.post(reverse(LIST), {**chosen, "confirmed": "yes", "shown": "2"}, follow=True).content.decode()
 

@@ -131,7 +131,7 @@ def test_the_timeline_shows_each_event_with_its_deliveries_and_links_to_the_even
 
     page = shown(browser, ada, "timeline")
 
-    assert page.index("user.updated") < page.index("user.created")
+    assert page.index("user.<wbr>updated") < page.index("user.<wbr>created")
     for event in (created, updated):
         assert reverse("admin:events_logentry_change", args=(event.pk,)) in page
         delivery = Delivery.objects.get(event_id=event.event_id)
