@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 _EMPTY_ROWS = 3
-HEAD = SafeString('<div class="pair pair-head" aria-hidden="true"><span>Name</span><span>Value</span></div>')
+_HEAD = '<div class="pair pair-head" aria-hidden="true"><span>{}</span><span>{}</span></div>'
 _ROW = (
     '<div class="pair">'
     '<input type="text" id="id_{0}-name-{1}" name="{0}-name-{1}" value="{2}" maxlength="255" aria-label="Name {3}">'
@@ -20,6 +20,14 @@ _ROW = (
     "</div>"
 )
 Pairs: TypeAlias = list[tuple[str, str]]
+
+
+def head_of(name: str, value: str) -> SafeString:
+    """Return the line with the heads of the two columns."""
+    return format_html(_HEAD, name, value)
+
+
+HEAD = head_of("Name", "Value")
 
 
 def pairs_in(data: Mapping[str, Any], name: str) -> Pairs:

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from foundation.admin.json_fields import ShapedJSONField, pretty
-from foundation.admin.pair_fields import HEAD, pairs_in
+from foundation.admin.pair_fields import head_of, pairs_in
 
 HOW_TO_ENTER = "Numbers, true, false, lists and objects are entered as JSON. Put text that looks like one of these in quotes."
 _EMPTY_ROWS = 3
@@ -24,7 +24,7 @@ _LITERAL = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ROW = (
     '<div class="pair">'
-    '<input type="text" id="id_{0}-name-{1}" name="{0}-name-{1}" value="{2}" maxlength="255" aria-label="Name {3}">{4}'
+    '<input type="text" id="id_{0}-name-{1}" name="{0}-name-{1}" value="{2}" maxlength="255" aria-label="{5} {3}">{4}'
     "</div>"
 )
 _LINE = '<input type="text" name="{0}-value-{1}" value="{2}" spellcheck="false" aria-label="Value {3}">'
@@ -37,6 +37,9 @@ class Rows(list[tuple[str, str]]):
 
 class ValuesWidget(forms.Textarea):
     """Rows of a name and a value. If rows cannot represent the map, shows a text box with JSON, and submits its text."""
+
+    # The head of the column of names.
+    head = "Name"
 
     class Media:
         js: ClassVar[list[str]] = ["theme/rows.js"]
@@ -61,16 +64,20 @@ class ValuesWidget(forms.Textarea):
         return format_html(
             '<div class="pairs" data-most="{}">{}{}</div>',
             _MOST_ROWS,
-            HEAD,
-            format_html_join("", "{}", ((_row(name, *row),) for row in enumerate(rows))),
+            head_of(self.head, "Value"),
+            format_html_join("", "{}", ((_row(name, self.head, *row),) for row in enumerate(rows))),
         )
 
 
 class ValuesField(ShapedJSONField):
-    """A map of JSON values. To remove a value, empty the inputs of its row."""
+    """A map of JSON values. To remove a value, empty the inputs of its row. `head` says what the names are."""
 
-    def __init__(self, **options: Any) -> None:
+    widget: ValuesWidget
+
+    def __init__(self, *, head: str = "Name", **options: Any) -> None:
         super().__init__(widget=ValuesWidget(attrs={"rows": 5, "cols": 60, "spellcheck": "false", "class": "json-input"}), **options)
+        self.widget.head = head
+        self._noun = head.lower()
 
     def to_python(self, value: Any) -> Any:
         if not isinstance(value, Rows):
@@ -78,9 +85,9 @@ class ValuesField(ShapedJSONField):
         found: dict[str, Any] = {}
         for key, text in value:
             if not key and text:
-                raise ValidationError(f"Enter a name for the value “{text[:40]}”.")
+                raise ValidationError(f"Enter a {self._noun} for the value “{text[:40]}”.")
             if key in found:
-                raise ValidationError(f"The name “{key[:40]}” appears twice.")
+                raise ValidationError(f"The {self._noun} “{key[:40]}” appears twice.")
             if key:
                 found[key] = self._read(key, text)
         return found
@@ -127,8 +134,8 @@ def _pairs_of(text: str) -> Rows | None:
     return Rows((key, text_of(value)) for key, value in values.items()) if are_kept else None
 
 
-def _row(name: str, number: int, pair: tuple[str, str]) -> SafeString:
+def _row(name: str, head: str, number: int, pair: tuple[str, str]) -> SafeString:
     key, text = pair
     lines = text.count("\n") + 1
     value = format_html(_LINE if lines == 1 else _LINES, name, number, text, number + 1, min(lines, _MOST_LINES))
-    return format_html(_ROW, name, number, key, number + 1, value)
+    return format_html(_ROW, name, number, key, number + 1, value, head)

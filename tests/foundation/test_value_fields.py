@@ -45,6 +45,15 @@ def test_a_value_that_begins_like_json_and_cannot_be_read_is_refused(text: str) 
     assert rows(("plan", text)).errors == {"kept": [message]}
 
 
+def test_errors_and_labels_use_the_head_of_the_first_column() -> None:
+    field = ValuesField(head="Claim")
+    page = type("_Claims", (forms.Form,), {"kept": field})(initial={"kept": {"sub": "1"}}).as_p()
+    assert "<span>Claim</span><span>Value</span>" in page
+    assert 'aria-label="Claim 1"' in page
+    with pytest.raises(forms.ValidationError, match="Enter a claim for the value “gold”"):
+        field.clean(field.widget.value_from_datadict({"kept-name-0": "", "kept-value-0": "gold"}, {}, "kept"))
+
+
 def test_rows_with_an_error_are_shown_as_they_were_entered() -> None:
     assert posted(rows(("plan", "{")).as_p()).items() >= {"kept-name-0": "plan", "kept-value-0": "{"}.items()
 
