@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,18 +14,19 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from authapi.admin.sources.sample_form import SampleForm, sample_form
+from authapi.admin.sources.shown_claims import shown_claims
 from authapi.models import ProviderMetadata as MetadataRow
 from authapi.upstream.connection_tests import begin_test, can_be_tested, last_test
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.mapping_preview import previewed
+from authapi.upstream.mapping_preview import Preview, previewed
 from authapi.upstream.metadata_refresh import fetch_now, source_of
 from authapi.upstream.people import Foreseen, foreseen
 from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.saml.certificates import Certificate
-from authapi.upstream.sample_claims import keeps_claims, newest_sample
+from authapi.upstream.sample_claims import keeps_claims, left_out_of, newest_sample
 from foundation.admin.badges import badge
-from foundation.admin.json_fields import ShapedJSONField
 from identity.admin.connections import ConnectionAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.row_pages import RowPage, RowPagesAdmin
@@ -38,16 +38,6 @@ NAME = "provider"
 EXPIRES_SOON = timedelta(days=30)
 _MOST_CLAIMS = 30
 _MAY_CHANGE = "identity.change_connection"
-
-
-class SampleForm(forms.Form):
-    """Sample claims, whose profile the page shows."""
-
-    claims = ShapedJSONField(
-        label="Sample claims",
-        widget=forms.Textarea(attrs={"rows": 8, "cols": 60, "spellcheck": "false", "class": "json-input"}),
-        help_text="A JSON object as the provider sends it: claims of an id token, members of a profile, or attributes of an assertion.",
-    )
 
 
 class ProviderPages:
@@ -66,7 +56,8 @@ class ProviderPages:
     def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         """Show the page. On POST, fetch the metadata, begin a test, or preview a profile."""
         address = ""
-        preview = SampleForm(request.POST if "preview" in request.POST else None, initial={"claims": newest_sample(connection).claims})
+        sample = newest_sample(connection)
+        preview = sample_form(connection, sample.parts, request.POST if "preview" in request.POST else None)
         if request.method == "POST" and "preview" not in request.POST and request.user.has_perm(_MAY_CHANGE):
             if "fetch" in request.POST:
                 return self._fetched(request, connection)
@@ -86,6 +77,7 @@ class ProviderPages:
             "metadata_state": _metadata_state(row, now),
             "is_fetched": _is_fetched(connection),
             "test_address": address,
+            "sample": sample,
             "preview": preview,
             "previewed": _previewed(connection, preview),
             "test": self._test(request, connection),
@@ -100,16 +92,16 @@ class ProviderPages:
             return None
         sample = newest_sample(connection)
         shown: dict[str, Any] = {
-            "claims": list(_shown_claims(sample.claims).items())[:_MOST_CLAIMS],
-            "tested_at": sample.tested_at,
+            "claims": shown_claims(sample.parts, most=_MOST_CLAIMS),
+            "sample": sample,
             "keeps_claims": keeps_claims(connection),
             "url": f"{self._owner.address_of(NAME, connection)}#preview-title",
         }
         try:
-            found = previewed(connection, sample.claims)
+            found = previewed(connection, sample.parts)
         except UpstreamFailed as failed:
             return {**shown, "problem": failed.detail or failed.failure.description}
-        return {**shown, "subject": found["subject"], "profile": {name: _shown(value) for name, value in found["profile"].items()}}
+        return {**shown, **_profile(found)}
 
     def _fetched(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         try:
@@ -153,7 +145,8 @@ class ProviderPages:
             "user_name": label_of(effect.user) if may_see else effect.user_id,
             "user_url": page,
             "profile": {name: _shown(value) for name, value in profile.items()},
-            "attributes": {name: ", ".join(values) for name, values in (result.get("attributes") or {}).items()},
+            "claims": shown_claims(result["sent"]) if isinstance(result.get("sent"), Mapping) else None,
+            "left_out": left_out_of(row),
             "message": row.message,
         }
 
@@ -168,21 +161,14 @@ def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | Non
     if not form.is_bound or not form.is_valid():
         return None
     try:
-        return previewed(connection, form.cleaned_data["claims"] or {})
+        return _profile(previewed(connection, form.parts))
     except UpstreamFailed as failed:
-        form.add_error("claims", failed.detail or failed.failure.description)
+        form.add_error(form.judged, failed.detail or failed.failure.description)
         return None
 
 
-def _shown_claims(claims: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """Return the claims as texts; a member of an object has the names of its objects, such as `data.email`."""
-    found: dict[str, Any] = {}
-    for name, value in claims.items():
-        if isinstance(value, Mapping):
-            found |= _shown_claims(value, f"{place}{name}.")
-        else:
-            found[f"{place}{name}"] = ", ".join(map(str, value)) if isinstance(value, list) else _shown(value)
-    return found
+def _profile(preview: Preview) -> dict[str, Any]:
+    return {"subject": preview.subject, "profile": {name: _shown(value) for name, value in preview.profile.items()}}
 
 
 def _is_fetched(connection: Connection) -> bool:

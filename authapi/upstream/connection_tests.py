@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import orjson
 from django.utils import timezone
 
 from authapi.failures.logins import LoginCase
@@ -21,13 +20,17 @@ from authapi.upstream import login as oidc_login
 from authapi.upstream.authentication_requests import AuthenticationRequest
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.metadata import metadata_of
-from authapi.upstream.profile import profile_of
+from authapi.upstream.people import profile_at_login
+from authapi.upstream.proven import Proven
 from authapi.upstream.provider import Provider, provider_of
 from authapi.upstream.saml import login as saml_login
+from authapi.upstream.saml.claims import MappingOptions, statement_claims
 from authapi.upstream.saml.connections import saml_provider
 from authapi.upstream.saml.options import STRATEGIES
 from authapi.upstream.saml.provider import SamlProvider
+from authapi.upstream.saml.responses import Accepted
 from authapi.upstream.saml.showing import shown_message
+from authapi.upstream.sent_claims import kept_claims, parts_of
 from authapi.upstream.strategies import speaker_of
 from authapi.upstream.wsfed import login as wsfed_login
 from authapi.upstream.wsfed.options import is_wsfed
@@ -110,16 +113,16 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
         if "SAMLResponse" in sent:
             answer = saml_login.SamlAnswer(sent["SAMLResponse"], address)
             raw = answer.raw
-            found = _saml_claims(test, answer)
+            found = _saml_login(test, answer)
         elif "wresult" in sent:
             raw = sent["wresult"].encode()
-            found = _wsfed_claims(test, sent["wresult"])
+            found = _wsfed_login(test, sent["wresult"])
         else:
-            found = _openid_claims(test, sent)
+            found = _openid_login(test, sent)
     except UpstreamFailed as failed:
         fail_test(test, failed, message=shown_message(raw) if raw else "")
         return False
-    _end(test, {"is_success": True, **found}, message=shown_message(raw) if raw else "")
+    _end(test, _result(test.connection, found), message=shown_message(raw) if raw else "")
     return True
 
 
@@ -137,49 +140,37 @@ def last_test(connection: Connection) -> ConnectionTest | None:
     return ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection).order_by("-pk").first()
 
 
-def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> dict[str, Any]:
+def _saml_login(test: ConnectionTest, answer: saml_login.SamlAnswer) -> Proven:
     connection = test.connection
     if connection.strategy not in STRATEGIES:
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in SAML, but the connection uses another protocol.")
     provider = saml_provider(connection)
     found = saml_login.judged(connection, provider, answer, callback=test.callback, request_id=test.request_id)
-    return _shown(saml_login.claims_in(provider, found.assertion), _listed(found.assertion.statement.attributes))
+    return _login_of(found, provider.options)
 
 
-def _wsfed_claims(test: ConnectionTest, result: str) -> dict[str, Any]:
+def _wsfed_login(test: ConnectionTest, result: str) -> Proven:
     connection = test.connection
     if not is_wsfed(connection.strategy, connection.options):
         problem = "The provider answers in WS-Federation, but the connection uses another protocol."
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, problem)
     provider = wsfed_login.wsfed_provider(connection)
-    found = wsfed_login.judged(connection, provider, result)
-    return _shown(wsfed_login.claims_in(provider, found), _listed(found.assertion.statement.attributes))
+    return _login_of(wsfed_login.judged(connection, provider, result), provider.options)
 
 
-def _openid_claims(test: ConnectionTest, answer: Mapping[str, str]) -> dict[str, Any]:
+def _login_of(found: Accepted, options: MappingOptions) -> Proven:
+    statement = found.assertion.statement
+    return Proven(statement_claims(statement, options), sent=parts_of(statement))
+
+
+def _openid_login(test: ConnectionTest, answer: Mapping[str, str]) -> Proven:
     connection = test.connection
     if not isinstance(provider := _provider(connection), Provider):
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers with a code, but the connection expects an assertion.")
-    found = oidc_login.proven(connection, _openid_request(test, metadata_of(provider).issuer), answer)
-    told = {**found.userinfo, **found.claims}
-    return _shown(
-        found.claims,
-        _listed({name: tuple(_text(one) for one in (value if isinstance(value, list) else [value])) for name, value in told.items()}),
-        found.userinfo,
-        connection.options.get("attribute_map"),
-    )
+    return oidc_login.proven(connection, _openid_request(test, metadata_of(provider).issuer), answer)
 
 
-def _shown(
-    claims: Mapping[str, Any], attributes: Mapping[str, list[str]], userinfo: Mapping[str, Any] | None = None, attribute_map: Any = None
-) -> dict[str, Any]:
-    return {"subject": claims["sub"], "profile": profile_of(claims, userinfo or {}, attribute_map), "attributes": attributes}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _listed(attributes: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
-    """Return the attributes as JSON, cut to a maximum number."""
-    return {name[:300]: [value[:300] for value in values[:20]] for name, values in list(attributes.items())[:200]}
+def _result(connection: Connection, proven: Proven) -> dict[str, Any]:
+    kept = kept_claims(proven.sent)
+    profile = profile_at_login(connection, proven)
+    return {"is_success": True, "subject": proven.subject, "profile": profile, "sent": kept.parts, "left_out": kept.left_out}

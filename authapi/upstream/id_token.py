@@ -83,9 +83,14 @@ def _validate(claims: CodeIDToken, now: float | None) -> None:
         claims.validate(now=int(time.time() if now is None else now), leeway=LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError) as error:
         raise _refused(f"A claim is invalid: {type(error).__name__} {getattr(error, 'claim', '')}") from error
+    check_subject(claims)
+
+
+def check_subject(claims: Mapping[str, Any]) -> None:
+    """Raise `UpstreamFailed` for claims without a valid subject."""
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _refused("It has no valid subject.")
+        raise _refused("The claim sub must be a text of 1 to 255 characters.")
 
 
 def _may_sign(key_issuer: Any, claims: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,11 +20,12 @@ from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import verified_claims
 from authapi.upstream.metadata import Metadata, keys_of, metadata_of
-from authapi.upstream.profile import needs_userinfo
+from authapi.upstream.openid_claims import openid_proven
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider import Provider, passed_on, provider_of
+from authapi.upstream.sent_claims import CLAIMS
 from authapi.upstream.social.known_providers import Peculiarity
-from authapi.upstream.social.profile_calls import judged_claims, profile_claims
+from authapi.upstream.social.profile_calls import profile_claims
 from identity.models import Connection
 from identity.options import guides
 
@@ -96,13 +98,14 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The answer has neither a code nor an error.")
     tokens = _tokens(provider, metadata, request, code)
     if provider.row.calls:
-        return Proven(profile_claims(provider, metadata, tokens.get("access_token")))
-    claims = _claims(provider, metadata, request, tokens)
+        claims = profile_claims(provider, metadata, tokens.get("access_token"))
+        return Proven(claims, sent={CLAIMS: claims})
+    told = _claims(provider, metadata, request, tokens)
     if provider.row.has(Peculiarity.NAME_IN_FORM):
-        claims = {**name_in_form(answer.get("user", "")), **claims}
+        told = {**name_in_form(answer.get("user", "")), **told}
     id_token = str(tokens["id_token"])
-    userinfo = _userinfo(provider, metadata, claims, tokens)
-    return Proven(claims, userinfo, kept={"id_token": id_token if len(id_token) <= _LONGEST_HINT else ""})
+    found = openid_proven(provider, told, partial(_userinfo, metadata, tokens))
+    return replace(found, kept={"id_token": id_token if len(id_token) <= _LONGEST_HINT else ""})
 
 
 def name_in_form(user: str) -> dict[str, str]:
@@ -124,7 +127,7 @@ def name_in_form(user: str) -> dict[str, str]:
 
 def _claims(provider: Provider, metadata: Metadata, request: AuthenticationRequest, tokens: Mapping[str, Any]) -> dict[str, Any]:
     access_token = tokens.get("access_token")
-    claims = verified_claims(
+    return verified_claims(
         tokens.get("id_token"),
         issuer=partial(provider.expected_issuer, metadata.issuer),
         client_id=provider.client_id,
@@ -133,7 +136,6 @@ def _claims(provider: Provider, metadata: Metadata, request: AuthenticationReque
         keys=partial(keys_of, metadata.address("jwks_uri")),
         needs_nonce=not provider.row.has(Peculiarity.NO_NONCE),
     )
-    return judged_claims(provider, claims)
 
 
 def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
@@ -174,17 +176,11 @@ def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationReque
     return dict(tokens)
 
 
-def _userinfo(provider: Provider, metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str, Any]) -> dict[str, Any]:
+def _userinfo(metadata: Metadata, tokens: Mapping[str, Any]) -> dict[str, Any] | None:
     access_token = tokens.get("access_token")
-    if not needs_userinfo(claims) or "userinfo_endpoint" not in metadata.addresses or not isinstance(access_token, str):
-        return {}
-    found = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=access_token)
-    # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
-    if found.get("sub") != claims["sub"]:
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint describes another subject.")
-    # Claims that `provider.fields` define are left out: only the expressions of the provider decide, for example, whether an address
-    # is verified.
-    return {name: value for name, value in found.items() if name not in provider.fields}
+    if "userinfo_endpoint" not in metadata.addresses or not isinstance(access_token, str):
+        return None
+    return ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=access_token)
 
 
 def _client(provider: Provider, callback: str, *, secret: str) -> OAuth2Client:

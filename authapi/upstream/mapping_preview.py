@@ -1,58 +1,55 @@
-"""Shows the profile that the mapping of a connection makes of sample claims. Sends no request and stores nothing."""
+"""Shows the profile that a login with given claims would store. Calls the functions of a login, sends no request and stores nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import orjson
-from django.conf import settings
-
-from authapi.failures.logins import LoginCase
-from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.profile import profile_of
-from authapi.upstream.provider import OPENID_STRATEGIES, provider_of
-from authapi.upstream.saml import options as saml_options
-from authapi.upstream.saml.claims import NameId, Statement, claims_of
-from authapi.upstream.sample_claims import NAME_ID, speaks_assertions
-from authapi.upstream.social.profile_calls import mapped_claims, with_subject
-from authapi.upstream.wsfed import options as wsfed_options
+from authapi.upstream.id_token import check_subject
+from authapi.upstream.openid_claims import openid_proven
+from authapi.upstream.people import profile_at_login
+from authapi.upstream.proven import Proven
+from authapi.upstream.provider import rules_of
+from authapi.upstream.saml import connections as saml_connections
+from authapi.upstream.saml.claims import MappingOptions, statement_claims
+from authapi.upstream.saml.options import STRATEGIES
+from authapi.upstream.sample_claims import speaks_assertions
+from authapi.upstream.sent_claims import DOCUMENT, ID_TOKEN, USERINFO, statement_in
+from authapi.upstream.social.profile_calls import mapped_claims
+from authapi.upstream.wsfed import login as wsfed_login
 from identity.models import Connection
 
 
-def previewed(connection: Connection, sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the subject and the profile of sample claims. Raises `UpstreamFailed` if a login with these claims would fail."""
+@dataclass(frozen=True)
+class Preview:
+    """The subject and the profile of a login."""
+
+    subject: str
+    profile: Mapping[str, Any]
+
+
+def previewed(connection: Connection, sent: Mapping[str, Any]) -> Preview:
+    """Return what a login with these claims would store; `sent` has the parts of `sent_claims`.
+
+    Raises `UpstreamFailed` if the login would fail.
+    """
+    proven = _proven(connection, sent)
+    return Preview(proven.subject, profile_at_login(connection, proven))
+
+
+def _proven(connection: Connection, sent: Mapping[str, Any]) -> Proven:
     if speaks_assertions(connection):
-        claims = _of_assertion(connection, sample)
-    elif connection.strategy in OPENID_STRATEGIES:
-        claims = with_subject(sample)
-    else:
-        claims = mapped_claims(provider_of(connection), dict(sample))
-    # A template may name a claim of the userinfo endpoint, and a sample does not say where its claims come from.
-    userinfo = sample if connection.strategy in OPENID_STRATEGIES else {}
-    profile = profile_of(claims, userinfo, connection.options.get("attribute_map"))
-    return {"subject": claims["sub"], "profile": profile}
+        return Proven(statement_claims(statement_in(sent), _assertion_options(connection)))
+    rules = rules_of(connection)
+    if rules.row.calls:
+        return Proven(mapped_claims(rules, sent.get(DOCUMENT, {})))
+    id_token = sent.get(ID_TOKEN, {})
+    check_subject(id_token)
+    return openid_proven(rules, id_token, lambda: sent.get(USERINFO))
 
 
-def _of_assertion(connection: Connection, sample: Mapping[str, Any]) -> dict[str, Any]:
-    attributes = {
-        name: tuple(_text(one) for one in (value if isinstance(value, list) else [value]))
-        for name, value in sample.items()
-        if name != NAME_ID
-    }
-    named = sample.get(NAME_ID)
-    statement = Statement("", NameId(named) if isinstance(named, str) and named else None, attributes)
-    allows_http = settings.OUTBOUND_ALLOW_HTTP
-    try:
-        read: Any = (
-            saml_options.read_options(connection.options, allows_http=allows_http)
-            if connection.strategy in saml_options.STRATEGIES
-            else wsfed_options.read_options(connection.strategy, connection.options, allows_http=allows_http)
-        )
-    except saml_options.OptionsInvalid as error:
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, str(error)) from error
-    return claims_of(statement, fields=read.fields, user_id_attributes=read.user_id_attributes, trusts_emails=read.trusts_emails)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+def _assertion_options(connection: Connection) -> MappingOptions:
+    if connection.strategy in STRATEGIES:
+        return saml_connections.options_of(connection)
+    return wsfed_login.options_of(connection)

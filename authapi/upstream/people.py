@@ -25,7 +25,7 @@ def user_of(connection: Connection, proven: Proven) -> User:
     The only key is the subject at this connection: an equal email address never links a login to an existing account.
     """
     found = _found(connection, proven.subject)
-    profile = _profile(connection, proven)
+    profile = profile_at_login(connection, proven)
     if found is None:
         return _created(connection, proven.subject, profile)
     user, is_primary = found
@@ -122,7 +122,8 @@ def _created(connection: Connection, subject: str, profile: dict[str, Any]) -> U
         raise _unkept(error) from error
 
 
-def _profile(connection: Connection, proven: Proven) -> dict[str, Any]:
+def profile_at_login(connection: Connection, proven: Proven) -> dict[str, Any]:
+    """Return the profile that the first login of a user stores; empty if the connection does not use the attributes of the provider."""
     if connection.options.get("set_user_root_attributes") == _NEVER:
         return {}
     return profile_of(proven.claims, proven.userinfo, connection.options.get("attribute_map"))

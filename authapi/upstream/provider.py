@@ -37,8 +37,18 @@ _GENERIC_ADDRESSES = {"authorization_endpoint": "authorizationURL", "token_endpo
 _GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@dataclass(frozen=True)
-class Provider:
+@dataclass(frozen=True, kw_only=True)
+class ClaimRules:
+    """How a connection reads the claims of its provider. A connection that is not complete yet has rules, too."""
+
+    row: KnownProvider = OPENID
+    # Claims as expressions over the profile. They replace or extend the expressions in the table.
+    fields: Mapping[str, str] = field(default_factory=dict)
+    hosted_domains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider(ClaimRules):
     """A provider as its connection describes it. Missing addresses come from discovery."""
 
     client_id: str
@@ -51,12 +61,8 @@ class Provider:
     uses_pkce: bool
     # These parameters are added to every request to the authorization endpoint.
     parameters: Mapping[str, str]
-    row: KnownProvider = OPENID
     # These headers are added to every request to the token endpoint, and to every request for the profile.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # Claims as expressions over the profile. They replace or extend the expressions in the table.
-    fields: Mapping[str, str] = field(default_factory=dict)
-    hosted_domains: tuple[str, ...] = ()
     key: SigningKey | None = field(default=None, repr=False)
     # The pattern of the issuer, for a directory that is named by its domain.
     issuer_template: str = ""
@@ -110,23 +116,35 @@ def host_of(address: str) -> str:
         return ""
 
 
+def rules_of(connection: Connection) -> ClaimRules:
+    """Return how a connection of OpenID Connect or OAuth 2.0 reads claims. Raises `UpstreamFailed` for another protocol."""
+    strategy, options = connection.strategy, connection.options
+    if strategy in KNOWN:
+        row = KNOWN[strategy]
+        domains = hosted_domains_in(options) if row.has(Peculiarity.HOSTED_DOMAIN) else ()
+        return ClaimRules(row=row, fields=row.fields, hosted_domains=domains)
+    if strategy == GENERIC:
+        return ClaimRules(row=OAUTH2, fields=written_fields(options.get("fieldsMap")))
+    if strategy in OPENID_STRATEGIES:
+        return ClaimRules()
+    raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no provider that users can log in at.")
+
+
 def provider_of(connection: Connection) -> Provider:
     """Return the provider of a connection. Raises `UpstreamFailed` if its options name no usable provider."""
-    strategy = connection.strategy
-    if strategy in KNOWN:
-        provider = _known(connection, KNOWN[strategy])
-    elif strategy == GENERIC:
-        provider = _generic(connection)
-    elif strategy in OPENID_STRATEGIES:
-        provider = _openid(connection)
+    rules = rules_of(connection)
+    if connection.strategy in KNOWN:
+        provider = _known(connection, rules)
+    elif connection.strategy == GENERIC:
+        provider = _generic(connection, rules)
     else:
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no provider that users can log in at.")
+        provider = _openid(connection, rules)
     if not provider.client_id:
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no client_id.")
     return provider
 
 
-def _openid(connection: Connection) -> Provider:
+def _openid(connection: Connection, rules: ClaimRules) -> Provider:
     options = connection.options
     domain = _text(options, "domain")
     issuer = _text(options, "issuer") or (f"https://{domain}" if connection.strategy == "okta" and domain else "")
@@ -135,20 +153,21 @@ def _openid(connection: Connection) -> Provider:
         secret=connection.secret_option("client_secret") or "",
         issuer=issuer,
         discovery_url=_text(options, "discovery_url") or (issuer.rstrip("/") + WELL_KNOWN if issuer else ""),
-        scope=_scope(options, OPENID),
+        scope=_scope(options, rules.row),
         addresses={name: address for name in _ADDRESSES if (address := _text(options, name))},
         is_secret_posted=_text(options, "token_endpoint_auth_method") == "client_secret_post",
         uses_pkce=_uses_pkce(options),
         parameters=_parameters(options.get("upstream_params")),
+        row=rules.row,
     )
     if provider.needs_discovery and not provider.discovery_url:
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has neither an issuer nor all addresses.")
     return provider
 
 
-def _known(connection: Connection, row: KnownProvider) -> Provider:
+def _known(connection: Connection, rules: ClaimRules) -> Provider:
     """Return a provider of the table. Options cannot set its addresses, so that no tenant sends a secret to another address by mistake."""
-    options = connection.options
+    options, row = connection.options, rules.row
     client_id = _text(options, "client_id")
     directory = _directory(connection) if row.has(Peculiarity.DIRECTORY_ISSUER) else ""
     overrides = settings.PROVIDER_ADDRESSES.get(connection.strategy, {})
@@ -162,7 +181,7 @@ def _known(connection: Connection, row: KnownProvider) -> Provider:
         # The directory is named by a domain. Its discovery document names the issuer.
         issuer, template = "", issuer
     is_signed = row.has(Peculiarity.SIGNED_SECRET)
-    domains = hosted_domains_in(options) if row.has(Peculiarity.HOSTED_DOMAIN) else ()
+    domains = rules.hosted_domains
     return Provider(
         client_id=client_id,
         secret="" if is_signed else connection.secret_option("client_secret") or "",
@@ -175,14 +194,14 @@ def _known(connection: Connection, row: KnownProvider) -> Provider:
         # The hint `hd` makes the provider offer only suitable accounts. It proves nothing: the claim of the id token is checked.
         parameters={**({"hd": domains[0] if len(domains) == 1 else "*"} if domains else {}), **_parameters(options.get("upstream_params"))},
         row=row,
-        fields=row.fields,
+        fields=rules.fields,
         hosted_domains=domains,
         key=_signing_key(connection) if is_signed else None,
         issuer_template=template,
     )
 
 
-def _generic(connection: Connection) -> Provider:
+def _generic(connection: Connection, rules: ClaimRules) -> Provider:
     """Return a provider that a tenant describes itself. Raises `UpstreamFailed` if an address is missing."""
     options = connection.options
     addresses = {name: address for name in _ADDRESSES if (address := _address(connection, name))}
@@ -195,14 +214,14 @@ def _generic(connection: Connection) -> Provider:
         secret=connection.secret_option("client_secret") or "",
         issuer=_text(options, "issuer"),
         discovery_url="",
-        scope=_scope(options, OAUTH2),
+        scope=_scope(options, rules.row),
         addresses=addresses,
         is_secret_posted=_text(options, "token_endpoint_auth_method") != "client_secret_basic",
         uses_pkce=_uses_pkce(options),
         parameters={**_plain(options.get("authParams")), **_parameters(options.get("upstream_params"))},
-        row=OAUTH2,
+        row=rules.row,
         headers=_headers(connection),
-        fields=written_fields(options.get("fieldsMap")),
+        fields=rules.fields,
     )
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from authapi.models import ConnectionTest
-from authapi.upstream.provider import GENERIC, OPENID_STRATEGIES
+from authapi.upstream.provider import rules_of
 from authapi.upstream.saml import options as saml_options
+from authapi.upstream.sent_claims import ATTRIBUTES, DOCUMENT, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
 from authapi.upstream.wsfed import options as wsfed_options
 from identity.models import Connection
 
-# The member of a sample that is the NameID of an assertion.
-NAME_ID = "NameID"
-_OPENID = {"sub": "248289", "email": "ada@example.com", "email_verified": True, "name": "Ada Lovelace"}
-_ASSERTION = {NAME_ID: "248289", "email": "ada@example.com", "displayName": "Ada Lovelace"}
+_SUBJECT = "248289"
+_STANDARD = {"email": "ada@example.com", "email_verified": True, "name": "Ada Lovelace"}
+_ASSERTION = {"email": ["ada@example.com"], "displayName": ["Ada Lovelace"]}
 _PROFILE = {"id": 248289, "email": "ada@example.com", "name": "Ada Lovelace"}
 _VALUES: Mapping[str, str] = {
     "user_id": "248289",
@@ -32,33 +32,53 @@ _VALUES: Mapping[str, str] = {
     "phone_verified": "true",
     "phone_number_verified": "true",
 }
-_CLAIM = re.compile(r"\$\{context\.(?:tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
+_CLAIM = re.compile(r"\$\{context\.(tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
 # An expression that names one member, such as `data.email`.
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Claims, and the time of the test in which the provider sent them; None for invented claims."""
+    """The parts of `sent_claims`, and the time of the test in which the provider sent them; None for invented claims."""
 
-    claims: dict[str, Any]
+    parts: Mapping[str, Any]
     tested_at: datetime | None = None
+    # The claims of the test that are not stored.
+    left_out: Sequence[str] = ()
+    # Whether the last successful test stored no claims that fit the connection: an earlier version stored it, or the protocol changed.
+    is_outdated: bool = False
 
 
 def newest_sample(connection: Connection) -> Sample:
-    """Return the claims of the last successful test; without such a test, sample claims."""
-    return _tested(connection) or Sample(sample_of(connection))
+    """Return the claims of the last successful test; without usable claims, sample claims."""
+    if not keeps_claims(connection):
+        return Sample(sample_of(connection))
+    rows = ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection, result__is_success=True)
+    test = rows.order_by("-pk").first()
+    if test is None:
+        return Sample(sample_of(connection))
+    parts = (test.result or {}).get("sent")
+    if not isinstance(parts, Mapping) or (ATTRIBUTES if speaks_assertions(connection) else ID_TOKEN) not in parts:
+        return Sample(sample_of(connection), is_outdated=True)
+    return Sample(parts, test.created_at, left_out_of(test))
+
+
+def left_out_of(test: ConnectionTest) -> list[str]:
+    """Return the names of the claims that a test did not store."""
+    return list((test.result or {}).get("left_out") or ())
 
 
 def sample_of(connection: Connection) -> dict[str, Any]:
     """Return sample claims for the protocol of the connection, with a value for each claim that the attribute map names."""
     options = connection.options
-    if connection.strategy == GENERIC:
-        return _with_paths(_PROFILE, _map_in(options, "fieldsMap"))
     if speaks_assertions(connection):
-        return {**_ASSERTION, **_attributes(_map_in(options, "fieldsMap"))}
+        return {NAME_ID: _SUBJECT, NAME_ID_FORMAT: "", ATTRIBUTES: {**_ASSERTION, **_attributes(_map_in(options, "fieldsMap"))}}
+    rules = rules_of(connection)
+    if rules.row.calls:
+        return {DOCUMENT: rules.row.sample or _with_paths(_PROFILE, _map_in(options, "fieldsMap"))}
     mapped = options.get("attribute_map")
-    return {**_claims(_map_in(mapped, "attributes") if isinstance(mapped, Mapping) else {}), **_OPENID}
+    organization = {"hd": rules.hosted_domains[0]} if rules.hosted_domains else {}
+    return _openid(_map_in(mapped, "attributes") if isinstance(mapped, Mapping) else {}, {"sub": _SUBJECT, **organization})
 
 
 def speaks_assertions(connection: Connection) -> bool:
@@ -67,20 +87,19 @@ def speaks_assertions(connection: Connection) -> bool:
 
 
 def keeps_claims(connection: Connection) -> bool:
-    """Tell whether a test stores the claims as the provider sent them. A test of a profile stores the mapped claims only."""
-    return speaks_assertions(connection) or connection.strategy in OPENID_STRATEGIES
+    """Tell whether a test stores the claims as the provider sent them. A test that calls for a profile stores the mapped claims only."""
+    return speaks_assertions(connection) or not rules_of(connection).row.calls
 
 
-def _tested(connection: Connection) -> Sample | None:
-    if not keeps_claims(connection):
-        return None
-    rows = ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection, result__is_success=True)
-    test = rows.order_by("-pk").first()
-    if test is None or not test.result or not test.result.get("attributes"):
-        return None
-    found = {name: values[0] if len(values) == 1 else values for name, values in test.result["attributes"].items()}
-    subject = {NAME_ID: test.result["subject"]} if speaks_assertions(connection) else {}
-    return Sample({**subject, **found}, test.created_at)
+def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an ID token, and an answer of the userinfo endpoint if a template names one of its claims.
+
+    A login reads the endpoint only if the ID token has too few claims, so the standard claims are then in the answer.
+    """
+    claims = _claims(mapped)
+    if not claims[USERINFO]:
+        return {ID_TOKEN: {**claims["tokenset"], **subject, **_STANDARD}}
+    return {ID_TOKEN: {**claims["tokenset"], **subject}, USERINFO: {**claims[USERINFO], "sub": _SUBJECT, **_STANDARD}}
 
 
 def _map_in(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -88,18 +107,19 @@ def _map_in(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return {field: claim for field, claim in value.items() if field in _VALUES} if isinstance(value, Mapping) else {}
 
 
-def _attributes(mapped: Mapping[str, Any]) -> dict[str, str]:
+def _attributes(mapped: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return a value for the first attribute of each field."""
     named = {field: names[0] if isinstance(names, list) and names else names for field, names in mapped.items()}
-    return {name: _VALUES[field] for field, name in named.items() if isinstance(name, str) and name}
+    return {name: [_VALUES[field]] for field, name in named.items() if isinstance(name, str) and name}
 
 
-def _claims(mapped: Mapping[str, Any]) -> dict[str, str]:
-    """Return a value for each claim in the templates: the value of the field for a single claim, otherwise the name of the claim."""
-    found: dict[str, str] = {}
+def _claims(mapped: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return a value for each claim in the templates, by source: the value of the field for a single claim, otherwise the claim's name."""
+    found: dict[str, dict[str, str]] = {"tokenset": {}, USERINFO: {}}
     for field, template in mapped.items():
-        names = _CLAIM.findall(template) if isinstance(template, str) else []
-        found |= {name: _VALUES[field] if len(names) == 1 else _VALUES.get(name, name) for name in names}
+        named = _CLAIM.findall(template) if isinstance(template, str) else []
+        for source, name in named:
+            found[source][name] = _VALUES[field] if len(named) == 1 else _VALUES.get(name, name)
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from authapi.models import ConnectionTest
+from authapi.upstream.saml.claims import TRANSIENT
+from authapi.upstream.sample_claims import speaks_assertions
 from foundation.secrets.random_secrets import new_secret
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
@@ -40,37 +44,79 @@ def page(connection: Connection) -> str:
     return reverse("admin:identity_connection_provider", args=(quote(connection.pk),))
 
 
-def preview(browser: Browser, connection: Connection, claims: object) -> Any:
-    answer = browser.post(page(connection), {"preview": "1", "claims": claims if isinstance(claims, str) else json.dumps(claims)})
+def main_part(connection: Connection) -> str:
+    if speaks_assertions(connection):
+        return "attributes"
+    return "document" if connection.strategy in ("oauth2", "github", "facebook") else "id_token"
+
+
+def preview(browser: Browser, connection: Connection, claims: object, **parts: object) -> Any:
+    """Send the claims of the main part, and further parts, as JSON."""
+    sent = {main_part(connection): claims, **parts}
+    fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in sent.items()}
+    answer = browser.post(page(connection), {"preview": "1", **fields})
     assert answer.status_code == 200
     return answer
 
 
 @pytest.mark.parametrize(
-    ("strategy", "options", "claims", "subject", "profile"),
+    ("strategy", "options", "parts", "subject", "profile"),
     [
-        ("oidc", {"client_id": "c", "attribute_map": MAP}, {"sub": "1", "first": "Ada", "last": "L."}, "1", {"name": "Ada L."}),
-        ("okta", {"client_id": "c"}, {"sub": "1", "email": "no address", "name": "Ada"}, "1", {"name": "Ada"}),
-        ("oauth2", OAUTH, {"data": {"id": 7, "mail": "ada@example.test"}}, "7", {"email": "ada@example.test", "email_verified": False}),
-        ("samlp", {"fieldsMap": {"name": "cn"}}, {"NameID": "x", "cn": ["Ada", "Other"]}, "x", {"name": "Ada"}),
-        ("adfs", {"user_id_attribute": "upn"}, {"upn": "ada@corp"}, "ada@corp", {}),
+        (
+            "oidc",
+            {"client_id": "c", "attribute_map": MAP},
+            {"id_token": {"sub": "1", "first": "Ada", "last": "L."}},
+            "1",
+            {"name": "Ada L."},
+        ),
+        ("okta", {"client_id": "c"}, {"id_token": {"sub": "1", "email": "no address", "name": "Ada"}}, "1", {"name": "Ada"}),
+        (
+            "oauth2",
+            OAUTH,
+            {"document": {"data": {"id": 7, "mail": "ada@example.test"}}},
+            "7",
+            {"email": "ada@example.test", "email_verified": False},
+        ),
+        ("github", {"client_id": "c"}, {"document": {"user": {"id": 7, "name": "Ada"}}}, "7", {"name": "Ada"}),
+        ("samlp", {"fieldsMap": {"name": "cn"}}, {"name_id": "x", "attributes": {"cn": ["Ada", "Other"]}}, "x", {"name": "Ada"}),
+        ("adfs", {"user_id_attribute": "upn"}, {"attributes": {"upn": ["ada@corp"]}}, "ada@corp", {}),
     ],
 )
 def test_the_preview_shows_the_profile_that_a_login_with_the_sample_claims_would_create(
-    browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object, subject: str, profile: dict[str, Any]
+    browser: Browser,
+    tenant: Tenant,
+    strategy: str,
+    options: dict[str, Any],
+    parts: dict[str, object],
+    subject: str,
+    profile: dict[str, Any],
 ) -> None:
     connection = made(tenant, strategy, **options)
-    shown = preview(browser, connection, claims).context["previewed"]
-    assert (shown["subject"], shown["profile"]) == (subject, profile)
+    shown = preview(browser, connection, {}, **parts).context["previewed"]
+    assert (shown["subject"], shown["profile"]) == (subject, told(profile))
     assert not User.objects.of(tenant.pk).exists()
 
 
-@pytest.mark.parametrize("strategy", ["oidc", "samlp", "adfs", "google-oauth2"])
+def told(profile: dict[str, Any]) -> dict[str, Any]:
+    """Return a profile as the page shows it."""
+    return {name: ("Yes" if value else "No") if isinstance(value, bool) else value for name, value in profile.items()}
+
+
+@pytest.mark.parametrize("strategy", ["oidc", "samlp", "adfs", "google-oauth2", "github", "facebook"])
 def test_the_initial_sample_claims_of_the_page_are_valid(browser: Browser, tenant: Tenant, strategy: str) -> None:
-    connection = made(tenant, strategy, client_id="c")
-    sample = browser.get(page(connection)).context["preview"]["claims"].value()
-    shown = preview(browser, connection, sample).context["previewed"]
+    options = {"hosted_domains": ["example.com"]} if strategy == "google-oauth2" else {}
+    connection = made(tenant, strategy, client_id="c", **options)
+    content = browser.get(page(connection)).content.decode()
+    shown = browser.post(page(connection), {**posted(content), "preview": "1"}).context["previewed"]
     assert (shown["subject"], shown["profile"]["email"]) == ("248289", "ada@example.com")
+
+
+def posted(content: str) -> dict[str, str]:
+    """Return what a browser without scripts sends for the preview form of a page."""
+    form = content.partition('action="#preview-title"')[2].partition("</form>")[0]
+    inputs = re.findall(r'<input type="text"[^>]* name="([^"]+)"(?: value="([^"]*)")?', form)
+    areas = re.findall(r'<textarea name="([^"]+)"[^>]*>\n?([^<]*)</textarea>', form)
+    return {name: unescape(text) for name, text in (*inputs, *areas)}
 
 
 @pytest.mark.parametrize(
@@ -79,26 +125,71 @@ def test_the_initial_sample_claims_of_the_page_are_valid(browser: Browser, tenan
         ("oidc", {"client_id": "c"}, "no json"),
         ("oidc", {"client_id": "c"}, "[]"),
         ("oidc", {"client_id": "c"}, {"email": "ada@example.test"}),
+        ("oidc", {"client_id": "c"}, {"sub": 7}),
+        ("google-oauth2", {"client_id": "c", "hosted_domains": ["example.com"]}, {"sub": "7"}),
         ("oauth2", OAUTH, {"data": {}}),
-        ("samlp", {"user_id_attribute": "uid"}, {"NameID": "x"}),
+        # A login reads the answers of the calls, not their members.
+        ("github", {"client_id": "c"}, {"sub": "7", "name": "Ada"}),
     ],
 )
 def test_sample_claims_that_would_fail_in_a_login_are_refused_at_the_field(
     browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object
 ) -> None:
-    answer = preview(browser, made(tenant, strategy, **options), claims)
+    connection = made(tenant, strategy, **options)
+    answer = preview(browser, connection, claims)
     assert answer.context["previewed"] is None
-    (text,) = answer.context["preview"].errors["claims"]
+    (text,) = answer.context["preview"].errors[main_part(connection)]
     assert text.endswith(".")
     assert text in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "parts", "text"),
+    [
+        ({"user_id_attribute": "uid"}, {"name_id": "x"}, "The assertion lacks the attribute that identifies users: uid."),
+        ({}, {}, "The assertion has no NameID."),
+        ({}, {"name_id": "x", "name_id_format": TRANSIENT}, "The NameID is transient"),
+    ],
+)
+def test_an_assertion_that_identifies_no_user_is_refused_at_the_name_id(
+    browser: Browser, tenant: Tenant, options: dict[str, Any], parts: dict[str, str], text: str
+) -> None:
+    answer = preview(browser, made(tenant, "samlp", **options), {}, **parts)
+    (found,) = answer.context["preview"].errors["name_id"]
+    assert text in found
+
+
+@pytest.mark.parametrize(
+    ("attributes", "error"),
+    [({"cn": "Ada"}, None), ({"cn": 7}, "The attribute “cn” must be a text or a list of texts."), ({"cn": ["Ada", {}]}, "list of texts.")],
+)
+def test_attributes_that_are_sent_as_json_are_texts_or_lists_of_texts(
+    browser: Browser, tenant: Tenant, attributes: dict[str, Any], error: str | None
+) -> None:
+    answer = preview(browser, made(tenant, "samlp", fieldsMap={"name": "cn"}), attributes, name_id="x")
+    if error is None:
+        assert answer.context["previewed"]["profile"] == {"name": "Ada"}
+    else:
+        assert error in answer.context["preview"].errors["attributes"][0]
+
+
+def test_rows_that_cannot_be_read_are_shown_as_they_were_entered(browser: Browser, tenant: Tenant) -> None:
+    oidc, saml = made(tenant, "oidc", client_id="c"), create_connection(tenant_id=tenant.pk, name="saml", strategy="samlp")
+    answer = browser.post(page(oidc), {"preview": "1", "id_token-name-0": "address", "id_token-value-0": "{open"})
+    assert answer.context["preview"].errors["id_token"] == [
+        "The value of “address” cannot be read as JSON. Put text that begins like JSON in quotes."
+    ]
+    assert posted(answer.content.decode()).items() >= {"id_token-name-0": "address", "id_token-value-0": "{open"}.items()
+    answer = browser.post(page(saml), {"preview": "1", "attributes-claim-0": "", "attributes-value-0": "Ada"})
+    assert answer.context["preview"].errors["attributes"] == ["Row 1: enter the claim for the value “Ada”."]
+    assert posted(answer.content.decode())["attributes-value-0"] == "Ada"
 
 
 def mapped(browser: Browser, connection: Connection) -> Any:
     return browser.get(reverse("admin:identity_connection_change", args=(quote(connection.pk),))).context["mapped"]
 
 
-def add_test(connection: Connection, *, is_success: bool, **attributes: list[str]) -> None:
-    result = {"is_success": is_success, "subject": "x7", "profile": {}, "attributes": attributes} if is_success else {"is_success": False}
+def add_test(connection: Connection, **result: Any) -> None:
     row = ConnectionTest(
         tenant_id=connection.tenant_id,
         connection=connection,
@@ -111,17 +202,54 @@ def add_test(connection: Connection, *, is_success: bool, **attributes: list[str
     row.save(force_insert=True)
 
 
+def add_success(connection: Connection, **sent: Any) -> None:
+    add_test(connection, is_success=True, subject="x7", profile={}, sent=sent, left_out=[])
+
+
 def test_the_form_of_a_connection_previews_the_claims_of_the_last_successful_test(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "samlp", fieldsMap={"name": "cn", "email": ["work", "mail"]})
     elsewhere = made(new_tenant(), "samlp")
-    add_test(connection, is_success=True, cn=["Ada", "Other"], mail=["ada@example.test"])
+    add_success(connection, name_id="x7", name_id_format="", attributes={"cn": ["Ada", "Other"], "mail": ["ada@example.test"]})
     add_test(connection, is_success=False)
-    add_test(elsewhere, is_success=True, cn=["Mallory"])
+    add_success(elsewhere, name_id="x7", attributes={"cn": ["Mallory"]})
     shown = mapped(browser, connection)
-    assert shown["tested_at"] is not None
+    assert shown["sample"].tested_at is not None
     assert (shown["subject"], shown["profile"]) == ("x7", {"name": "Ada", "email": "ada@example.test"})
-    assert ("cn", "Ada, Other") in shown["claims"]
-    assert '"cn": [' in browser.get(page(connection)).context["preview"]["claims"].value()
+    ((_, lines),) = shown["claims"]
+    assert ("cn", "Ada, Other") in lines
+    rows = posted(browser.get(page(connection)).content.decode())
+    assert [rows[f"attributes-{column}-1"] for column in ("claim", "value")] == ["cn", "Other"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "result"),
+    [
+        ("okta", {"subject": "x7", "profile": {"name": "Ada"}, "attributes": {"sub": ["x7"], "email_verified": ["true"]}}),
+        ("samlp", {"subject": "x7", "profile": {}, "attributes": {"cn": ["Ada"]}}),
+        # The connection had another protocol during the test.
+        ("samlp", {"subject": "x7", "profile": {}, "sent": {"id_token": {"sub": "x7"}}}),
+        ("okta", {"subject": "x7"}),
+    ],
+    ids=["OpenID", "SAML", "another protocol", "no claims"],
+)
+def test_a_test_without_stored_claims_does_not_break_the_pages_which_ask_for_another_test(
+    browser: Browser, tenant: Tenant, strategy: str, result: dict[str, Any]
+) -> None:
+    connection = made(tenant, strategy, client_id="c", domain="d.example.test")
+    add_test(connection, is_success=True, **result)
+    shown = mapped(browser, connection)
+    assert (shown["sample"].tested_at, shown["subject"]) == (None, "248289")
+    assert "Test the connection again to see the claims of your provider" in one_line(browser.get(change_page(connection)))
+    assert "Test the connection again to fill in the claims of your provider" in one_line(browser.get(page(connection)))
+
+
+def change_page(connection: Connection) -> str:
+    return reverse("admin:identity_connection_change", args=(quote(connection.pk),))
+
+
+def one_line(answer: Any) -> str:
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +268,7 @@ def test_sample_claims_have_a_value_for_each_mapped_claim(
     browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], profile: dict[str, str]
 ) -> None:
     shown = mapped(browser, made(tenant, strategy, **options))
-    assert (shown["tested_at"], shown["subject"]) == (None, "248289")
+    assert (shown["sample"].tested_at, shown["subject"]) == (None, "248289")
     assert shown["profile"].items() >= profile.items()
 
 
@@ -155,4 +283,4 @@ def test_the_form_states_why_a_login_with_the_claims_would_fail(browser: Browser
 
 def test_the_connection_of_another_tenant_has_no_preview(browser: Browser) -> None:
     connection = made(new_tenant(), "oidc", client_id="c")
-    assert browser.post(page(connection), {"preview": "1", "claims": "{}"}).status_code == 404
+    assert browser.post(page(connection), {"preview": "1", "id_token": "{}"}).status_code == 404

@@ -209,3 +209,45 @@ def test_each_value_of_an_unfinished_setup_is_in_view_on_a_phone(page: Page, web
     cells = "[...document.querySelectorAll('#content table :is(tbody th, td, td a)')]"
     assert page.evaluate(f"{cells}.length") == 6
     assert page.evaluate(f"{cells}.every((cell) => cell.getBoundingClientRect().right <= innerWidth)")
+
+
+def test_claims_of_a_preview_are_rows_with_and_without_scripts(page: Page, web: WebProcess, tenant: Tenant) -> None:
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="oidc", options={"client_id": "c"})
+    page.show_as(width=360, height=740)
+    page.open(base_of(web) + reverse("admin:identity_connection_provider", args=(quote(connection.pk),)))
+    rows = "[...document.querySelectorAll('.pairs:has([name^=id_token]) .pair:not(.pair-head)')].filter((row) => !row.hidden)"
+    assert page.evaluate(f"{rows}.length") == 5
+    page.evaluate(f"{rows}.at(-1).querySelector('input').focus()")
+    page.send("Input.insertText", text="nickname")
+    page.press("Tab")
+    page.send("Input.insertText", text="{open")
+    # The next stops are the button that removes the row, and the button that adds a row.
+    page.press("Tab")
+    page.press("Tab")
+    page.press("Enter")
+    assert page.evaluate(f"document.activeElement === {rows}.at(-1).querySelector('input')")
+    page.press("Enter")
+    page.until("document.querySelector('.errorlist')?.innerText.includes('The value of “nickname” cannot be read as JSON.')")
+    assert page.evaluate(f"{rows}[4].querySelector('[name*=value]').value") == "{open"
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+    page.without_script()
+    page.fill("[name=id_token-value-4]", "ada")
+    page.click("[name=preview]")
+    page.without_script(is_off=False)
+    page.until("[...document.querySelectorAll('#content h3')].some((head) => head.innerText === 'Profile')")
+    assert "nickname\nada" in page.text("#content")
+    assert page.complaints == []
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
+@pytest.mark.parametrize("strategy", ["oidc", "samlp", "github"])
+def test_the_claims_of_a_preview_are_accessible_at_both_widths_in_light_and_dark_mode(
+    page: Page, web: WebProcess, tenant: Tenant, strategy: str
+) -> None:
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="whole", strategy=strategy, options={"client_id": "c"})
+    page.open(base_of(web) + reverse("admin:identity_connection_provider", args=(quote(connection.pk),)))
+    page.click("[name=preview]")
+    page.until("[...document.querySelectorAll('#content h3')].some((head) => head.innerText === 'Profile')")
+
+    assert barriers_of(page) == []

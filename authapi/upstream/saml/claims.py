@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
@@ -13,6 +13,7 @@ from foundation.json_values import text_problem
 
 _FORMATS = "urn:oasis:names:tc:SAML:{}:nameid-format:{}"
 TRANSIENT = _FORMATS.format("2.0", "transient")
+PERSISTENT = _FORMATS.format("2.0", "persistent")
 EMAIL_FORMAT = _FORMATS.format("1.1", "emailAddress")
 _XMLSOAP = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
@@ -74,6 +75,22 @@ class Statement:
     name_id: NameId | None
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     session_index: str = ""
+
+
+class MappingOptions(Protocol):
+    """The options of a connection, of SAML or of WS-Federation, that decide which attributes are claims."""
+
+    @property
+    def fields(self) -> tuple[tuple[str, tuple[str, ...]], ...]: ...
+    @property
+    def user_id_attributes(self) -> tuple[str, ...]: ...
+    @property
+    def trusts_emails(self) -> bool | None: ...
+
+
+def statement_claims(statement: Statement, options: MappingOptions) -> dict[str, Any]:
+    """Return the claims of a statement as a connection maps them. Raises `UpstreamFailed` if nothing identifies the user."""
+    return claims_of(statement, fields=options.fields, user_id_attributes=options.user_id_attributes, trusts_emails=options.trusts_emails)
 
 
 def claims_of(

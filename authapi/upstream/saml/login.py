@@ -16,9 +16,8 @@ from authapi.upstream.authentication_requests import AuthenticationRequest, begi
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.proven import Proven
 from authapi.upstream.saml.calls import call_of
-from authapi.upstream.saml.claims import claims_of
+from authapi.upstream.saml.claims import statement_claims
 from authapi.upstream.saml.connections import keys_of, renewed_provider, saml_provider, signer_of
-from authapi.upstream.saml.facts import Assertion
 from authapi.upstream.saml.judging import Expected, acs_address, recipients_of, with_organization
 from authapi.upstream.saml.provider import SamlProvider
 from authapi.upstream.saml.requests import login_request
@@ -121,21 +120,10 @@ def judged(connection: Connection, provider: SamlProvider, answer: SamlAnswer, *
             raise error from None
 
 
-def claims_in(provider: SamlProvider, assertion: Assertion) -> dict[str, object]:
-    """Return the claims of an assertion as the connection maps them. Raises `UpstreamFailed`."""
-    options = provider.options
-    return claims_of(
-        assertion.statement,
-        fields=options.fields,
-        user_id_attributes=options.user_id_attributes,
-        trusts_emails=options.trusts_emails,
-    )
-
-
 def once(connection: Connection, provider: SamlProvider, found: Accepted) -> Proven:
     """Mark an assertion as used and return its user's login. Raises `UpstreamFailed` if it was used before."""
     assertion = found.assertion
-    claims = claims_in(provider, assertion)
+    claims = statement_claims(assertion.statement, provider.options)
     use_assertion(connection, found)
     name_id = assertion.statement.name_id
     named = (name_id.value, name_id.format, name_id.name_qualifier, name_id.sp_name_qualifier) if name_id is not None else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto, unique
-from typing import Literal
+from typing import Any, Literal
 
 # The placeholder for the directory id in an issuer, as Microsoft publishes it.
 TENANT_ID = "{tenantid}"
@@ -88,6 +88,8 @@ class KnownProvider:
     peculiarities: frozenset[Peculiarity] = frozenset()
     calls: tuple[ProfileCall, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    # An invented document of the calls, for a preview of the profile.
+    sample: Mapping[str, Any] = field(default_factory=dict)
     token_check: TokenCheck | None = None
     # The provider's name of each parameter, with the name that clients of this service use.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
@@ -152,6 +154,10 @@ KNOWN: Mapping[str, KnownProvider] = {
             "email": f"{_VERIFIED} | [0].email",
             "email_verified": f"length({_VERIFIED} || `[]`) > `0`",
         },
+        sample={
+            "user": {"id": 248289, "login": "ada", "name": "Ada Lovelace", "avatar_url": "https://example.com/ada.png"},
+            "emails": [{"email": "ada@example.com", "primary": True, "verified": True}],
+        },
         token_check=TokenCheck(
             "token_check_endpoint",
             "POST",
@@ -213,6 +219,16 @@ KNOWN: Mapping[str, KnownProvider] = {
             "family_name": "me.last_name",
             "picture": "me.picture.data.url",
             "email": "me.email",
+        },
+        sample={
+            "me": {
+                "id": "248289",
+                "name": "Ada Lovelace",
+                "first_name": "Ada",
+                "last_name": "Lovelace",
+                "email": "ada@example.com",
+                "picture": {"data": {"url": "https://example.com/ada.png"}},
+            }
         },
         token_check=TokenCheck(
             "debug_token_endpoint",

@@ -13,7 +13,7 @@ from authapi.failures.logins import LoginCase
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.metadata import Metadata
-from authapi.upstream.provider import Provider
+from authapi.upstream.provider import ClaimRules, Provider
 from authapi.upstream.social.known_providers import Peculiarity, ProfileCall
 from foundation.expressions.language import ExpressionFailed, ExpressionRefused, compile_expression
 from foundation.json_values import text_problem
@@ -43,25 +43,27 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
             document[call.name] = answer
         else:
             whole = answer
-    return mapped_claims(provider, whole, has_standard=whole is not document)
+    return mapped_claims(provider, whole)
 
 
-def mapped_claims(provider: Provider, whole: Any, *, has_standard: bool = True) -> dict[str, Any]:
+def mapped_claims(rules: ClaimRules, whole: Any) -> dict[str, Any]:
     """Return the claims of a profile as the expressions of the provider map it. Raises `UpstreamFailed` if they name no subject."""
-    claims = {name: whole[name] for name in _STANDARD if name in whole} if isinstance(whole, dict) and has_standard else {}
-    return with_subject({**claims, **_mapped(provider.fields, whole)})
+    # The members of a document with an answer for each named call are answers, not claims.
+    has_standard = isinstance(whole, dict) and not all(call.name for call in rules.row.calls)
+    claims = {name: whole[name] for name in _STANDARD if name in whole} if has_standard else {}
+    return with_subject({**claims, **_mapped(rules.fields, whole)})
 
 
-def judged_claims(provider: Provider, claims: Mapping[str, Any]) -> dict[str, Any]:
+def judged_claims(rules: ClaimRules, claims: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an id token, changed by the expressions of the provider. Raises `UpstreamFailed`.
 
     A user of an organization that `hosted_domains` does not list is refused: any organization can open accounts at the provider.
     """
-    domains = provider.hosted_domains
+    domains = rules.hosted_domains
     named = claims.get("hd")
     if domains and (not isinstance(named, str) or named.lower() not in domains):
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The organization of the account is not in hosted_domains.")
-    return {**claims, **_mapped(provider.fields, claims)}
+    return {**claims, **_mapped(rules.fields, claims)}
 
 
 def checked_token(token: Any) -> str:

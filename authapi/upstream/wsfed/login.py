@@ -20,7 +20,7 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider_metadata import looked_again, pasted_metadata, published_metadata
 from authapi.upstream.saml.certificates import Certificate
-from authapi.upstream.saml.claims import claims_of
+from authapi.upstream.saml.claims import statement_claims
 from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata
 from authapi.upstream.saml.options import OptionsInvalid
 from authapi.upstream.saml.responses import Accepted, UnknownSigner
@@ -94,7 +94,7 @@ def proven(connection: Connection, request: AuthenticationRequest, result: str) 
     if provider.entity_id != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
     found = judged(connection, provider, result)
-    claims = claims_in(provider, found)
+    claims = statement_claims(found.assertion.statement, provider.options)
     use_assertion(connection, found)
     return Proven(claims)
 
@@ -115,17 +115,6 @@ def judged(connection: Connection, provider: WsFedProvider, result: str) -> Acce
             return accepted_token(result.encode(), renewed.certificates, expected, keys=keys)
         except UnknownSigner:
             raise error from None
-
-
-def claims_in(provider: WsFedProvider, found: Accepted) -> dict[str, object]:
-    """Return the claims of a token as the connection maps them. Raises `UpstreamFailed`."""
-    options = provider.options
-    return claims_of(
-        found.assertion.statement,
-        fields=options.fields,
-        user_id_attributes=options.user_id_attributes,
-        trusts_emails=options.trusts_emails,
-    )
 
 
 def _metadata(connection: Connection, options: WsFedOptions) -> ProviderMetadata | None:

@@ -287,8 +287,10 @@ def test_the_form_shows_the_profile_that_the_saved_map_creates(browser: Client, 
         options={"client_id": "c", "attribute_map": {"mapping_mode": "use_map", "attributes": {"nickname": "${context.tokenset.nick}"}}},
     )
     shown = browser.get(page(oidc)).context["mapped"]
-    assert ("nick", "ada") in shown["claims"]
-    assert (shown["tested_at"], shown["profile"]["nickname"]) == (None, "ada")
+    ((title, claims),) = shown["claims"]
+    assert title == "ID token"
+    assert ("nick", "ada") in claims
+    assert (shown["sample"].tested_at, shown["profile"]["nickname"]) == (None, "ada")
     assert "Profile that the saved attribute map creates" in browser.get(page(oidc)).content.decode()
 
 

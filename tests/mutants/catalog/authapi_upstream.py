@@ -46,6 +46,22 @@ MUTANTS = (
         tests=("tests/authapi/upstream/social/test_login.py",),
     ),
     Mutant(
+        name="authapi-upstream-userinfo-subject",
+        at="authapi.upstream.openid_claims:openid_proven",
+        old='if userinfo.get("sub") != claims["sub"]:',
+        new="if False:",
+        rule="The userinfo endpoint must describe the user of the ID token.",
+        tests=("tests/authapi/upstream/test_hostile_answers.py", "tests/authapi/upstream/test_login.py"),
+    ),
+    Mutant(
+        name="authapi-upstream-tested-secrets",
+        at="authapi.upstream.sent_claims:kept_claims",
+        old=" or _is_hidden(name, value)",
+        new="",
+        rule="A test of a connection stores neither tokens nor claims with the name of a secret.",
+        tests=("tests/authapi/upstream/test_tested_claims.py",),
+    ),
+    Mutant(
         name="authapi-saml-audience",
         at="authapi.upstream.saml.judging:check_audience",
         old="if audience not in names:",

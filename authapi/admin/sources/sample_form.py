@@ -1,0 +1,133 @@
+"""Form of the claims for a preview of a profile: rows of a claim and its value, in the parts of `sent_claims`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from authapi.upstream.provider import rules_of
+from authapi.upstream.saml.claims import EMAIL_FORMAT, PERSISTENT, TRANSIENT
+from authapi.upstream.sample_claims import speaks_assertions
+from authapi.upstream.sent_claims import ATTRIBUTES, DOCUMENT, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
+from foundation.admin.column_rows import Cells, Column, RowsField, is_cell
+from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
+from identity.models import Connection
+
+_LONGEST_NAME = 512
+_LONGEST_VALUE = 4096
+# Django accepts 1000 inputs in one request, so a long list of groups is one line.
+_MOST_VALUES = 20
+_MOST_ROWS = 200
+_FORMATS = (("", "Not specified"), (PERSISTENT, "Persistent"), (EMAIL_FORMAT, "Email address"), (TRANSIENT, "Transient"))
+
+
+class AttributesField(RowsField):
+    """Rows of an attribute of an assertion and a value. An attribute with several values has a row for each."""
+
+    def __init__(self, **options: Any) -> None:
+        columns = (Column("claim", "Claim", longest=_LONGEST_NAME), Column("value", "Value", longest=_LONGEST_VALUE))
+        super().__init__(columns=columns, **options)
+
+    def rows_of(self, stored: Mapping[str, Any]) -> tuple[list[Cells], dict[str, Any]]:
+        rows: list[Cells] = []
+        kept: dict[str, Any] = {}
+        for name, given in stored.items():
+            values = _texts_in(given) or []
+            are_cells = 0 < len(values) <= _MOST_VALUES and all(is_cell(value, _LONGEST_VALUE) for value in values)
+            if are_cells and is_cell(name, _LONGEST_NAME) and len(rows) + len(values) <= _MOST_ROWS:
+                rows += [(name, value) for value in values]
+            else:
+                kept[name] = given
+        return rows, kept
+
+    def to_python(self, value: Any) -> Any:
+        found = {name: _texts_in(given) for name, given in super().to_python(value).items()}
+        if wrong := next((name for name, texts in found.items() if texts is None), None):
+            raise ValidationError(f"The attribute “{wrong[:40]}” must be a text or a list of texts.")
+        return {name: texts for name, texts in found.items() if texts is not None}
+
+    def map_of(self, rows: list[tuple[int, Cells]]) -> dict[str, Any]:
+        found: dict[str, list[str]] = {}
+        for number, (name, value) in rows:
+            if not name:
+                raise ValidationError(f"Row {number}: enter the claim for the value “{value[:40]}”.")
+            found.setdefault(name, []).append(value)
+        return found
+
+
+def _texts_in(given: Any) -> list[str] | None:
+    """Return the values of an attribute; None if they are not texts."""
+    values = given if isinstance(given, list) else [given]
+    return values if all(isinstance(value, str) for value in values) else None
+
+
+class SampleForm(forms.Form):
+    """Claims of a provider. Subclasses have the fields of a protocol, named like the parts of `sent_claims`."""
+
+    # The field that shows why a login with the claims would fail.
+    judged: ClassVar[str]
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Return the entered claims."""
+        return dict(self.cleaned_data)
+
+
+class OpenIdForm(SampleForm):
+    """Claims of OpenID Connect."""
+
+    judged = ID_TOKEN
+    id_token = ValuesField(head="Claim", label="Claims of the ID token", help_text=HOW_TO_ENTER)
+    userinfo = ValuesField(
+        head="Claim",
+        label="Claims of the userinfo endpoint",
+        help_text="A login reads this endpoint only if the ID token has no email or no name. The claim sub must be that of the ID token.",
+    )
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Return the entered claims. Without claims of the endpoint, a login cannot read the endpoint."""
+        userinfo = self.cleaned_data[USERINFO]
+        return {ID_TOKEN: self.cleaned_data[ID_TOKEN], **({USERINFO: userinfo} if userinfo else {})}
+
+
+class DocumentForm(SampleForm):
+    """A profile that the provider answers to a call with an access token."""
+
+    judged = DOCUMENT
+    document = ValuesField(head="Claim", label="Claims of the profile", help_text=HOW_TO_ENTER)
+
+
+class AssertionForm(SampleForm):
+    """The NameID and the attributes of an assertion."""
+
+    judged = NAME_ID
+    name_id = forms.CharField(
+        label="NameID",
+        required=False,
+        strip=False,
+        max_length=_LONGEST_VALUE,
+        widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
+    )
+    name_id_format = forms.ChoiceField(label="Format of the NameID", required=False, choices=_FORMATS)
+
+    def __init__(self, data: Any = None, *, initial: Mapping[str, Any]) -> None:
+        super().__init__(data, initial=dict(initial))
+        stored = initial.get(NAME_ID_FORMAT, "")
+        if stored not in dict(_FORMATS):
+            self.fields[NAME_ID_FORMAT].choices = (*_FORMATS, (stored, stored))  # type: ignore[attr-defined]  # a choice
+        # Values that no row can represent are those of the test.
+        self.fields[ATTRIBUTES] = AttributesField(
+            label="Attributes", initial=initial.get(ATTRIBUTES, {}), help_text="An attribute with several values has a row for each value."
+        )
+
+
+def sample_form(connection: Connection, parts: Mapping[str, Any], data: Any = None) -> SampleForm:
+    """Return the form for the protocol of a connection, filled with `parts` unless data was submitted."""
+    if speaks_assertions(connection):
+        return AssertionForm(data, initial=parts)
+    kind = DocumentForm if rules_of(connection).row.calls else OpenIdForm
+    return kind(data, initial=dict(parts))

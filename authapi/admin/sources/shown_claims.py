@@ -1,0 +1,32 @@
+"""Claims of a provider as lists of names and texts, for a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from authapi.upstream.sent_claims import ATTRIBUTES, CLAIMS, DOCUMENT, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
+
+Shown = list[tuple[str, list[tuple[str, str]]]]
+_TITLES = {ID_TOKEN: "ID token", USERINFO: "Userinfo endpoint", DOCUMENT: "Profile", CLAIMS: "Profile", ATTRIBUTES: "Assertion"}
+_NAMES = {NAME_ID: "NameID", NAME_ID_FORMAT: "Format of the NameID"}
+
+
+def shown_claims(parts: Mapping[str, Any], *, most: int | None = None) -> Shown:
+    """Return the title of each part and its claims, at most `most` of each part. A value that is no text is shown as JSON."""
+    named = [(title, parts[key]) for key, title in _TITLES.items() if isinstance(parts.get(key), Mapping)]
+    found = [(title, list(_lines(claims))[:most]) for title, claims in named]
+    subject = [(title, str(parts[key])) for key, title in _NAMES.items() if parts.get(key)]
+    return [(title, [*subject, *lines]) for title, lines in found]
+
+
+def _lines(claims: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each claim as text; a member of an object has the names of its objects, such as `data.email`."""
+    for name, value in claims.items():
+        if isinstance(value, Mapping) and value:
+            yield from _lines(value, f"{place}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+            yield f"{place}{name}", ", ".join(value)
+        else:
+            yield f"{place}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

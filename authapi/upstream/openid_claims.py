@@ -1,0 +1,33 @@
+"""Turns the checked claims of an ID token and the answer of the userinfo endpoint into a verified login."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from authapi.failures.logins import LoginCase
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.profile import needs_userinfo
+from authapi.upstream.proven import Proven
+from authapi.upstream.provider import ClaimRules
+from authapi.upstream.sent_claims import ID_TOKEN, USERINFO
+from authapi.upstream.social.profile_calls import judged_claims
+
+
+def openid_proven(rules: ClaimRules, id_token: Mapping[str, Any], read_userinfo: Callable[[], Mapping[str, Any] | None]) -> Proven:
+    """Return the login of the checked claims of an ID token. Raises `UpstreamFailed`.
+
+    `read_userinfo` returns the answer of the userinfo endpoint, or None if the endpoint cannot be read. It is called only if the ID token
+    has too few claims.
+    """
+    claims = judged_claims(rules, id_token)
+    userinfo = read_userinfo() if needs_userinfo(claims) else None
+    if userinfo is None:
+        return Proven(claims, sent={ID_TOKEN: id_token})
+    # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
+    if userinfo.get("sub") != claims["sub"]:
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint describes another subject.")
+    # Claims that `rules.fields` define are left out: only the expressions of the provider decide, for example, whether an address is
+    # verified.
+    used = {name: value for name, value in userinfo.items() if name not in rules.fields}
+    return Proven(claims, used, sent={ID_TOKEN: id_token, USERINFO: userinfo})

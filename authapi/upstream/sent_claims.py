@@ -1,0 +1,103 @@
+"""What a provider sent about a user, in parts that a test of a connection stores and a preview maps as a login does. Pure.
+
+A part is missing if the provider did not send it. No part is a token: the ID token is stored as its claims.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from authapi.upstream.saml.claims import NameId, Statement
+from foundation.json_values import json_problem
+from foundation.secrets.hidden_values import is_secret
+
+ID_TOKEN, USERINFO = "id_token", "userinfo"
+NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
+# The JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store it.
+DOCUMENT = "document"
+# The claims of such a profile after the expressions of the provider.
+CLAIMS = "claims"
+# A picture has at most 2,048 characters, so a claim that a profile can use fits.
+_LONGEST_CLAIM = 4 * 1024
+_MOST_CHARACTERS = 64 * 1024
+# As many as the rows of the sample form.
+_MOST_CLAIMS = 200
+# RFC 7515, 7.1: the header of a compact token is a JSON object, so it begins with `{"` in base64url.
+_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The parts with every claim that is stored, and the names of the claims that are not stored."""
+
+    parts: dict[str, Any]
+    left_out: list[str]
+
+
+def kept_claims(sent: Mapping[str, Any]) -> Kept:
+    """Return the claims to store, with their types.
+
+    A claim is stored whole or not at all, because a shortened value could give another profile than the login. Claims are left out if
+    they are secrets, if they are too long, or if the database cannot store them.
+    """
+    parts: dict[str, Any] = {}
+    left_out: list[str] = []
+    length = count = 0
+    for part, name, value in _each(sent):
+        size = _size(value)
+        if size is None or size > _LONGEST_CLAIM or length + size > _MOST_CHARACTERS or count == _MOST_CLAIMS or _is_hidden(name, value):
+            left_out.append(_printable(name or part))
+            continue
+        length, count = length + size, count + 1
+        if name is None:
+            parts[part] = value
+        else:
+            parts.setdefault(part, {})[name] = value
+    empty: dict[str, Any] = {part: {} for part, value in sent.items() if isinstance(value, Mapping) and part not in parts}
+    return Kept({**parts, **empty}, left_out[:_MOST_CLAIMS])
+
+
+def parts_of(statement: Statement) -> dict[str, Any]:
+    """Return a statement of an assertion as parts."""
+    named = statement.name_id
+    name_id = {} if named is None else {NAME_ID: named.value, NAME_ID_FORMAT: named.format}
+    return {**name_id, ATTRIBUTES: {name: list(values) for name, values in statement.attributes.items()}}
+
+
+def statement_in(parts: Mapping[str, Any]) -> Statement:
+    """Return the statement of `parts_of`."""
+    name_id = NameId(parts[NAME_ID], parts.get(NAME_ID_FORMAT, "")) if parts.get(NAME_ID) else None
+    return Statement("", name_id, {name: tuple(values) for name, values in parts.get(ATTRIBUTES, {}).items()})
+
+
+def _each(sent: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any]]:
+    """Yield the part, the name and the value of each claim; a part that is one value has no name."""
+    for part, value in sent.items():
+        if isinstance(value, Mapping):
+            yield from ((part, name, inner) for name, inner in value.items())
+        else:
+            yield part, None, value
+
+
+def _size(value: Any) -> int | None:
+    """Return the length of a claim as JSON; None if the database cannot store the claim."""
+    return None if json_problem(value) else len(orjson.dumps(value))
+
+
+def _is_hidden(name: str | None, value: Any) -> bool:
+    if name is not None and (is_secret(name) or json_problem(name)):
+        return True
+    if isinstance(value, Mapping):
+        return any(_is_hidden(inner, member) for inner, member in value.items())
+    if isinstance(value, list):
+        return any(_is_hidden(None, member) for member in value)
+    return isinstance(value, str) and _TOKEN.fullmatch(value) is not None
+
+
+def _printable(name: str) -> str:
+    return "".join(character for character in name if character.isprintable())[:100]
