@@ -57,6 +57,16 @@ def sealed_path(option: OptionField) -> str:
     return path_of(tuple(option.name.split(".")))
 
 
+def is_sealed(option: OptionField, row: Connection) -> bool:
+    """Tell whether a sealed value of a row contains the option: the option itself, or a secret that is stored in place of its object.
+
+    Only a secret can be inside such a value. A key without a certificate is stored as text in place of the object of both.
+    """
+    names = tuple(option.name.split("."))
+    places = range(1, len(names) + 1) if option.kind in _SECRETS else (len(names),)
+    return any(path_of(names[:count]) in row.sealed_options for count in places)
+
+
 def option_at(options: Mapping[str, Any], name: str) -> Any:
     """Return the option with this name, or None if it is absent. In the name, a dot separates an object from its member."""
     found: Any = options
@@ -191,7 +201,7 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
         for option in guide.fields
         if option.is_required
         and not option_at(options, option.name)
-        and sealed_path(option) not in row.sealed_options
+        and not is_sealed(option, row)
         and (is_new or option_at(row.shown_options, option.name))
     ]
 
@@ -244,7 +254,7 @@ def _field(option: OptionField, row: Connection | None) -> forms.Field:
         # The service checks whether the option is set. The form only shows that it is required.
         named["label"] = f"{option.label} (required)"
     if option.kind in _SECRETS:
-        is_kept = row is not None and sealed_path(option) in row.sealed_options
+        is_kept = row is not None and is_sealed(option, row)
         named["help_text"] = " ".join(part for part in (option.help_text, _KEPT if is_kept else "Encrypted and never shown again.") if part)
         named["widget"] = _secret_widget(option)
     return _SHAPES.get(option.kind, _text)(option, named)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 
-from identity.admin.connection_options import option_at, other_options, sealed_path
+from identity.admin.connection_options import is_sealed, option_at, other_options
 from identity.admin.sources.activity_field import shown_activity
 from identity.admin.sources.other_options import flattened
 from identity.models import Connection
@@ -23,7 +23,7 @@ def shown_option(option: OptionField) -> Shown:
 
     @admin.display(description=option.label)
     def shown(row: Connection) -> str:
-        if sealed_path(option) in row.sealed_options:
+        if is_sealed(option, row):
             return "Set"
         return _text(option, option_at(row.shown_options, option.name))
 

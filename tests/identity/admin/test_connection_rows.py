@@ -357,6 +357,34 @@ def test_a_certificate_does_not_replace_a_key_that_is_stored_without_one(browser
     assert now(saml).open_options() == {"decryptionKey": {"cert": "certificate", "key": "new-key"}}
 
 
+@pytest.mark.parametrize("stored_key", ["never-shown", {"key": "never-shown"}, {"cert": "public", "key": "never-shown"}])
+def test_a_stored_key_is_shown_as_set_with_and_without_a_certificate(browser: Client, saml: Connection, stored_key: Any) -> None:
+    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": {"decryptionKey": stored_key}})
+    answer = browser.get(page(saml))
+    fields = answer.context["adminform"].form.fields
+    assert "Set. Leave empty to keep it." in fields["option_decryptionKey__key"].help_text
+    assert "Set." not in fields["option_signing_key__key"].help_text
+    assert "never-shown" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("stored_key", ["never-shown", {"key": "never-shown"}, {"cert": "public", "key": "never-shown"}])
+def test_an_account_that_may_not_change_a_connection_sees_that_a_key_is_set(
+    browser: Client, saml: Connection, monkeypatch: pytest.MonkeyPatch, stored_key: Any
+) -> None:
+    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": {"decryptionKey": stored_key}})
+    take_from_administrators(monkeypatch, "identity.change_connection")
+    content = browser.get(page(saml)).content.decode()
+    assert shown_values(content)["Private key for decryption"] == "Set"
+    assert shown_values(content)["Private key for signatures"] == "Not set"
+    assert "never-shown" not in content
+
+
+def shown_values(content: str) -> dict[str, str]:
+    """Return the values of the read-only lines of a page by their labels."""
+    lines = re.findall(r'<label>([^<]+):</label>\s*<div class="readonly">(.*?)</div>', content, re.DOTALL)
+    return {label: value.strip() for label, value in lines}
+
+
 def test_a_save_keeps_the_line_ends_of_a_stored_text(browser: Client, tenant: Tenant) -> None:
     options = {"email": {"body": "Your code\n{{ code }}\n"}}
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="mail", strategy="email", options=options)
