@@ -211,6 +211,20 @@ def test_each_value_of_an_unfinished_setup_is_in_view_on_a_phone(page: Page, web
     assert page.evaluate(f"{cells}.every((cell) => cell.getBoundingClientRect().right <= innerWidth)")
 
 
+@pytest.mark.parametrize("width", [360, 1440])
+def test_the_link_that_adds_a_row_is_beside_its_choice(page: Page, web: WebProcess, width: int) -> None:
+    page.show_as(width=width)
+    page.open(base_of(web) + reverse("admin:identity_organizationmember_add"))
+    page.until("document.querySelectorAll('.related-widget-wrapper .select2-container').length === 2")
+    places = """[...document.querySelectorAll('.related-widget-wrapper')].map((wrapper) => {
+        const choice = wrapper.querySelector('.select2-container').getBoundingClientRect();
+        const link = wrapper.querySelector('.add-related').getBoundingClientRect();
+        const middle = (link.top + link.bottom) / 2;
+        return link.left >= choice.right && link.right <= innerWidth && middle > choice.top && middle < choice.bottom;
+    })"""
+    assert page.evaluate(places) == [True, True]
+
+
 def test_claims_of_a_preview_are_rows_with_and_without_scripts(page: Page, web: WebProcess, tenant: Tenant) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="oidc", options={"client_id": "c"})
     page.show_as(width=360, height=740)
