@@ -24,6 +24,7 @@ from authapi.upstream.metadata_refresh import fetch_now, source_of
 from authapi.upstream.people import Foreseen, foreseen
 from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
+from authapi.upstream.read_claims import unstored_claims
 from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.sample_claims import keeps_claims, left_out_of, newest_sample
 from foundation.admin.badges import badge
@@ -78,6 +79,7 @@ class ProviderPages:
             "is_fetched": _is_fetched(connection),
             "test_address": address,
             "sample": sample,
+            "unstored": unstored_claims(connection, sample.left_out),
             "preview": preview,
             "previewed": _previewed(connection, preview),
             "test": self._test(request, connection),
@@ -94,6 +96,7 @@ class ProviderPages:
         shown: dict[str, Any] = {
             "claims": shown_claims(sample.parts, most=_MOST_CLAIMS),
             "sample": sample,
+            "unstored": unstored_claims(connection, sample.left_out),
             "keeps_claims": keeps_claims(connection),
             "url": f"{self._owner.address_of(NAME, connection)}#preview-title",
         }

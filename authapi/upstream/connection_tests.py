@@ -23,6 +23,7 @@ from authapi.upstream.metadata import metadata_of
 from authapi.upstream.people import profile_at_login
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider import Provider, provider_of
+from authapi.upstream.read_claims import read_claims
 from authapi.upstream.saml import login as saml_login
 from authapi.upstream.saml.claims import MappingOptions, statement_claims
 from authapi.upstream.saml.connections import saml_provider
@@ -171,6 +172,6 @@ def _openid_login(test: ConnectionTest, answer: Mapping[str, str]) -> Proven:
 
 
 def _result(connection: Connection, proven: Proven) -> dict[str, Any]:
-    kept = kept_claims(proven.sent)
+    kept = kept_claims(proven.sent, read=read_claims(connection))
     profile = profile_at_login(connection, proven)
     return {"is_success": True, "subject": proven.subject, "profile": profile, "sent": kept.parts, "left_out": kept.left_out}

@@ -11,13 +11,11 @@ from authapi.upstream.openid_claims import openid_proven
 from authapi.upstream.people import profile_at_login
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider import rules_of
-from authapi.upstream.saml import connections as saml_connections
-from authapi.upstream.saml.claims import MappingOptions, statement_claims
-from authapi.upstream.saml.options import STRATEGIES
+from authapi.upstream.read_claims import assertion_options
+from authapi.upstream.saml.claims import statement_claims
 from authapi.upstream.sample_claims import speaks_assertions
 from authapi.upstream.sent_claims import DOCUMENT, ID_TOKEN, USERINFO, statement_in
 from authapi.upstream.social.profile_calls import mapped_claims
-from authapi.upstream.wsfed import login as wsfed_login
 from identity.models import Connection
 
 
@@ -40,16 +38,10 @@ def previewed(connection: Connection, sent: Mapping[str, Any]) -> Preview:
 
 def _proven(connection: Connection, sent: Mapping[str, Any]) -> Proven:
     if speaks_assertions(connection):
-        return Proven(statement_claims(statement_in(sent), _assertion_options(connection)))
+        return Proven(statement_claims(statement_in(sent), assertion_options(connection)))
     rules = rules_of(connection)
     if rules.row.calls:
         return Proven(mapped_claims(rules, sent.get(DOCUMENT, {})))
     id_token = sent.get(ID_TOKEN, {})
     check_subject(id_token)
     return openid_proven(rules, id_token, lambda: sent.get(USERINFO))
-
-
-def _assertion_options(connection: Connection) -> MappingOptions:
-    if connection.strategy in STRATEGIES:
-        return saml_connections.options_of(connection)
-    return wsfed_login.options_of(connection)

@@ -12,6 +12,13 @@ from django.core.validators import validate_email
 
 _LONGEST = {"name": 300, "nickname": 300, "given_name": 150, "family_name": 150, "picture": 2048, "email": 254}
 _TEMPLATE = re.compile(r"\$\{context\.(tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
+# The claims that the profile uses without a map.
+STANDARD_CLAIMS = frozenset(
+    {
+        *("name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
+        *("email", "email_verified", "phone_number", "phone_number_verified"),
+    }
+)
 _PHONE = re.compile(r"\+[0-9]{1,15}")
 # The claims for which the userinfo endpoint is read if the id token lacks them.
 _WANTED = ("email", "name")
@@ -20,6 +27,11 @@ _WANTED = ("email", "name")
 def needs_userinfo(claims: Mapping[str, Any]) -> bool:
     """Tell whether the id token has too few claims about the user."""
     return not all(claims.get(name) for name in _WANTED)
+
+
+def named_claims(attribute_map: Any) -> frozenset[str]:
+    """Return the names of the claims in the templates of a map."""
+    return frozenset(name for template in _attributes(attribute_map).values() for _, name in _TEMPLATE.findall(template))
 
 
 def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute_map: Any) -> dict[str, Any]:

@@ -5,8 +5,7 @@ A part is missing if the provider did not send it. No part is a token: the ID to
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import orjson
 
 from authapi.upstream.saml.claims import NameId, Statement
 from foundation.json_values import json_problem
-from foundation.secrets.hidden_values import is_secret
+from foundation.secrets.claim_secrets import is_secret_claim
 
 ID_TOKEN, USERINFO = "id_token", "userinfo"
 NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
@@ -27,8 +26,8 @@ _LONGEST_CLAIM = 4 * 1024
 _MOST_CHARACTERS = 64 * 1024
 # As many as the rows of the sample form.
 _MOST_CLAIMS = 200
-# RFC 7515, 7.1: the header of a compact token is a JSON object, so it begins with `{"` in base64url.
-_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_.-]*")
+# Without the subject, the answer of the userinfo endpoint would describe another user; `hosted_domains` compares `hd`.
+ALWAYS_KEPT = frozenset({"sub", "hd"})
 
 
 @dataclass(frozen=True)
@@ -39,19 +38,20 @@ class Kept:
     left_out: list[str]
 
 
-def kept_claims(sent: Mapping[str, Any]) -> Kept:
-    """Return the claims to store, with their types.
+def kept_claims(sent: Mapping[str, Any], *, read: Collection[str] = ALWAYS_KEPT) -> Kept:
+    """Return the claims to store, with their types; `read` has the names of the claims that the connection reads.
 
     A claim is stored whole or not at all, because a shortened value could give another profile than the login. Claims are left out if
-    they are secrets, if they are too long, or if the database cannot store them.
+    they are secrets, if they are too long, or if the database cannot store them. The claims that the connection reads come first, so
+    that other claims do not use up the space.
     """
     parts: dict[str, Any] = {}
     left_out: list[str] = []
     length = count = 0
-    for part, name, value in _each(sent):
-        size = _size(value)
-        if size is None or size > _LONGEST_CLAIM or length + size > _MOST_CHARACTERS or count == _MOST_CLAIMS or _is_hidden(name, value):
-            left_out.append(_printable(name or part))
+    for part, name, value in sorted(_each(sent), key=lambda claim: _rank(claim[1], read)):
+        size = _size(name, value)
+        if size is None or not _has_room(size, length, count) or _is_hidden(name, value, read):
+            left_out.append(printable(name or part))
             continue
         length, count = length + size, count + 1
         if name is None:
@@ -84,20 +84,25 @@ def _each(sent: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any]]:
             yield part, None, value
 
 
-def _size(value: Any) -> int | None:
+def _rank(name: str | None, read: Collection[str]) -> int:
+    """Return the rank in which a claim is kept. A part that is one value has no name."""
+    return 0 if name is None or name in ALWAYS_KEPT else 1 if name in read else 2
+
+
+def _has_room(size: int, length: int, count: int) -> bool:
+    return size <= _LONGEST_CLAIM and length + size <= _MOST_CHARACTERS and count < _MOST_CLAIMS
+
+
+def _size(name: str | None, value: Any) -> int | None:
     """Return the length of a claim as JSON; None if the database cannot store the claim."""
-    return None if json_problem(value) else len(orjson.dumps(value))
+    return None if json_problem(name) or json_problem(value) else len(orjson.dumps(value))
 
 
-def _is_hidden(name: str | None, value: Any) -> bool:
-    if name is not None and (is_secret(name) or json_problem(name)):
-        return True
-    if isinstance(value, Mapping):
-        return any(_is_hidden(inner, member) for inner, member in value.items())
-    if isinstance(value, list):
-        return any(_is_hidden(None, member) for member in value)
-    return isinstance(value, str) and _TOKEN.fullmatch(value) is not None
+def _is_hidden(name: str | None, value: Any, read: Collection[str]) -> bool:
+    """Tell whether a claim is a secret. The subject, of at most 255 characters, is needed in any case."""
+    return name not in ALWAYS_KEPT and is_secret_claim(name, value, is_read=name in read)
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
+    """Return the name of a claim as a page shows it."""
     return "".join(character for character in name if character.isprintable())[:100]

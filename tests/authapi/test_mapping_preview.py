@@ -284,3 +284,13 @@ def test_the_form_states_why_a_login_with_the_claims_would_fail(browser: Browser
 def test_the_connection_of_another_tenant_has_no_preview(browser: Browser) -> None:
     connection = made(new_tenant(), "oidc", client_id="c")
     assert browser.post(page(connection), {"preview": "1", "id_token": "{}"}).status_code == 404
+
+
+def test_a_preview_without_a_claim_that_the_map_reads_is_incomplete(browser: Browser, tenant: Tenant) -> None:
+    connection = made(tenant, "samlp", user_id_attribute="uid")
+    sent = {"name_id": "x7", "name_id_format": "", "attributes": {"cn": ["Ada"]}}
+    add_test(connection, is_success=True, subject="x7", profile={}, sent=sent, left_out=["uid", "other"])
+    content = one_line(browser.get(change_page(connection)))
+    assert "The preview is incomplete, because the test did not store claims that the connection reads: uid." in content
+    assert "a login would fail" not in content
+    assert "Enter the claims that the connection reads and that the test did not store: uid." in one_line(browser.get(page(connection)))

@@ -93,6 +93,13 @@ def statement_claims(statement: Statement, options: MappingOptions) -> dict[str,
     return claims_of(statement, fields=options.fields, user_id_attributes=options.user_id_attributes, trusts_emails=options.trusts_emails)
 
 
+def attributes_read(options: MappingOptions) -> frozenset[str]:
+    """Return the names of the attributes that `statement_claims` reads."""
+    mapped = dict(options.fields)
+    subject = options.user_id_attributes or mapped.get("user_id") or _DEFAULTS["user_id"]
+    return frozenset({*subject, *(name for field in FIELDS[1:] for name in mapped.get(field) or _DEFAULTS[field])})
+
+
 def claims_of(
     statement: Statement,
     *,

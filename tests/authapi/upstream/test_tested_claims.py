@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from authapi.models import ConnectionTest
 from authapi.upstream.connection_tests import begin_test
 from authapi.upstream.mapping_preview import Preview, previewed
+from authapi.upstream.read_claims import unstored_claims
 from authapi.upstream.saml.claims import EMAIL_FORMAT
 from authapi.upstream.sample_claims import Sample, newest_sample
 from authapi.upstream.sent_claims import kept_claims
@@ -220,3 +221,34 @@ def test_the_claims_of_one_test_have_a_greatest_size_and_number() -> None:
     assert len(str(kept.parts)) < 70_000
     assert (len(kept.parts["id_token"]) + len(kept.left_out), kept.parts["userinfo"]) == (40, {"sub": "1"})
     assert len(kept_claims({"attributes": {f"c{number}": ["x"] for number in range(300)}}).parts["attributes"]) == 200
+
+
+ORDINARY = ("private_email", "employee_code", "credentialNumber", "ticket", "code", "http://x.test/claims/privatepersonalidentifier")
+
+
+def test_ordinary_claims_whose_names_look_like_secrets_are_stored() -> None:
+    assert kept_claims({"id_token": dict.fromkeys(ORDINARY, "1")}).left_out == []
+
+
+def test_a_claim_that_the_map_reads_is_stored_unless_it_is_a_token(tenant: Tenant, provider: Provider) -> None:
+    token = "eyJhbGciOiJub25lIn0.e30.c2ln"
+    templates = mapping(email="${context.tokenset.mail_token}", nickname="${context.tokenset.other_token}")
+    login = login_at(tenant, provider, attribute_map=templates)
+    provider.claims = {"mail_token": "private@example.test", "other_token": token}
+    sample = after_test(login)
+    assert previewed(login.connection, sample.parts).profile["email"] == "private@example.test"
+    assert unstored_claims(login.connection, sample.left_out) == ["other_token"]
+
+
+def test_an_attribute_that_identifies_users_is_stored_although_its_name_looks_like_a_secret(tenant: Tenant) -> None:
+    login = saml_login(tenant, protocolBinding=POST, user_id_attribute="employee_token")
+    sample = after_saml_test(login, attributes={"employee_token": ["7"], "other_token": ["never"]})
+    assert previewed(login.connection, sample.parts).subject == "7"
+    assert sample.left_out == ["other_token"]
+
+
+def test_the_subject_and_the_read_claims_are_stored_before_other_claims() -> None:
+    many = {f"c{number}": "x" * 4_000 for number in range(40)}
+    kept = kept_claims({"id_token": {**many, "team": "a", "hd": "b"}, "userinfo": {**many, "sub": "1"}}, read={"team"})
+    assert kept.parts["id_token"].items() >= {"team": "a", "hd": "b"}.items()
+    assert kept.parts["userinfo"]["sub"] == "1"

@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant(
         name="authapi-upstream-tested-secrets",
         at="authapi.upstream.sent_claims:kept_claims",
-        old=" or _is_hidden(name, value)",
+        old=" or _is_hidden(name, value, read)",
         new="",
         rule="A test of a connection stores neither tokens nor claims with the name of a secret.",
         tests=("tests/authapi/upstream/test_tested_claims.py",),
