@@ -9,6 +9,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -31,7 +32,7 @@ from authapi.upstream.saml.options import STRATEGIES
 from authapi.upstream.saml.provider import SamlProvider
 from authapi.upstream.saml.responses import Accepted
 from authapi.upstream.saml.showing import shown_message
-from authapi.upstream.sent_claims import kept_claims, parts_of
+from authapi.upstream.sent_claims import is_hidden_attribute, kept_claims, parts_of, stored_profile
 from authapi.upstream.strategies import speaker_of
 from authapi.upstream.wsfed import login as wsfed_login
 from authapi.upstream.wsfed.options import is_wsfed
@@ -121,10 +122,16 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
         else:
             found = _openid_login(test, sent)
     except UpstreamFailed as failed:
-        fail_test(test, failed, message=shown_message(raw) if raw else "")
+        fail_test(test, failed, message=_message(test, raw))
         return False
-    _end(test, _result(test.connection, found), message=shown_message(raw) if raw else "")
+    _end(test, _result(test.connection, found), message=_message(test, raw))
     return True
+
+
+def _message(test: ConnectionTest, raw: bytes) -> str:
+    """Return the message as text, without the attributes that are secrets; empty for a protocol without messages."""
+    hides = partial(is_hidden_attribute, read=read_claims(test.connection))
+    return shown_message(raw, hides=hides) if raw else ""
 
 
 def fail_test(test: ConnectionTest, failed: UpstreamFailed, *, message: str = "") -> None:
@@ -173,5 +180,5 @@ def _openid_login(test: ConnectionTest, answer: Mapping[str, str]) -> Proven:
 
 def _result(connection: Connection, proven: Proven) -> dict[str, Any]:
     kept = kept_claims(proven.sent, read=read_claims(connection))
-    profile = profile_at_login(connection, proven)
+    profile = stored_profile(profile_at_login(connection, proven))
     return {"is_success": True, "subject": proven.subject, "profile": profile, "sent": kept.parts, "left_out": kept.left_out}

@@ -5,7 +5,7 @@ A part is missing if the provider did not send it. No part is a token: the ID to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,18 @@ def kept_claims(sent: Mapping[str, Any], *, read: Collection[str] = ALWAYS_KEPT)
             parts.setdefault(part, {})[name] = value
     empty: dict[str, Any] = {part: {} for part, value in sent.items() if isinstance(value, Mapping) and part not in parts}
     return Kept({**parts, **empty}, left_out[:_MOST_CLAIMS])
+
+
+def is_hidden_attribute(names: Sequence[str], values: Sequence[str], *, read: Collection[str]) -> bool:
+    """Tell whether a message leaves out the values of an attribute, which may have several names."""
+    if any(name in read for name in names):
+        return is_secret_claim(None, values)
+    return any(is_secret_claim(name, values) for name in names) or is_secret_claim(None, values)
+
+
+def stored_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the profile of a login without values that are tokens: a map can copy a token from a claim."""
+    return {name: value for name, value in profile.items() if not is_secret_claim(None, value)}
 
 
 def parts_of(statement: Statement) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,8 +16,9 @@ from authapi.upstream.connection_tests import begin_test
 from authapi.upstream.mapping_preview import Preview, previewed
 from authapi.upstream.read_claims import unstored_claims
 from authapi.upstream.saml.claims import EMAIL_FORMAT
+from authapi.upstream.saml.showing import shown_message
 from authapi.upstream.sample_claims import Sample, newest_sample
-from authapi.upstream.sent_claims import kept_claims
+from authapi.upstream.sent_claims import is_hidden_attribute, kept_claims
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.users import create_user
@@ -203,6 +205,35 @@ def test_a_test_stores_neither_the_id_token_nor_secrets(login: Login) -> None:
     assert {"mail_token", "inner", "nonce"} <= set(sample.left_out)
     stored = str(ConnectionTest.objects.of(login.tenant.pk).get().result)
     assert not [secret for secret in (*tokens, login.provider.nonce, "never") if secret in stored]
+
+
+TOKEN = "eyJhbGciOiJub25lIn0.e30.c2ln"
+
+
+def test_a_test_over_saml_stores_secrets_neither_in_its_claims_nor_in_its_message(tenant: Tenant) -> None:
+    login = saml_login(tenant, protocolBinding=POST)
+    after_saml_test(login, attributes={"user_password": ["never-stored"], "note": [TOKEN], "cn": ["Ada"]})
+    row = ConnectionTest.objects.of(tenant.pk).get()
+    assert "never-stored" not in f"{row.result}{row.message}"
+    assert TOKEN not in f"{row.result}{row.message}"
+    assert ["user_password" in row.message, "Ada" in row.message] == [True, True]
+
+
+def test_a_test_over_ws_federation_stores_no_secrets_in_its_message() -> None:
+    namespace = 'AttributeNamespace="http://x.test/claims" AttributeName="user_password"'
+    value = "<AttributeValue>never-stored</AttributeValue>"
+    raw = f'<Attribute xmlns="urn:oasis:names:tc:SAML:1.0:assertion" {namespace}>{value}</Attribute>'.encode()
+    shown = shown_message(raw, hides=partial(is_hidden_attribute, read=()))
+    assert ("never-stored" in shown, "user_password" in shown) == (False, True)
+    mapped = shown_message(raw, hides=partial(is_hidden_attribute, read=("http://x.test/claims/user_password",)))
+    assert "never-stored" in mapped
+
+
+def test_the_profile_of_a_test_has_no_token_that_the_map_copies(tenant: Tenant, provider: Provider) -> None:
+    login = login_at(tenant, provider, attribute_map=mapping(nickname="${context.tokenset.note}"))
+    provider.claims = {"note": TOKEN}
+    after_test(login)
+    assert TOKEN not in str(ConnectionTest.objects.of(tenant.pk).get().result)
 
 
 @pytest.mark.parametrize(

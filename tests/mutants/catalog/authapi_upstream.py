@@ -62,6 +62,14 @@ MUTANTS = (
         tests=("tests/authapi/upstream/test_tested_claims.py",),
     ),
     Mutant(
+        name="authapi-upstream-tested-message",
+        at="authapi.upstream.connection_tests:_message",
+        old="shown_message(raw, hides=hides)",
+        new="shown_message(raw)",
+        rule="The decoded message of a test has no values of attributes with the name of a secret.",
+        tests=("tests/authapi/upstream/test_tested_claims.py",),
+    ),
+    Mutant(
         name="authapi-saml-audience",
         at="authapi.upstream.saml.judging:check_audience",
         old="if audience not in names:",
