@@ -23,6 +23,8 @@ DOCUMENT = "document"
 CLAIMS = "claims"
 # A picture has at most 2,048 characters, so a claim that a profile can use fits.
 _LONGEST_CLAIM = 4 * 1024
+# The longest name that a row of the sample form accepts.
+_LONGEST_NAME = 512
 _MOST_CHARACTERS = 64 * 1024
 # As many as the rows of the sample form.
 _MOST_CLAIMS = 200
@@ -106,8 +108,10 @@ def _has_room(size: int, length: int, count: int) -> bool:
 
 
 def _size(name: str | None, value: Any) -> int | None:
-    """Return the length of a claim as JSON; None if the database cannot store the claim."""
-    return None if json_problem(name) or json_problem(value) else len(orjson.dumps(value))
+    """Return the length of a claim as JSON; None if its name is too long or if the database cannot store the claim."""
+    if len(name or "") > _LONGEST_NAME or json_problem(name) or json_problem(value):
+        return None
+    return len((name or "").encode()) + len(orjson.dumps(value))
 
 
 def _is_hidden(name: str | None, value: Any, read: Collection[str]) -> bool:

@@ -13,6 +13,10 @@ _SECRET = re.compile(
     r"passw|passphrase|secret(?!ar)|token$|api_?key|access_?key|private_?key|authorization$|cookie|recovery_?code|^otp$|^nonce$|^pin$",
     re.IGNORECASE,
 )
+# RFC 6750, 2.1: a token in the form of an Authorization header. A shorter text can be words of a sentence.
+_BEARER = re.compile(r"\bbearer +[A-Za-z0-9._~+/-]{16,}", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://(?P<user>[^/?#@\s]*@)?[^?#\s]*(?P<rest>[?#]\S*)?", re.IGNORECASE)
+_PARAMETER = re.compile(r"[?&;#]([^=?&;#\s]+)=")
 # RFC 7515, 7.1: the header of a compact token is a JSON object, so it begins with `{"` in base64url.
 _TOKEN = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.")
 
@@ -37,5 +41,11 @@ def is_secret_claim(name: str | None, value: Any, *, is_read: bool = False) -> b
 
 
 def has_token(text: str) -> bool:
-    """Tell whether a text is a token in compact form."""
-    return _TOKEN.match(text) is not None
+    """Tell whether a text contains a token in compact form, a bearer token, or a URL with user information or a secret parameter."""
+    if _TOKEN.search(text) or _BEARER.search(text):
+        return True
+    return any(_has_secret(found) for found in _ADDRESS.finditer(text))
+
+
+def _has_secret(address: re.Match[str]) -> bool:
+    return bool(address["user"]) or any(map(is_secret_name, _PARAMETER.findall(address["rest"] or "")))

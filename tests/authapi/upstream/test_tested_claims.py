@@ -254,6 +254,29 @@ def test_the_claims_of_one_test_have_a_greatest_size_and_number() -> None:
     assert len(kept_claims({"attributes": {f"c{number}": ["x"] for number in range(300)}}).parts["attributes"]) == 200
 
 
+def test_the_names_of_claims_count_as_their_values_do() -> None:
+    assert kept_claims({"userinfo": {"n" * 513: 1, "o" * 512: 1}}).parts == {"userinfo": {"o" * 512: 1}}
+    named = {f"{number}{'n' * 500}": 1 for number in range(200)}
+    assert len(str(kept_claims({"userinfo": named}).parts)) < 70_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"Bearer {TOKEN}", f"{TOKEN}\n", f"see {TOKEN} here", "bearer 0123456789abcdef"),
+        *("https://x.test/?access_token=abc", "https://x.test/#id_token=abc", "see https://x.test/a?b=1&client_secret=abc now"),
+        *("https://ada@x.test/", "https://ada:word@x.test/", f"https://x.test/{TOKEN}"),
+    ],
+)
+def test_a_claim_with_a_token_inside_its_text_is_not_stored(text: str) -> None:
+    assert kept_claims({"id_token": {"picture": text, "list": [text]}}, read={"picture"}).left_out == ["picture", "list"]
+
+
+@pytest.mark.parametrize("text", ["https://x.test/a.png?size=2&v=beta#top", "mailto:ada@x.test", "https://x.test/@ada", "Bearer of news"])
+def test_an_address_without_secrets_is_stored(text: str) -> None:
+    assert kept_claims({"id_token": {"picture": text}}).left_out == []
+
+
 ORDINARY = ("private_email", "employee_code", "credentialNumber", "ticket", "code", "http://x.test/claims/privatepersonalidentifier")
 
 
