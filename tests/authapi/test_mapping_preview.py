@@ -293,4 +293,5 @@ def test_a_preview_without_a_claim_that_the_map_reads_is_incomplete(browser: Bro
     content = one_line(browser.get(change_page(connection)))
     assert "The preview is incomplete, because the test did not store claims that the connection reads: uid." in content
     assert "a login would fail" not in content
+    assert "because they are secrets, too long, too many, or impossible to store: uid, other." in content
     assert "Enter the claims that the connection reads and that the test did not store: uid." in one_line(browser.get(page(connection)))
