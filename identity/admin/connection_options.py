@@ -58,12 +58,12 @@ def sealed_path(option: OptionField) -> str:
 
 
 def is_sealed(option: OptionField, row: Connection) -> bool:
-    """Tell whether a sealed value of a row contains the option: the option itself, or a secret that is stored in place of its object.
+    """Tell whether a row has a sealed value for the option: the option itself, or a text in place of its object if a login reads this text.
 
-    Only a secret can be inside such a value. A key without a certificate is stored as text in place of the object of both.
+    A decryption key without a certificate is stored as text in place of the object of both.
     """
     names = tuple(option.name.split("."))
-    places = range(1, len(names) + 1) if option.kind in _SECRETS else (len(names),)
+    places = range(1, len(names) + 1) if option.is_read_from_text else (len(names),)
     return any(path_of(names[:count]) in row.sealed_options for count in places)
 
 

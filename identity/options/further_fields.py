@@ -43,10 +43,17 @@ _STORED_MFA = f"{_STORED} The page Two-step verification and passkeys applies to
 _SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
 
 
-def _key_pair(name: str, label: str, use: str) -> tuple[OptionField, OptionField]:
+def _key_pair(name: str, label: str, use: str, *, is_read_from_text: bool = False) -> tuple[OptionField, OptionField]:
     return (
         OptionField(f"{name}.cert", f"Certificate of the {label}", "In PEM format.", kind="area", is_further=True),
-        OptionField(f"{name}.key", f"Private {label}", f"{use} Empty: the key of the tenant.", kind="key", is_further=True),
+        OptionField(
+            f"{name}.key",
+            f"Private {label}",
+            f"{use} Empty: the key of the tenant.",
+            kind="key",
+            is_read_from_text=is_read_from_text,
+            is_further=True,
+        ),
     )
 
 
@@ -96,7 +103,7 @@ SAML_FURTHER = (
         is_further=True,
     ),
     *_key_pair("signing_key", "key for signatures", "Signs requests to the provider."),
-    *_key_pair("decryptionKey", "key for decryption", "Decrypts assertions."),
+    *_key_pair("decryptionKey", "key for decryption", "Decrypts assertions.", is_read_from_text=True),
 )
 DATABASE_FURTHER = (
     OptionField(

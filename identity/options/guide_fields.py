@@ -31,6 +31,8 @@ class OptionField:
     # The fields of the profile that `claims` may fill, and whether several claims may fill one field.
     profile_fields: tuple[str, ...] = ()
     is_repeatable: bool = False
+    # Whether a secret is also read from a text that is stored in place of its object.
+    is_read_from_text: bool = False
     # Whether the field is in the folded part of the form, because few connections need it.
     is_further: bool = False
 

@@ -367,6 +367,18 @@ def test_a_stored_key_is_shown_as_set_with_and_without_a_certificate(browser: Cl
     assert "never-shown" not in answer.content.decode()
 
 
+def test_a_key_for_signatures_that_no_login_reads_is_not_shown_as_set(
+    browser: Client, saml: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"signing_key": "never-shown"}
+    update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
+    assert "signing_key" in now(saml).sealed_options
+    answer = browser.get(page(saml))
+    assert "Set." not in answer.context["adminform"].form.fields["option_signing_key__key"].help_text
+    take_from_administrators(monkeypatch, "identity.change_connection")
+    assert shown_values(browser.get(page(saml)).content.decode())["Private key for signatures"] == "Not set"
+
+
 @pytest.mark.parametrize("stored_key", ["never-shown", {"key": "never-shown"}, {"cert": "public", "key": "never-shown"}])
 def test_an_account_that_may_not_change_a_connection_sees_that_a_key_is_set(
     browser: Client, saml: Connection, monkeypatch: pytest.MonkeyPatch, stored_key: Any
