@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -26,7 +26,7 @@ from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.read_claims import unstored_claims
 from authapi.upstream.saml.certificates import Certificate
-from authapi.upstream.sample_claims import keeps_claims, left_out_of, newest_sample
+from authapi.upstream.sample_claims import Sample, keeps_claims, left_out_of, newest_sample, sample_of_test
 from foundation.admin.badges import badge
 from identity.admin.connections import ConnectionAdmin
 from identity.admin.people.labels import label_of
@@ -57,8 +57,8 @@ class ProviderPages:
     def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         """Show the page. On POST, fetch the metadata, begin a test, or preview a profile."""
         address = ""
-        sample = newest_sample(connection)
-        preview = sample_form(connection, sample.parts, request.POST if "preview" in request.POST else None)
+        sample, entered = _sample_for(request, connection)
+        preview = sample_form(connection, sample.parts, entered)
         if request.method == "POST" and "preview" not in request.POST and request.user.has_perm(_MAY_CHANGE):
             if "fetch" in request.POST:
                 return self._fetched(request, connection)
@@ -157,6 +157,20 @@ class ProviderPages:
 def _shown(value: Any) -> Any:
     """Return a value of a profile as a reader expects it."""
     return ("Yes" if value else "No") if isinstance(value, bool) else value
+
+
+def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, QueryDict | None]:
+    """Return the claims that fill the form, and what was entered. A form is previewed with the claims of the test that filled it."""
+    newest = newest_sample(connection)
+    if request.method != "POST" or "preview" not in request.POST:
+        return newest, None
+    if "sample" not in request.POST:
+        return newest, request.POST
+    sample = sample_of_test(connection, request.POST["sample"])
+    if sample is None:
+        messages.error(request, "The test with these claims does not exist any more. The page shows newer claims.")
+        return newest, None
+    return sample, request.POST
 
 
 def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from authapi.models import ConnectionTest
 from authapi.upstream.provider import rules_of
 from authapi.upstream.saml import options as saml_options
@@ -32,6 +34,7 @@ _VALUES: Mapping[str, str] = {
     "phone_verified": "true",
     "phone_number_verified": "true",
 }
+_ID = re.compile(r"[0-9]{1,18}")
 _CLAIM = re.compile(r"\$\{context\.(tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
 # An expression that names one member, such as `data.email`.
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
@@ -47,20 +50,37 @@ class Sample:
     left_out: Sequence[str] = ()
     # Whether the last successful test stored no claims that fit the connection: an earlier version stored it, or the protocol changed.
     is_outdated: bool = False
+    test_id: int | None = None
 
 
 def newest_sample(connection: Connection) -> Sample:
     """Return the claims of the last successful test; without usable claims, sample claims."""
     if not keeps_claims(connection):
         return Sample(sample_of(connection))
-    rows = ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection, result__is_success=True)
-    test = rows.order_by("-pk").first()
-    if test is None:
+    test = _successful(connection).order_by("-pk").first()
+    return Sample(sample_of(connection)) if test is None else _sample_in(connection, test)
+
+
+def sample_of_test(connection: Connection, test_id: str) -> Sample | None:
+    """Return the claims of one successful test, or sample claims for an empty id. None if the connection has no such test."""
+    if not test_id:
         return Sample(sample_of(connection))
+    if not _ID.fullmatch(test_id) or not keeps_claims(connection):
+        return None
+    test = _successful(connection).filter(pk=test_id).first()
+    return None if test is None else _sample_in(connection, test)
+
+
+def _successful(connection: Connection) -> QuerySet[ConnectionTest]:
+    return ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection, result__is_success=True)
+
+
+def _sample_in(connection: Connection, test: ConnectionTest) -> Sample:
+    """Return the claims of a test; sample claims if the claims of the test do not fit the connection."""
     parts = (test.result or {}).get("sent")
     if not isinstance(parts, Mapping) or (ATTRIBUTES if speaks_assertions(connection) else ID_TOKEN) not in parts:
         return Sample(sample_of(connection), is_outdated=True)
-    return Sample(parts, test.created_at, left_out_of(test))
+    return Sample(parts, test.created_at, left_out_of(test), test_id=test.pk)
 
 
 def left_out_of(test: ConnectionTest) -> list[str]:

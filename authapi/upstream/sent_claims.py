@@ -44,8 +44,8 @@ def kept_claims(sent: Mapping[str, Any], *, read: Collection[str] = ALWAYS_KEPT)
     """Return the claims to store, with their types; `read` has the names of the claims that the connection reads.
 
     A claim is stored whole or not at all, because a shortened value could give another profile than the login. Claims are left out if
-    they are secrets, if they are too long or too many, or if the database cannot store them. The claims that the connection reads come first, so
-    that other claims do not use up the space.
+    they are secrets, if they are too long or too many, or if the database cannot store them. The claims that the connection reads come
+    first, so that other claims do not use up the space.
     """
     parts: dict[str, Any] = {}
     left_out: list[str] = []

@@ -114,7 +114,7 @@ def test_the_initial_sample_claims_of_the_page_are_valid(browser: Browser, tenan
 def posted(content: str) -> dict[str, str]:
     """Return what a browser without scripts sends for the preview form of a page."""
     form = content.partition('action="#preview-title"')[2].partition("</form>")[0]
-    inputs = re.findall(r'<input type="text"[^>]* name="([^"]+)"(?: value="([^"]*)")?', form)
+    inputs = re.findall(r'<input type="(?:text|hidden)"[^>]* name="([^"]+)"(?: value="([^"]*)")?', form)
     areas = re.findall(r'<textarea name="([^"]+)"[^>]*>\n?([^<]*)</textarea>', form)
     return {name: unescape(text) for name, text in (*inputs, *areas)}
 
@@ -295,3 +295,27 @@ def test_a_preview_without_a_claim_that_the_map_reads_is_incomplete(browser: Bro
     assert "a login would fail" not in content
     assert "because they are secrets, too long, too many, or impossible to store: uid, other." in content
     assert "Enter the claims that the connection reads and that the test did not store: uid." in one_line(browser.get(page(connection)))
+
+
+def test_a_preview_uses_the_test_that_filled_the_page(browser: Browser, tenant: Tenant) -> None:
+    connection = made(tenant, "samlp", fieldsMap={"name": "cn", "nickname": "nick"})
+    # No row can represent the list, so the form does not submit it.
+    add_success(connection, name_id="x7", name_id_format="", attributes={"cn": ["Ada"] * 30, "nick": ["ada"]})
+    sent = {**posted(browser.get(page(connection)).content.decode()), "preview": "1"}
+    add_success(connection, name_id="x8", name_id_format="", attributes={"cn": ["Eve"] * 30, "nick": ["eve"]})
+    answer = browser.post(page(connection), sent)
+    assert answer.context["previewed"]["profile"] == {"name": "Ada", "nickname": "ada"}
+    assert posted(answer.content.decode())["sample"] == sent["sample"]
+
+
+def test_a_preview_with_the_claims_of_a_missing_test_is_refused(browser: Browser, tenant: Tenant) -> None:
+    connection, elsewhere = made(tenant, "samlp"), made(new_tenant(), "samlp")
+    other = create_connection(tenant_id=tenant.pk, name="other", strategy="samlp")
+    for each in (elsewhere, other):
+        add_success(each, name_id="mallory", attributes={})
+    ids = [str(ConnectionTest.objects.of(each.tenant_id).filter(connection=each).get().pk) for each in (elsewhere, other)]
+    for test_id in (*ids, "999999999", "no number", "9" * 30):
+        answer = browser.post(page(connection), {"preview": "1", "sample": test_id, "name_id": "x"})
+        assert answer.context["previewed"] is None
+        assert "mallory" not in one_line(answer)
+        assert "The test with these claims does not exist any more." in one_line(answer)
