@@ -180,7 +180,7 @@ def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | Non
     try:
         return _profile(previewed(connection, form.parts))
     except UpstreamFailed as failed:
-        form.add_error(form.judged, failed.detail or failed.failure.description)
+        form.add_error(form.place_of(failed), failed.detail or failed.failure.description)
         return None
 
 

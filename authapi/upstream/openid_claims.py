@@ -13,6 +13,8 @@ from authapi.upstream.provider import ClaimRules
 from authapi.upstream.sent_claims import ID_TOKEN, USERINFO
 from authapi.upstream.social.profile_calls import judged_claims
 
+ANOTHER_SUBJECT = "The userinfo endpoint describes another subject."
+
 
 def openid_proven(rules: ClaimRules, id_token: Mapping[str, Any], read_userinfo: Callable[[], Mapping[str, Any] | None]) -> Proven:
     """Return the login of the checked claims of an ID token. Raises `UpstreamFailed`.
@@ -26,7 +28,7 @@ def openid_proven(rules: ClaimRules, id_token: Mapping[str, Any], read_userinfo:
         return Proven(claims, sent={ID_TOKEN: id_token})
     # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if userinfo.get("sub") != claims["sub"]:
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint describes another subject.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, ANOTHER_SUBJECT)
     # Claims that `rules.fields` define are left out: only the expressions of the provider decide, for example, whether an address is
     # verified.
     used = {name: value for name, value in userinfo.items() if name not in rules.fields}

@@ -161,7 +161,11 @@ def test_an_assertion_that_identifies_no_user_is_refused_at_the_name_id(
 
 @pytest.mark.parametrize(
     ("attributes", "error"),
-    [({"cn": "Ada"}, None), ({"cn": 7}, "The attribute “cn” must be a text or a list of texts."), ({"cn": ["Ada", {}]}, "list of texts.")],
+    [
+        ({"cn": "Ada"}, None),
+        ({"cn": 7}, "The attribute “cn” must be a string or a list of strings."),
+        ({"cn": ["Ada", {}]}, "list of strings."),
+    ],
 )
 def test_attributes_that_are_sent_as_json_are_texts_or_lists_of_texts(
     browser: Browser, tenant: Tenant, attributes: dict[str, Any], error: str | None
@@ -319,3 +323,12 @@ def test_a_preview_with_the_claims_of_a_missing_test_is_refused(browser: Browser
         assert answer.context["previewed"] is None
         assert "mallory" not in one_line(answer)
         assert "The test with these claims does not exist any more." in one_line(answer)
+
+
+def test_claims_of_another_user_are_refused_at_the_userinfo_endpoint(browser: Browser, tenant: Tenant) -> None:
+    connection = made(tenant, "oidc", client_id="c")
+    answer = preview(browser, connection, {"sub": "1"}, userinfo={"sub": "2"})
+    assert list(answer.context["preview"].errors) == ["userinfo"]
+    assert answer.context["previewed"] is None
+    whole = {"sub": "1", "email": "ada@example.test", "name": "Ada"}
+    assert preview(browser, connection, whole, userinfo={"sub": "2"}).context["previewed"]["subject"] == "1"

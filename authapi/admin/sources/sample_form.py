@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.openid_claims import ANOTHER_SUBJECT
 from authapi.upstream.provider import rules_of
 from authapi.upstream.saml.claims import EMAIL_FORMAT, PERSISTENT, TRANSIENT
 from authapi.upstream.sample_claims import speaks_assertions
@@ -25,7 +27,7 @@ _FORMATS = (("", "Not specified"), (PERSISTENT, "Persistent"), (EMAIL_FORMAT, "E
 
 
 class AttributesField(RowsField):
-    """Rows of an attribute of an assertion and a value. An attribute with several values has a row for each."""
+    """Rows with the name of an attribute and one value. An attribute with several values has a row for each."""
 
     def __init__(self, **options: Any) -> None:
         columns = (Column("claim", "Claim", longest=_LONGEST_NAME), Column("value", "Value", longest=_LONGEST_VALUE))
@@ -46,7 +48,7 @@ class AttributesField(RowsField):
     def to_python(self, value: Any) -> Any:
         found = {name: _texts_in(given) for name, given in super().to_python(value).items()}
         if wrong := next((name for name, texts in found.items() if texts is None), None):
-            raise ValidationError(f"The attribute “{wrong[:40]}” must be a text or a list of texts.")
+            raise ValidationError(f"The attribute “{wrong[:40]}” must be a string or a list of strings.")
         return {name: texts for name, texts in found.items() if texts is not None}
 
     def map_of(self, rows: list[tuple[int, Cells]]) -> dict[str, Any]:
@@ -68,7 +70,11 @@ class SampleForm(forms.Form):
     """Claims of a provider. Subclasses have the fields of a protocol, named like the parts of `sent_claims`."""
 
     # The field that shows why a login with the claims would fail.
-    judged: ClassVar[str]
+    error_field: ClassVar[str]
+
+    def place_of(self, failed: UpstreamFailed) -> str:
+        """Return the field that shows why a login with the claims would fail."""
+        return self.error_field
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -79,13 +85,16 @@ class SampleForm(forms.Form):
 class OpenIdForm(SampleForm):
     """Claims of OpenID Connect."""
 
-    judged = ID_TOKEN
+    error_field = ID_TOKEN
     id_token = ValuesField(head="Claim", label="Claims of the ID token", help_text=HOW_TO_ENTER)
     userinfo = ValuesField(
         head="Claim",
         label="Claims of the userinfo endpoint",
         help_text="A login reads this endpoint only if the ID token has no email or no name. The claim sub must be that of the ID token.",
     )
+
+    def place_of(self, failed: UpstreamFailed) -> str:
+        return USERINFO if failed.detail == ANOTHER_SUBJECT else self.error_field
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -97,14 +106,14 @@ class OpenIdForm(SampleForm):
 class DocumentForm(SampleForm):
     """A profile that the provider answers to a call with an access token."""
 
-    judged = DOCUMENT
+    error_field = DOCUMENT
     document = ValuesField(head="Claim", label="Claims of the profile", help_text=HOW_TO_ENTER)
 
 
 class AssertionForm(SampleForm):
     """The NameID and the attributes of an assertion."""
 
-    judged = NAME_ID
+    error_field = NAME_ID
     name_id = forms.CharField(
         label="NameID",
         required=False,
