@@ -185,7 +185,8 @@ def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | Non
 
 
 def _profile(preview: Preview) -> dict[str, Any]:
-    return {"subject": preview.subject, "profile": {name: _shown(value) for name, value in preview.profile.items()}}
+    profile = {name: _shown(value) for name, value in preview.profile.items()}
+    return {"subject": preview.subject, "profile": profile, "skips_userinfo": preview.skips_userinfo}
 
 
 def _is_fetched(connection: Connection) -> bool:

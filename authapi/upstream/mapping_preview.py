@@ -25,6 +25,8 @@ class Preview:
 
     subject: str
     profile: Mapping[str, Any]
+    # Whether a login would not read the given claims of the userinfo endpoint.
+    skips_userinfo: bool = False
 
 
 def previewed(connection: Connection, sent: Mapping[str, Any]) -> Preview:
@@ -33,7 +35,8 @@ def previewed(connection: Connection, sent: Mapping[str, Any]) -> Preview:
     Raises `UpstreamFailed` if the login would fail.
     """
     proven = _proven(connection, sent)
-    return Preview(proven.subject, profile_at_login(connection, proven))
+    skips = bool(sent.get(USERINFO)) and USERINFO not in proven.sent and ID_TOKEN in proven.sent
+    return Preview(proven.subject, profile_at_login(connection, proven), skips)
 
 
 def _proven(connection: Connection, sent: Mapping[str, Any]) -> Proven:

@@ -332,3 +332,18 @@ def test_claims_of_another_user_are_refused_at_the_userinfo_endpoint(browser: Br
     assert answer.context["previewed"] is None
     whole = {"sub": "1", "email": "ada@example.test", "name": "Ada"}
     assert preview(browser, connection, whole, userinfo={"sub": "2"}).context["previewed"]["subject"] == "1"
+
+
+def test_the_preview_states_that_a_login_does_not_read_the_userinfo_endpoint(browser: Browser, tenant: Tenant) -> None:
+    templates = {"email": "${context.tokenset.mail}", "nickname": "${context.userinfo.nick}"}
+    connection = made(tenant, "oidc", client_id="c", attribute_map={"mapping_mode": "use_map", "attributes": templates})
+    note = "A login does not read the userinfo endpoint, because the ID token has an email and a name."
+    whole, userinfo = {"sub": "1", "email": "ada@example.test", "name": "Ada"}, {"sub": "1", "nick": "ada"}
+    assert note in one_line(preview(browser, connection, whole, userinfo=userinfo))
+    assert note not in one_line(preview(browser, connection, {"sub": "1"}, userinfo=userinfo))
+    assert note not in one_line(preview(browser, connection, whole))
+    assert note not in one_line(browser.get(change_page(connection)))
+    named = {**templates, "email": "${context.tokenset.email}", "name": "${context.tokenset.name}"}
+    connection.options["attribute_map"]["attributes"] = named
+    connection.save()
+    assert note in one_line(browser.get(change_page(connection)))
