@@ -27,6 +27,7 @@ from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.read_claims import unstored_claims
 from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.sample_claims import Sample, keeps_claims, left_out_of, newest_sample, sample_of_test
+from authapi.upstream.sent_claims import CLAIMS
 from foundation.admin.badges import badge
 from identity.admin.connections import ConnectionAdmin
 from identity.admin.people.labels import label_of
@@ -150,6 +151,7 @@ class ProviderPages:
             "profile": {name: _shown(value) for name, value in profile.items()},
             "claims": shown_claims(result["sent"]) if isinstance(result.get("sent"), Mapping) else None,
             "left_out": left_out_of(row),
+            "is_mapped": CLAIMS in (result.get("sent") or {}),
             "message": row.message,
         }
 

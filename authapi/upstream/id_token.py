@@ -89,8 +89,10 @@ def _validate(claims: CodeIDToken, now: float | None) -> None:
 def check_subject(claims: Mapping[str, Any]) -> None:
     """Raise `UpstreamFailed` for claims without a valid subject."""
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _refused("The claim sub must be a text of 1 to 255 characters.")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
+        raise _refused("The claim sub must be a string of 1 to 255 characters.")
+    if text_problem(subject):
+        raise _refused("The claim sub has characters that cannot be stored.")
 
 
 def _may_sign(key_issuer: Any, claims: Mapping[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """What a provider sent about a user, in parts that a test of a connection stores and a preview maps as a login does. Pure.
 
-A part is missing if the provider did not send it. No part is a token: the ID token is stored as its claims.
+A part is missing if the provider did not send it. A provider of OAuth 2.0 has one part: the claims after the mapping. No part is a token:
+the ID token is stored as its claims.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from authapi.models import ConnectionTest
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.id_token import check_subject
 from authapi.upstream.saml.claims import TRANSIENT
 from authapi.upstream.sample_claims import speaks_assertions
 from foundation.secrets.random_secrets import new_secret
@@ -347,3 +349,21 @@ def test_the_preview_states_that_a_login_does_not_read_the_userinfo_endpoint(bro
     connection.options["attribute_map"]["attributes"] = named
     connection.save()
     assert note in one_line(browser.get(change_page(connection)))
+
+
+def test_claims_that_the_connection_mapped_are_not_shown_as_claims_that_the_provider_sent(browser: Browser, tenant: Tenant) -> None:
+    connection = made(tenant, "github", client_id="c")
+    add_success(connection, claims={"sub": "7", "name": "Ada"})
+    content = one_line(browser.get(page(connection)))
+    assert "<summary>Claims after the mapping</summary>" in content
+    assert "Claims of the provider</summary>" not in content
+
+
+@pytest.mark.parametrize(
+    ("subject", "text"),
+    [(7, "must be a string of 1 to 255 characters."), ("a\x00", "has characters that cannot be stored."), ("\ud800", "cannot be stored.")],
+)
+def test_a_refused_subject_has_a_reason(subject: object, text: str) -> None:
+    with pytest.raises(UpstreamFailed) as refused:
+        check_subject({"sub": subject})
+    assert text in refused.value.detail

@@ -9,7 +9,13 @@ from typing import Any
 from authapi.upstream.sent_claims import ATTRIBUTES, CLAIMS, DOCUMENT, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
 
 Shown = list[tuple[str, list[tuple[str, str]]]]
-_TITLES = {ID_TOKEN: "ID token", USERINFO: "Userinfo endpoint", DOCUMENT: "Profile", CLAIMS: "Profile", ATTRIBUTES: "Assertion"}
+_TITLES = {
+    ID_TOKEN: "ID token",
+    USERINFO: "Userinfo endpoint",
+    DOCUMENT: "Profile",
+    CLAIMS: "Claims after the mapping",
+    ATTRIBUTES: "Assertion",
+}
 _NAMES = {NAME_ID: "NameID", NAME_ID_FORMAT: "Format of the NameID"}
 
 
