@@ -86,7 +86,10 @@ class ApiResourceForm(ServiceForm):
     )
     name = forms.CharField(required=False, max_length=200, help_text="Shown on the consent page.")
     scopes = ScopeLines(
-        rows=6, help_text="One per line, followed by its purpose: read:orders Read orders. A deleted scope is removed from all grants."
+        rows=6,
+        # The form contains the scopes that it showed: a scope that is added while the form is open is not removed.
+        show_hidden_initial=True,
+        help_text="One per line, followed by its purpose: read:orders Read orders. A deleted scope is removed from all grants.",
     )
     token_lifetime = forms.IntegerField(
         required=False,
@@ -179,6 +182,11 @@ class ApiResourceForm(ServiceForm):
         if "authorization_details" in changed:
             settings["authorization_details"] = values["authorization_details"] or None
         return found | ({"settings": settings} if settings else {})
+
+    def shown_scopes(self) -> list[dict[str, str]]:
+        """Return the scopes that the page showed when it was opened."""
+        found: list[dict[str, str]] = self.fields["scopes"].to_python(self.data.get(self.add_initial_prefix("scopes"), ""))
+        return found
 
     def clean_authorization_details(self) -> list[Any]:
         """Check the types with the request body of the management API, then with the rules of the service."""
@@ -306,4 +314,10 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
 
     def change(self, request: HttpRequest, row: ApiResource, form: Any) -> None:
         secret = form.cleaned_data.get("signing_secret") or None
-        resource_changes.update_api_resource(tenant_id=row.tenant_id, resource_id=row.pk, changes=form.columns(), signing_secret=secret)
+        resource_changes.update_shown_api_resource(
+            tenant_id=row.tenant_id,
+            resource_id=row.pk,
+            changes=form.columns(),
+            shown_scopes=form.shown_scopes(),
+            signing_secret=secret,
+        )

@@ -51,6 +51,35 @@ def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, 
 
 
 @unit_of_work
+def update_shown_api_resource(
+    *, tenant_id: str, resource_id: str, changes: dict[str, Any], shown_scopes: list[dict[str, str]], signing_secret: str | None = None
+) -> ApiResource:
+    """As `update_api_resource`, with `changes["scopes"]` from a form that showed `shown_scopes`. Only the differences are applied.
+
+    So scopes that another request has added since the form was opened keep their permissions.
+    """
+    resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
+    if "scopes" in changes:
+        changes = {**changes, "scopes": _edited(list(resource.scopes), shown=shown_scopes, entered=changes["scopes"])}
+    return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes=changes, signing_secret=signing_secret)
+
+
+def _edited(current: list[dict[str, str]], *, shown: list[dict[str, str]], entered: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the current scopes without the lines that the form removed, and with the lines that it added or changed."""
+    if [_line(scope) for scope in current] == [_line(scope) for scope in shown]:
+        # The whole list applies, with its order.
+        return entered
+    known = {_line(scope) for scope in shown}
+    added = [scope for scope in entered if _line(scope) not in known]
+    touched = {scope["value"] for scope in shown} - {scope["value"] for scope in entered} | {scope["value"] for scope in added}
+    return [*(scope for scope in current if scope["value"] not in touched), *added]
+
+
+def _line(scope: dict[str, str]) -> tuple[str, str]:
+    return scope["value"], scope.get("description") or ""
+
+
+@unit_of_work
 def add_scope(*, tenant_id: str, resource_id: str, value: str, description: str = "") -> ApiResource:
     """Add one scope. Scopes that another request adds at the same time are kept. Raises `NotFound`, `Invalid`, `SystemResource`."""
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)

@@ -54,6 +54,7 @@ def action(row: Any, name: str) -> str:
 def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
     form = browser.get(address, follow=True).context["adminform"].form
     sent = {name: form[name].value() for name in form.fields}
+    sent |= {form[name].html_initial_name: form[name].value() for name, field in form.fields.items() if field.show_hidden_initial}
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
 
 
