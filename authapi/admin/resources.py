@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 from django.utils.html import format_html
 
@@ -288,6 +289,17 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")
+
+    def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
+        """Require a proof for a new secret, and for another algorithm, which can delete the secret: as the action for a new secret."""
+        if super().wants_proof(request, object_id):
+            return True
+        row = None if object_id is None else self.get_object(request, unquote(object_id))
+        is_allowed = self.has_add_permission(request) if object_id is None else self.has_change_permission(request, row)
+        if request.method != "POST" or not is_allowed:
+            return False
+        algorithm = "" if row is None else row.settings.get("signing_alg") or ""
+        return bool(request.POST.get("signing_secret")) or request.POST.get("signing_alg", "") != algorithm
 
     def has_change_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:
         # The management API is part of the release and cannot be changed.

@@ -9,15 +9,18 @@ from collections.abc import Iterator
 
 import pytest
 from django.contrib.admin.utils import quote
+from django.forms import PasswordInput
 from django.test import Client
 from django.urls import reverse
 
+from authapi.services.api_resources import create_api_resource
 from config.console.admin_site import site
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.service_admin import ServiceAdmin
 from identity.models import Connection, Tenant
 from provisioning.models import Action, DeadLetter
 from tests.authapi.factors.walks import set_factors
+from tests.authapi.test_sign_in_pages import form_of
 from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.models.identity import ConnectionFactory
@@ -47,6 +50,18 @@ FORMS = {
     ("identity.staff", "add"),
     ("identity.staff", "change"),
     ("provisioning.action", "add"),
+}
+# Fields of forms whose secrets can be entered only with a proof. Their names are those of the form class.
+SECRETS = {
+    ("authapi.apiresource", "signing_secret"),
+    ("identity.staff", "password"),
+    ("provisioning.action", "SCIM_BEARER_TOKEN"),
+}
+# Other masked fields: the password of a new user, and secrets for requests of this service to other servers.
+OTHER_SECRETS = {
+    ("identity.user", "password"),
+    ("authapi.tenantsettings", "notifier_webhook_secret"),
+    *(("events.eventstream", name) for name in ("token", "password", "header_value", "signing_secret")),
 }
 # Other actions of lists require a proof only if they become a job: `tests/identity/admin/test_bulk_actions.py`.
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
@@ -106,6 +121,14 @@ def buttons() -> Iterator[tuple[str, str, bool]]:
                 yield model._meta.label_lower, action.name, action.needs_proof
 
 
+def secret_fields() -> Iterator[tuple[str, str]]:
+    for model, page in site._registry.items():
+        if isinstance(page, ServiceAdmin):
+            for name, field in page.form.base_fields.items():
+                if isinstance(field.widget, PasswordInput):
+                    yield model._meta.label_lower, name
+
+
 def actions_of_lists() -> Iterator[tuple[str, str, bool]]:
     for model, page in site._registry.items():
         for action in page.actions or ():
@@ -138,6 +161,10 @@ def test_the_listed_forms_and_list_actions_require_a_proof() -> None:
 
     assert forms == FORMS
     assert {(label, name) for label, name, wants in actions_of_lists() if wants} == LISTS
+
+
+def test_every_masked_field_is_declared_to_require_a_proof_or_not() -> None:
+    assert set(secret_fields()) == SECRETS | OTHER_SECRETS
 
 
 def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True) -> None:
@@ -177,6 +204,37 @@ def test_no_protected_form_works_in_a_session_with_an_expired_proof(tenant: Tena
             # GET may show the page, because it contains no secret.
             assert_asks_for_proof(browser, place_of(label, "change", quote(colleague.pk)), by_get=False)
             assert browser.get(place_of(label, "change", quote(colleague.pk))).status_code == 200
+
+
+@pytest.mark.parametrize(("label", "name"), sorted(SECRETS))
+def test_no_secret_is_entered_with_an_expired_proof(tenant: Tenant, label: str, name: str) -> None:
+    model = next(model for model in site._registry if model._meta.label_lower == label)
+    row = Rows(tenant).of(model)
+    browser = browser_of(new_staff(tenant))
+    grow_old(browser)
+    for address in (place_of(label, "add"), place_of(label, "change", quote(row.pk))):
+        answer = browser.post(address, {name: "a secret of some length"})
+        assert answer.headers.get("location", "").startswith("/admin/account/prove/?next="), address
+
+
+def test_the_signature_of_an_api_cannot_be_changed_with_an_expired_proof(tenant: Tenant) -> None:
+    signed = {"settings": {"signing_alg": "HS256"}, "signing_secret": "s" * 40}
+    api = create_api_resource(tenant_id=tenant.pk, identifier="https://signed.example.test/", **signed)
+    browser = browser_of(new_staff(tenant))
+    address = place_of("authapi.apiresource", "change", quote(api.pk))
+    sent = form_of(browser, address)
+    grow_old(browser)
+    changes = ({"signing_secret": "t" * 40}, {"signing_alg": "RS256"}, {"signing_alg": ""})
+    for change in changes:
+        answer = browser.post(address, {**sent, **change})
+        assert answer.headers.get("location", "").startswith("/admin/account/prove/?next="), change
+    api.refresh_from_db()
+    assert api.signing_secret == "s" * 40
+
+    saved = browser.post(address, {**sent, "name": "Orders"})
+    assert "/prove/" not in saved.headers["location"]
+    api.refresh_from_db()
+    assert (api.name, api.signing_secret) == ("Orders", "s" * 40)
 
 
 def test_many_dead_letters_cannot_be_redelivered_with_an_expired_proof(operator: Client, tenant: Tenant) -> None:
