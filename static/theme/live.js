@@ -152,6 +152,7 @@
   }
 
   function showNames() {
+    const height = scroll.scrollHeight;
     let revealed = 0;
     list.querySelectorAll("[data-root]").forEach(showName);
     for (const entry of [...list.children].filter((one) => undecided.has(one) && !isUndecided(eventOf.get(one)))) {
@@ -163,7 +164,7 @@
     }
     waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
     trim();
-    reveal(revealed);
+    reveal(revealed, scroll.scrollHeight !== height);
   }
 
   /* Shows the name of an entity with a link to its page; otherwise its id. */
@@ -250,6 +251,8 @@
     summary.append(time, type);
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
+    // A reader of an open entry stays there. Opening or closing an entry causes no scroll event.
+    details.addEventListener("toggle", () => followIf(!details.open && isAtTheEnd()));
     // The links are beside the summary, because the summary is a button.
     entry.append(details, subjectsNode(event));
     eventOf.set(entry, message);
@@ -294,10 +297,10 @@
     reveal(messages.filter(isWanted).length);
   }
 
-  /* Scrolls to the newest entry, also if only names made entries higher; or counts the new entries that are below the window. */
-  function reveal(number) {
-    if (follows) scroll.scrollTop = scroll.scrollHeight;
-    else unseen += number;
+  /* Scrolls to the newest entry if the list has grown, by new entries or by names; or counts the new entries that are below the window. */
+  function reveal(number, hasGrown = number > 0) {
+    if (follows && hasGrown) scroll.scrollTop = scroll.scrollHeight;
+    else if (!follows) unseen += number;
     tell();
   }
 
@@ -307,6 +310,16 @@
       const entries = [...list.children].filter((entry) => entry.hidden === isHidden);
       entries.slice(0, Math.max(0, entries.length - MOST_SHOWN)).forEach((entry) => entry.remove());
     }
+  }
+
+  function isAtTheEnd() {
+    return scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_THE_END_PX;
+  }
+
+  function followIf(isAtEnd) {
+    follows = isAtEnd;
+    if (follows) unseen = 0;
+    tell();
   }
 
   function tell() {
@@ -444,11 +457,7 @@
     tell();
   });
   aloud.addEventListener("change", () => list.setAttribute("aria-live", aloud.checked ? "polite" : "off"));
-  scroll.addEventListener("scroll", () => {
-    follows = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_THE_END_PX;
-    if (follows) unseen = 0;
-    tell();
-  });
+  scroll.addEventListener("scroll", () => followIf(isAtTheEnd()));
   newest.addEventListener("click", () => {
     scroll.scrollTop = scroll.scrollHeight;
     scroll.focus();

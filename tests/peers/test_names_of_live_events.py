@@ -174,6 +174,36 @@ def test_the_window_follows_an_entry_that_its_name_reveals(
     assert page.evaluate("document.getElementById('live-newest').hidden")
 
 
+def test_an_event_that_the_filter_does_not_select_moves_no_window(
+    visit: Callable[[str], Page], company: Organization, tenant: Tenant, user: User
+) -> None:
+    mills = make_organization(tenant, "mills", display_name="Grain Mills")
+    number_tenant(tenant.pk)
+    page = with_full_window(connected(visit(LIVE)), company)
+    place = "document.getElementById('live-scroll').scrollTop"
+    # The window is at the end already, so that opening the newest entry causes no scroll event.
+    page.evaluate(f"{SHOWN}.at(-1).querySelector('summary').click()")
+    page.until(f"{SHOWN}.at(-1).querySelector('pre') !== null")
+    before = page.evaluate(place)
+
+    join(mills, user)
+    # The entry is kept until its name arrives, and is then removed.
+    page.until("document.querySelectorAll('#live-list li').length === 21")
+    assert page.evaluate(place) == before
+    page.send("Network.setBlockedURLs", urls=[])
+    page.until("document.querySelectorAll('#live-list li').length === 20")
+    assert page.evaluate(place) == before
+
+    update_organization(tenant_id=company.tenant_id, organization_id=company.pk, changes={"display_name": "Engines 20"})
+    publish(company.tenant_id)
+    shows(page, 21)
+    assert page.text("#live-newest") == "Go to the newest (1 more)"
+    assert page.evaluate(place) == before
+    page.click("#live-newest")
+    page.until("document.getElementById('live-newest').hidden")
+    assert page.complaints == []
+
+
 def test_only_events_that_the_filter_selects_are_counted_as_newer(
     visit: Callable[[str], Page], user: User, database_connection: Connection
 ) -> None:
