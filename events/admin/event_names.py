@@ -12,11 +12,10 @@ from events.record.catalogue import EVENT_TYPES
 
 # An event type at the start of a text or of an element. A `>` of a text is escaped, so each `>` of HTML ends a tag.
 _TYPE = re.compile(rf"(?:\A|(?<=>))(?:{'|'.join(map(re.escape, EVENT_TYPES))})(?=[\s<,]|\Z)")
-_PLACE = re.compile(r"[._]")
 
 
 def wrapping(text: Any) -> SafeString:
-    """Return a text, or escaped HTML, in which an event type wraps only after a dot or an underscore. Copied text does not change."""
+    """Return a text, or escaped HTML, in which an event type wraps only after a dot. Copied text does not change."""
     escaped = conditional_escape(text)
     # The text is escaped, and an event type contains no character with a meaning in HTML.
-    return mark_safe(_TYPE.sub(lambda name: _PLACE.sub(r"\g<0><wbr>", name[0]), escaped))  # noqa: S308  # nosec
+    return mark_safe(_TYPE.sub(lambda name: name[0].replace(".", ".<wbr>"), escaped))  # noqa: S308  # nosec

@@ -226,9 +226,9 @@
     return lines;
   }
 
-  /* Returns the parts of a name, which wraps only after a dot or an underscore. */
+  /* Returns the parts of the name of an event type, which wraps only after a dot. Older browsers have no lookbehind. */
   function wrapping(name) {
-    return name.split(/(?<=[._])/).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
+    return name.match(/[^.]*\.?/g).filter(Boolean).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
   }
 
   function shownTime(value) {

@@ -28,7 +28,7 @@ BROKEN = """(() => {
   const broken = [];
   let count = 0;
   for (let node = walk.nextNode(); node; node = walk.nextNode()) {
-    if (!/^[a-z]+[._]$/.test(node.data.trim()) || !node.parentElement.offsetHeight) continue;
+    if (!/^[a-z]+\\.$/.test(node.data.trim()) || !node.parentElement.offsetHeight) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
     const lines = [...range.getClientRects()].filter((box) => box.width > 0);
