@@ -31,6 +31,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
+_SAFE = frozenset({"GET", "HEAD"})
 _MANAGEMENT_PREFIX = "/api/v2/"
 # The paths that the host of the platform serves. On loopback, that host is also the host of a tenant.
 _STATIC_PREFIX = "/static/"
@@ -71,7 +72,7 @@ def guarded(application: Application) -> Application:
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]
         if not settings.INSECURE_HTTP:
             if not _is_secure(scope):
-                return _refuse_insecure(scope, send)
+                return _refuse_insecure(application, scope, receive, send)
             scope["scheme"] = "https"
         elif not _arrived_on_loopback(scope):
             refusal = Refused(403, "INSECURE_HTTP=1 serves loopback addresses alone; bind to 127.0.0.1 or serve TLS.")
@@ -139,13 +140,22 @@ async def answer_reader(scope: Scope, send: Send, refusal: Refused) -> None:
     await send({"type": "http.response.body", "body": b"" if is_head else body})
 
 
-async def _refuse_insecure(scope: Scope, send: Send) -> None:
+async def _refuse_insecure(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
     refusal = await _insecure(scope)
+    if scope["method"] in _SAFE and scope["path"].startswith(_STATIC_PREFIX) and _has_page(refusal):
+        # The page for this host links these files. They are public, so they need no TLS.
+        await application(scope, receive, send)
+        return
     if refusal.status == HTTPStatus.PERMANENT_REDIRECT:
-        # Every client follows the redirect, so its body is never shown.
+        # A browser follows the redirect without showing its body.
         await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
         return
     await answer_reader(scope, send, refusal)
+
+
+def _has_page(refusal: Refused) -> bool:
+    """Tell whether no tenant is known for the host, so that a browser gets a page over plain HTTP instead of a redirect."""
+    return refusal.status == HTTPStatus.NOT_FOUND or isinstance(refusal, Unresolved)
 
 
 async def answer(send: Send, refusal: Refused, *, head_only: bool = False, path: str = "") -> None:
@@ -199,7 +209,7 @@ async def _insecure(scope: Scope) -> Refused:
     if match is None:
         return Refused(404, "No tenant answers on this host.")
     # The client has already sent the request or token without TLS. A redirect would hide the mistake.
-    if scope["method"] not in {"GET", "HEAD"} or b"access_token=" in scope["query_string"]:
+    if scope["method"] not in _SAFE or b"access_token=" in scope["query_string"]:
         return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
     # Use the registered host, and the path and query as the client sent them.

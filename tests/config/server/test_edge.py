@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -54,16 +55,19 @@ def _scope(method: str = "GET", path: str = "/users", host: str = "x.example.tes
     return scope | {"root_path": "", "client": ("10.0.0.9", 1), "headers": [(b"host", host.encode()), *extra]} | changes
 
 
-def _asked(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",)) -> Answer:
-    return asyncio.run(_answered(app, scope, chunks))
+def _asked(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, stays: bool = False) -> Answer:
+    return asyncio.run(_answered(app, scope, chunks, stays=stays))
 
 
-async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",)) -> Answer:
+async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, stays: bool = False) -> Answer:
+    """Return the answer to a client that disconnects after its request, or that `stays` for the answer, which Django requires."""
     waiting = list(chunks)
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
         if not waiting:
+            if stays:
+                await asyncio.Event().wait()
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
 
@@ -151,6 +155,24 @@ def test_a_browser_gets_a_page_for_an_unknown_host_over_plain_http(headers: dict
     assert shown.headers["cache-control"] == "no-store"
     head = _asked(guarded(ok), sent("HEAD"))
     assert (head.status, head.body) == (404, b"")
+
+
+@pytest.mark.usefixtures("over_tls", "committed_db")
+def test_the_page_for_an_unknown_host_over_plain_http_gets_its_files() -> None:
+    app, sent = guarded(routes("all")), partial(_scope, host="unknown.example.test", server=("10.0.0.1", 80))
+    page = _asked(app, sent(path="/login", headers=[(b"accept", HTML)])).body.decode()
+    files = re.findall(r'href="(/static/[^"]+)"', page)
+    assert "/static/theme/errors.css" in files
+    for file in files:
+        for method in ("GET", "HEAD"):
+            assert _asked(app, sent(method, path=file), stays=True).status == 200, (method, file)
+    assert _asked(app, sent("POST", path=files[0])).status == 404
+    assert _asked(app, sent(path="/staticx")).status == 404
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_files_of_a_tenant_are_redirected_from_plain_http(tenant: Tenant) -> None:
+    assert _asked(guarded(ok), _scope(host=f"{tenant.pk}.example.test", path="/static/theme/errors.css")).status == 308
 
 
 @pytest.mark.usefixtures("over_tls")
