@@ -39,4 +39,4 @@ def _show_events(site: admin.AdminSite, model: type[models.Model], kind: str, id
     if isinstance(page, ObjectActionsAdmin):
         page.object_links += links_to_events(site, lambda row: f"{kind}:{getattr(row, identity_field)}")
         shown = page.tabs.setdefault(page.events_tab, []) if page.tabs else page.panels
-        shown.append(lambda _request, row: events_of(site, kind, getattr(row, identity_field), row.tenant_id))
+        shown.append(lambda request, row: events_of(site, request, kind, getattr(row, identity_field), row.tenant_id))

@@ -47,12 +47,13 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         raise NotImplementedError
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row:
-        """Return the row with further values that its page shows: the id and the entities of the event."""
+        """Return the row with further values that its page shows: the id and the entities of the event, and whether the log is linked."""
         row: Any = super().get_object(request, object_id, from_field)
         event = self.event_in(row)
         roots = dict.fromkeys((event.root, *roots_in(envelope_of(event.body))))
         found = entities_of(self.admin_site, request, [(event.tenant_id, root) for root in roots])
         row.shown_event_id = event.event_id
+        row.may_see_log = request.user.has_perm(PERMISSION)
         row.entity, *row.other_entities = found.values()
         return row  # type: ignore[no-any-return]
 
@@ -83,8 +84,10 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
 
     @admin.display(description="Entity")
     def entity_page(self, row: Any) -> str:
-        """Name the entity, with links to its own page (if it still exists) and to all its events."""
+        """Name the entity, with links to its own page (if it still exists) and to all its events (if the account may see the log)."""
         entity: Entity = row.entity
+        if not row.may_see_log:
+            return format_html('<div class="entity-line">{}</div>', entity.shown)
         links = (entity.shown, log_of(self.admin_site, entity=entity.root), live_of(self.admin_site, entity=entity.root))
         lines = '<div class="entity-line">{}</div><div class="entity-line"><a href="{}">All its events</a> <a href="{}">Live</a></div>'
         return format_html(lines, *links)

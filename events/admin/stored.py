@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from events.admin.entities import NamesEntities
 from events.admin.event_links import log_of
 from events.admin.event_page import EventPage
+from events.admin.live import PERMISSION
 from events.models import Event, EventStream, Head, LogEntry, Mark, Outbox
 from foundation.admin.keyset_list import FOUND
 from foundation.admin.panels import Cell, Panel
@@ -69,10 +70,12 @@ class EventAdmin(NamesEntities, EventPage[Event]):
 
     @admin.display(description="Event log")
     def place(self, row: Event) -> str:
-        """Link the entry of the event in the log."""
+        """Return the position of the event, with a link to its entry if the account may see the log."""
         position = LogEntry.objects.filter(pk=row.pk).values_list("position", flat=True).first()
         if position is None:
             return "Not in the log: the event has no position yet, or its entry was pruned."
+        if not row.may_see_log:  # type: ignore[attr-defined]  # set by `get_object`
+            return f"Position {position}"
         page = reverse(f"{self.admin_site.name}:events_logentry_change", args=(row.pk,))
         return format_html('<a href="{}">Position {}</a>', page, position)
 
@@ -124,21 +127,28 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
     empty_text = "No event streams yet. A stream sends this tenant's events to an action or a web address."
 
 
-def pages_of_events(site: admin.AdminSite, events: Iterable[Event]) -> dict[int, str]:
-    """Return the page of each event, with one query.
+def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterable[Event]) -> dict[int, str]:
+    """Return the page of each event that the account may see, with one query. Without such a page, the address is empty.
 
     The log entry exists from the numbering of the event to its pruning. Before and after that time, the event has only its own page.
     """
     keys = [event.pk for event in events]
-    entries = set(LogEntry.objects.filter(pk__in=keys).values_list("pk", flat=True))
-    return {key: reverse(f"{site.name}:events_{'logentry' if key in entries else 'event'}_change", args=(key,)) for key in keys}
+    may_see_log = request.user.has_perm(PERMISSION)
+    entries = set(LogEntry.objects.filter(pk__in=keys).values_list("pk", flat=True)) if may_see_log else set()
+    if not request.user.has_perm("events.view_event"):
+        return {key: _page(site, "logentry", key) if key in entries else "" for key in keys}
+    return {key: _page(site, "logentry" if key in entries else "event", key) for key in keys}
 
 
-def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str) -> Panel:
+def _page(site: admin.AdminSite, model: str, key: int) -> str:
+    return reverse(f"{site.name}:events_{model}_change", args=(key,))
+
+
+def events_of(site: admin.AdminSite, request: HttpRequest, kind: str, identifier: str, tenant_id: str) -> Panel:
     """Return the last events of one document, newest first."""
     root = f"{kind}:{identifier}"
     newest = list(Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS])
-    pages = pages_of_events(site, newest)
+    pages = pages_of_events(site, request, newest)
     rows = [(Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, pages[event.pk])) for event in newest]
-    more = log_of(site, entity=root)
+    more = log_of(site, entity=root) if request.user.has_perm(PERMISSION) else ""
     return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All events in the log")

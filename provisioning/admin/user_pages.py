@@ -147,7 +147,7 @@ class UserPages:
             streams = stream_cells(self._site, request, tenant_id=user.tenant_id, stream_ids=(delivery.stream_id for delivery in found))
             for delivery in found:
                 sent.setdefault(delivery.event_id, []).append(self._sent(delivery, streams[delivery.stream_id]))
-        pages = pages_of_events(self._site, events)
+        pages = pages_of_events(self._site, request, events)
         return [Happened(event, pages[event.pk], sent.get(event.event_id, [])) for event in events]
 
     def _sent(self, delivery: Delivery, stream: Cell) -> Sent:

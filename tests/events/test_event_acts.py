@@ -25,7 +25,9 @@ MODELS = ["logentry", "event"]
 
 def page_of(browser: Client, user: User, model: str, event_type: str = "user.created") -> str:
     event = Event.objects.get(tenant_id=user.tenant_id, type=event_type)
-    return browser.get(reverse(f"admin:events_{model}_change", args=(quote(event.pk),))).content.decode()
+    answer = browser.get(reverse(f"admin:events_{model}_change", args=(quote(event.pk),)))
+    assert answer.status_code == 200
+    return answer.content.decode()
 
 
 def head_of(page: str) -> str:
@@ -74,16 +76,44 @@ def test_the_menu_copies_the_message_of_the_page(browser: Client, user: User, mo
 
 def test_an_event_of_a_deleted_entity_has_no_button(browser: Client, user: User) -> None:
     delete_user(tenant_id=user.tenant_id, user_id=user.user_id)
-    assert '<a class="button"' not in head_of(page_of(browser, user, "event"))
+    head = head_of(page_of(browser, user, "event"))
+    assert "Copy as JSON" in head
+    assert '<a class="button"' not in head
 
 
 def test_accounts_without_permission_see_neither_the_entity_nor_the_log(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.view_user", "events.view_logentry")
-    head = head_of(page_of(browser, user, "event"))
-    assert links_of(head) == {}
-    assert '<a class="button"' not in head
+    page = page_of(browser, user, "event")
+    assert "Copy as JSON" in head_of(page)
+    assert links_of(head_of(page)) == {}
+    assert page_of_row(user) not in page
+    for name in ("events_logentry_changelist", "events_live"):
+        assert f"{reverse(f'admin:{name}')}?" not in page
+
+
+def test_an_account_that_may_not_see_the_log_reads_the_position_of_an_event_without_a_link(
+    browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_from_administrators(monkeypatch, "events.view_logentry")
+    position = LogEntry.objects.get(event__tenant_id=user.tenant_id, event__type="user.created").position
+    assert f'<div class="readonly">Position {position}</div>' in page_of(browser, user, "event")
+
+
+@pytest.mark.parametrize("permission", ["events.view_logentry", "events.view_event"])
+def test_the_last_events_of_a_user_are_linked_only_to_pages_that_the_account_may_see(
+    browser: Client, user: User, monkeypatch: pytest.MonkeyPatch, permission: str
+) -> None:
+    take_from_administrators(monkeypatch, permission)
+    event = Event.objects.get(tenant_id=user.tenant_id, type="user.created")
+    shown = browser.get(page_of_row(user), {"tab": "events-and-deliveries"}).content.decode()
+    assert event.event_id in shown
+    for model in MODELS:
+        is_linked = permission != f"events.view_{model}" and (model == "logentry" or permission == "events.view_logentry")
+        assert (reverse(f"admin:events_{model}_change", args=(quote(event.pk),)) in shown) is is_linked
+    log = f"{reverse('admin:events_logentry_changelist')}?entity="
+    assert (log in shown) is (permission != "events.view_logentry")
 
 
 def test_an_event_without_a_position_has_the_same_acts(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
