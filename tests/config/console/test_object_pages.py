@@ -121,8 +121,9 @@ def test_an_expired_session_is_not_called_active(browser: Client, rows: Rows) ->
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label_lower)
-def test_no_page_of_a_row_has_a_second_main_act(browser: Client, rows: Rows, model: type[models.Model]) -> None:
+def test_no_page_of_a_row_has_a_second_primary_action(browser: Client, rows: Rows, model: type[models.Model]) -> None:
     head = shown(browser, page_of_row(rows.of(model))).partition('<header class="object-header">')[2].partition("</header>")[0]
+    assert "<h1>" in head
     assert len(re.findall(r'<a class="button" ', head)) <= 1
 
 
