@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from authapi.api.resource_schemas import LIST_PARAMETERS, RESOURCE_SERVER, RESOURCE_SERVER_FIELDS, RESOURCE_SERVERS
 from authapi.details.types import LONGEST_SENTENCE, LONGEST_TITLE, LONGEST_TYPE, MAX_TYPES
 from authapi.models import ApiResource
-from authapi.models.resources import MAX_TOKEN_SECONDS
+from authapi.models.resources import MAX_SCOPES, MAX_TOKEN_SECONDS
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.resource_changes import SystemResource, delete_api_resource, update_api_resource
 from authapi.tokens.bindings import MECHANISMS
@@ -74,7 +74,7 @@ class ResourceServerToChange(Closed):
     """The identifier cannot be changed."""
 
     name = Text(required=False, max_length=200, validators=[_NAME])
-    scopes = ListOf(required=False, child=Scope(), max_length=1000)
+    scopes = ListOf(required=False, child=Scope(), max_length=MAX_SCOPES)
     signing_alg = serializers.ChoiceField(required=False, choices=["HS256", "RS256", "RS512", "PS256"], allow_null=True)
     signing_secret = Text(required=False, min_length=16, max_length=512, allow_null=True)
     token_lifetime = serializers.IntegerField(required=False, min_value=1, max_value=MAX_TOKEN_SECONDS)

@@ -11,6 +11,7 @@ from foundation.ids import new_client_grant_id, new_hex_id
 from foundation.secrets import vault
 
 MAX_TOKEN_SECONDS = 2_592_000
+MAX_SCOPES = 1000
 
 
 class ApiResource(UnrecordedOwned):

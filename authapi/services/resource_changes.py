@@ -6,6 +6,7 @@ from typing import Any
 
 from authapi.details.types import MEMBER, types_of
 from authapi.models import ApiResource, ClientGrant, Permission
+from authapi.models.resources import MAX_SCOPES
 from authapi.services.api_resources import check_detail_types, check_scopes, set_signature
 from authapi.services.client_grants import delete_client_grant, drop_detail_types, drop_scopes
 from authapi.services.clients import new_secret
@@ -85,6 +86,8 @@ def add_scope(*, tenant_id: str, resource_id: str, value: str, description: str 
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if value in resource.scope_values:
         raise Invalid({"value": ["The API has this permission already."]})
+    if len(resource.scopes) >= MAX_SCOPES:
+        raise Invalid({"value": [f"An API has at most {MAX_SCOPES} permissions."]})
     scopes = [*resource.scopes, {"value": value, "description": description}]
     return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes={"scopes": scopes})
 

@@ -147,6 +147,29 @@ def test_a_known_or_invalid_permission_is_refused_at_its_field(browser: Browser,
     assert api.scope_values == ("read:orders",)
 
 
+def test_an_api_with_the_most_permissions_refuses_a_further_one(browser: Browser, tenant: Tenant) -> None:
+    scopes = [{"value": f"scope:{number}"} for number in range(999)]
+    api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, scopes=scopes)
+    assert browser.post(act(api, "add-permission"), {"add-permission-value": "scope:last"}).status_code == 302
+
+    answer = browser.post(act(api, "add-permission"), {"add-permission-value": "scope:further"})
+
+    assert answer.context["panels"][0].form.form.errors == {"value": ["An API has at most 1000 permissions."]}
+    api.refresh_from_db()
+    assert (len(api.scopes), api.scope_values[-1]) == (1000, "scope:last")
+
+
+def test_the_tab_of_many_permissions_shows_the_newest_and_leads_to_all(browser: Browser, tenant: Tenant) -> None:
+    api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, scopes=[{"value": f"scope:{number}"} for number in range(100)])
+    tab = f"{page(api)}?tab=permissions"
+    assert "permissions are shown" not in browser.get(tab).content.decode()
+    add_scope(tenant_id=tenant.pk, resource_id=api.pk, value="scope:new")
+
+    (panel,) = browser.get(tab).context["panels"]
+    assert (panel.rows[0][0].text, panel.rows[-1][0].text, len(panel.rows)) == ("scope:1", "scope:new", 100)
+    assert f'<a href="{page(api)}">The newest 100 of 101 permissions are shown. Show all</a>' in browser.get(tab).content.decode()
+
+
 def test_permissions_that_are_added_at_the_same_time_are_all_kept(committed_db: None) -> None:
     tenant = new_tenant()
     api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER)

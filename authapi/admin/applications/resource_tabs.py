@@ -50,10 +50,14 @@ class ResourceTabs:
                 Cell(str(scope.get("description") or "")),
                 Cell(str(roles.get(scope["value"], 0))),
             )
-            for scope in resource.scopes[:_SHOWN]
+            for scope in resource.scopes[-_SHOWN:]
         ]
         columns = ("Permission", "Description", "Roles with the permission")
-        return Panel("Permissions", columns, rows, "No permissions yet.", adds=ADD_PERMISSION)
+        number = len(resource.scopes)
+        # A new permission is the last one, so the table contains the last ones. The settings list all permissions.
+        more_url = self._page("apiresource", resource.pk) if number > _SHOWN else ""
+        more_text = f"The newest {_SHOWN} of {number} permissions are shown. Show all"
+        return Panel("Permissions", columns, rows, "No permissions yet.", more_url, more_text, adds=ADD_PERMISSION)
 
     def clients(self, request: HttpRequest, resource: ApiResource) -> Panel | None:
         if not request.user.has_perm("authapi.view_clientgrant"):
