@@ -19,7 +19,7 @@ from authapi.models import ApiResource, Client, ClientGrant
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client, revoke_client
-from authapi.services.resource_changes import SystemResource, add_scope, rotate_signing_secret
+from authapi.services.resource_changes import SystemResource, add_scope, rotate_signing_secret, update_api_resource
 from identity.models import AuditEntry, Tenant
 from identity.services.failures import Invalid
 from identity.staff_roles import AUDITOR
@@ -226,6 +226,25 @@ def test_an_api_with_another_algorithm_gets_no_signing_secret(browser: Browser, 
         rotate_signing_secret(tenant_id=api.tenant_id, resource_id=api.pk)
     api.refresh_from_db()
     assert api.sealed_signing_secret == ""
+
+
+def test_a_new_secret_names_the_clients_that_lose_access(browser: Browser, tenant: Tenant, signed: ApiResource) -> None:
+    def told() -> str:
+        return str(browser.get(act(signed, "rotate-signing-secret")).context["explanation"])
+
+    add_scope(tenant_id=tenant.pk, resource_id=signed.pk, value="read:orders")
+    revoked = machine(tenant, signed, "Old robot")
+    machine(tenant, signed)
+    assert "2 clients have a grant for the API." in told()
+    revoke_client(tenant_id=tenant.pk, client_id=revoked.client_id)
+    assert "1 client has a grant for the API." in told()
+
+    every = "Every application can request tokens for users."
+    assert every in told()
+    policies = {"user": {"policy": "require_client_grant"}, "client": {"policy": "require_client_grant"}}
+    settings = {"subject_type_authorization": policies}
+    update_api_resource(tenant_id=tenant.pk, resource_id=signed.pk, changes={"settings": settings})
+    assert every not in told()
 
 
 # The test page

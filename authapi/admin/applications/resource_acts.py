@@ -38,11 +38,15 @@ def _add_permission(_request: HttpRequest, row: ApiResource, values: dict[str, A
 
 
 def _explain_rotation(_request: HttpRequest, row: ApiResource) -> str:
-    number = ClientGrant.objects.of(row.tenant_id).filter(api_resource=row).values("client").distinct().count()
+    usable = ClientGrant.objects.of(row.tenant_id).filter(api_resource=row, client__revoked_at=None)
+    number = usable.values("client").distinct().count()
     clients = "No client has a grant" if not number else "1 client has a grant" if number == 1 else f"{number} clients have a grant"
+    policy = (row.settings.get("subject_type_authorization") or {}).get("user", {}).get("policy")
+    # A grant for users counts only if the API requires one.
+    users = " Every application can request tokens for users." if policy in (None, "allow_all") else ""
     return (
         f"New tokens for {row} are signed with a new secret at once. The API refuses them until you enter the new secret there, "
-        f"and then refuses all earlier tokens. {clients} for the API."
+        f"and then refuses all earlier tokens. {clients} for the API.{users}"
     )
 
 
