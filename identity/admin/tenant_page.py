@@ -57,7 +57,7 @@ class TenantPage:
             if request.method != "GET":
                 raise Http404
             chooser = reverse(f"{self.site.name}:choose_tenant")
-            return HttpResponseRedirect(f"{chooser}?{urlencode({'next': self.address})}")
+            return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
 
         return self.site.admin_view(scoped)
 

@@ -199,6 +199,16 @@ def test_a_page_of_a_tenant_asks_an_operator_to_choose_the_tenant(operator: Clie
     assert answer.headers["Location"].startswith(reverse("admin:choose_tenant"))
 
 
+def test_a_page_of_a_tenant_keeps_its_filter_while_an_operator_chooses_the_tenant(operator: Client) -> None:
+    tenant, _ = new_tenant(), new_tenant()
+    wanted = f"{reverse('admin:events_live')}?entity=user%3Ax"
+    asked = operator.get(wanted, follow=True)
+    chosen = operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk, "next": asked.context["next"]}, follow=True)
+
+    assert chosen.redirect_chain == [(wanted, 302)]
+    assert chosen.context["entity"] == "user:x"
+
+
 @pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
 def test_a_page_of_a_tenant_is_refused_without_its_permission(
     committed_db: None, page: TenantPage, monkeypatch: pytest.MonkeyPatch
