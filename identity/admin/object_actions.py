@@ -1,4 +1,4 @@
-"""Buttons on the page of one row. Each button opens a page that explains the effect. Only the form of this page runs the action."""
+"""Actions on the page of one row. Each opens a page that explains the effect, or a form on a tab. Only a submitted form runs the action."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ObjectAction:
     permission: str | Callable[[Any], str] = ""
     # For actions that show or change secrets or end a tenant: the session needs a recent proof.
     needs_proof: bool = False
-    # For an action that adds a row to a table on a tab: the label of the tab. The form is above the table, and the page has no button.
+    # For an action that adds a row to a table on a tab: the label of the tab. The form is above the table.
     tab: str = ""
     # For an action with a tab: the permission to see the table of the tab. If it is set, the head of the page has a link to the form.
     table_permission: str = ""
@@ -107,7 +107,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     """Adds the buttons of `object_actions` and panels of related rows to the page of a row."""
 
     object_actions: Sequence[ObjectAction] = ()
-    # The name of the action that the page shows as a button. All other actions are in a menu. `primary_of` can decide by row.
+    # The name of the primary action, which the page shows as a button. All other actions are in a menu. `primary_of` can decide by row.
     primary_action: str = ""
     # The label of the tab with the form, where the page has tabs.
     first_tab: str = "Details"
@@ -239,7 +239,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return replace(panel, form=PanelForm(form, place, action.label))
 
     def primary_of(self, row: Row) -> str:
-        """Return the name of the action that the page of this row shows as a button."""
+        """Return the name of the primary action of this row, which its page shows as a button."""
         return self.primary_action
 
     def buttons_of(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:

@@ -289,7 +289,7 @@ class ConnectPage(TenantPage):
             "profile": PROFILES.get(setup.action.options.get("server_profile", GENERIC)) if setup is not None and place else None,
             "untested": warnings_of(states) if step.name == "enable" else [],
             "outdated": warning_of(step.name, StepState.CHANGED) if states.get(step.name) == StepState.CHANGED else "",
-            # Until the test of this step has passed, the button of the step is the primary act.
+            # Until the test of this step has passed, the button of the step is the primary action.
             "is_next_primary": place > 0 and states.get(step.name) == StepState.DONE,
             "overlaps": _overlaps(setup) if setup is not None and step.name == "enable" else [],
             "form": form,

@@ -1,4 +1,4 @@
-"""Every page of an object shows its name, its state, at most one main act, and the name of its list in the breadcrumbs."""
+"""Every page of an object shows its name, its state, at most one primary action, and the name of its list in the breadcrumbs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def crumbs_of(page: str) -> list[str]:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("model", OBJECTS, ids=lambda model: model.__name__)
-def test_the_page_of_an_object_has_a_name_a_state_and_at_most_one_main_act(browser: Client, rows: Rows, model: type[models.Model]) -> None:
+def test_the_page_of_an_object_has_a_name_a_state_and_at_most_one_primary_action(
+    browser: Client, rows: Rows, model: type[models.Model]
+) -> None:
     row = rows.of(model)
     page = shown(browser, page_of_row(row))
     head = page.partition('<header class="object-header">')[2].partition("</header>")[0]
