@@ -20,14 +20,37 @@
     });
     if (navigator.clipboard) {
         document.documentElement.classList.add('has-clipboard');
+        // Screen readers announce changes of an element that is already on the page.
+        const told = document.createElement('div');
+        told.className = 'visually-hidden';
+        told.setAttribute('role', 'status');
+        document.body.append(told);
+        const labels = new WeakMap();
+        const tell = (button, text, isDone) => {
+            // The label of an icon is its attribute, so only buttons with a text show the result as text.
+            if (!labels.has(button)) labels.set(button, button.hasAttribute('aria-label') ? '' : button.textContent);
+            const label = labels.get(button);
+            if (label) button.textContent = text;
+            button.classList.toggle('copied', isDone);
+            told.textContent = text;
+            setTimeout(() => {
+                if (label) button.textContent = label;
+                button.classList.remove('copied');
+                told.textContent = '';
+            }, 1500);
+        };
         // One listener for all buttons: a page that refreshes itself gets new ones.
         document.addEventListener('click', async (event) => {
             const button = event.target.closest('button[data-copy], button[data-copy-of]');
             if (!button) return;
             const { copy, copyOf } = button.dataset;
-            await navigator.clipboard.writeText(copy ?? document.getElementById(copyOf).textContent.trim());
-            button.classList.add('copied');
-            setTimeout(() => button.classList.remove('copied'), 1500);
+            try {
+                await navigator.clipboard.writeText(copy ?? document.getElementById(copyOf).textContent.trim());
+                tell(button, 'Copied', true);
+            } catch {
+                // The browser or its user can refuse the clipboard.
+                tell(button, 'Not copied: the browser refused', false);
+            }
         });
     }
 }

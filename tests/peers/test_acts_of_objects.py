@@ -44,8 +44,23 @@ def test_the_menu_of_an_event_copies_its_message(visit: Callable[[str], Page], t
     page.click(".object-acts summary")
     page.click("[data-copy-of]")
     page.until("document.querySelector('[data-copy-of]').classList.contains('copied')")
+    assert page.evaluate("document.querySelector('[data-copy-of]').textContent") == "Copied"
+    assert page.evaluate("document.querySelector('[role=status].visually-hidden').textContent") == "Copied"
+    page.until("document.querySelector('[data-copy-of]').textContent === 'Copy as JSON'")
 
     assert json.loads(page.evaluate("window.copied")) == json.loads(bytes(entry.event.body))
+    assert page.complaints == []
+
+
+def test_the_menu_of_an_event_says_that_the_browser_refused_to_copy(visit: Callable[[str], Page], tenant: Tenant, user: User) -> None:
+    entry = LogEntry.objects.get(tenant_id=tenant.pk, position=2)
+    page = visit(reverse("admin:events_logentry_change", args=(quote(entry.pk),)))
+    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); true")
+    page.click(".object-acts summary")
+    page.click("[data-copy-of]")
+    page.until("document.querySelector('[data-copy-of]').textContent === 'Not copied: the browser refused'")
+
+    assert page.evaluate("document.querySelector('[data-copy-of]').classList.contains('copied')") is False
     assert page.complaints == []
 
 
