@@ -125,7 +125,7 @@ def _audiences(audience: str) -> dict[str, str]:
 
 def _places(callback: SplitResult) -> dict[str, str]:
     """Return the values of a program that serves the callback: its port, its first page, its file, and a sentence for its user."""
-    is_local = _is_loopback(callback)
+    is_local = is_loopback(callback)
     port = (callback.port or 80) if is_local else _OWN_PORT
     path = callback.path or "/"
     start_path = "/login" if path == "/" else "/"
@@ -143,7 +143,7 @@ def _places(callback: SplitResult) -> dict[str, str]:
 
 def _native(callback: SplitResult) -> dict[str, str]:
     """Return the loopback callback of a native program; another callback, if the client has none, and a note to register it."""
-    is_local = _is_loopback(callback)
+    is_local = is_loopback(callback)
     used = callback if is_local else _SOME_LOOPBACK
     note = "" if is_local else f"\n# Add {_SOME_LOOPBACK.geturl()} to the callbacks of the client first."
     return {
@@ -154,5 +154,6 @@ def _native(callback: SplitResult) -> dict[str, str]:
     }
 
 
-def _is_loopback(callback: SplitResult) -> bool:
+def is_loopback(callback: SplitResult) -> bool:
+    """Tell whether a URL is HTTP to this machine."""
     return callback.scheme == "http" and callback.hostname in _LOOPBACK

@@ -15,6 +15,7 @@ from django.db import connection
 from django.test import Client as Browser
 from django.urls import reverse
 
+from authapi.admin.applications import token_request
 from authapi.models import ApiResource, Client, ClientGrant
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.client_grants import create_client_grant
@@ -275,6 +276,86 @@ def test_the_test_page_offers_only_clients_that_can_request_tokens(browser: Brow
     assert shown.context["clients"] == []
     assert "No client can request tokens for this API" in shown.content.decode()
     assert f"?api_resource={api.pk}" in shown.content.decode()
+
+
+def test_the_test_page_of_the_management_api_offers_global_clients_without_a_grant(browser: Browser, tenant: Tenant) -> None:
+    management = ensure_management_api(tenant.pk)
+    client, _ = create_client(tenant_id=tenant.pk, name="Operator", grant_types=["client_credentials"], is_global=True)
+    create_client(tenant_id=tenant.pk, name="Web", grant_types=["authorization_code"], is_global=True)
+
+    shown = browser.get(page(management, "test"))
+    assert shown.context["clients"] == [client]
+    assert f"--data client_id={client.client_id}" in unescape(shown.content.decode())
+    assert "No client can request tokens" not in shown.content.decode()
+
+
+def test_a_global_client_needs_a_grant_for_another_api(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
+    create_client(tenant_id=tenant.pk, name="Operator", grant_types=["client_credentials"], is_global=True)
+    assert browser.get(page(api, "test")).context["clients"] == []
+
+
+def test_the_test_page_finds_a_client_that_is_not_in_its_choice(
+    browser: Browser, tenant: Tenant, api: ApiResource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_request, "_MOST_CLIENTS", 1)
+    first, second = machine(tenant, api, "First"), machine(tenant, api, "Second")
+    shown = browser.get(page(api, "test"), {"client": first.client_id})
+    assert shown.context["clients"] == [second, first]
+    assert f"--data client_id={first.client_id}" in unescape(shown.content.decode())
+
+
+def titles(browser: Browser, api: ApiResource) -> list[str]:
+    return [snippet.title for snippet in browser.get(page(api, "test")).context["snippets"]]
+
+
+def test_a_client_with_a_key_gets_no_program_with_a_secret(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
+    client = machine(tenant, api)
+    assert len(titles(browser, api)) == 4
+    Client.objects.of(tenant.pk).filter(pk=client.pk).update(
+        settings={"client_authentication_methods": {"private_key_jwt": {"credentials": [{"id": "cred_1"}]}}}
+    )
+
+    assert titles(browser, api) == ["Call the API, with curl"]
+    shown = browser.get(page(api, "test")).content.decode()
+    assert "CLIENT_SECRET" not in shown
+    assert "authenticates with a key or a certificate" in shown
+
+
+@pytest.mark.parametrize(
+    ("identifier", "is_called"),
+    [
+        ("https://orders.example.test/v1", True),
+        ("http://localhost:8080/", True),
+        ("http://127.0.0.1/", True),
+        ("http://orders.example.test/", False),
+        ("http://localhost.example.test/", False),
+        ("http://[orders", False),
+        ("orders", False),
+    ],
+)
+def test_a_token_is_sent_only_over_https_or_to_this_machine(browser: Browser, tenant: Tenant, identifier: str, *, is_called: bool) -> None:
+    api = create_api_resource(tenant_id=tenant.pk, identifier=identifier, scopes=[{"value": "read:orders"}])
+    machine(tenant, api)
+    found = {snippet.title: snippet.text for snippet in browser.get(page(api, "test")).context["snippets"]}
+    assert ("Call the API, with curl" in found) is is_called
+    if is_called:
+        assert found["Call the API, with curl"].startswith("# Replace the address by an endpoint of the API.\n")
+
+
+@pytest.mark.parametrize(
+    ("possession", "warning"),
+    [
+        ({"mechanism": "dpop", "required": True}, "bound to a key"),
+        ({"mechanism": "mtls", "required": True, "required_for": "all_clients"}, "bound to a client certificate"),
+        ({"mechanism": "dpop", "required": True, "required_for": "public_clients"}, ""),
+        ({"mechanism": "dpop", "required": False}, ""),
+    ],
+)
+def test_the_test_page_says_that_tokens_must_be_bound(browser: Browser, tenant: Tenant, possession: dict[str, Any], warning: str) -> None:
+    api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, settings={"proof_of_possession": possession})
+    shown = browser.get(page(api, "test")).content.decode()
+    assert ("The API requires tokens that are bound to" in shown) is bool(warning)
+    assert warning in shown
 
 
 def test_the_test_page_says_that_the_api_refuses_applications(browser: Browser, tenant: Tenant) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from authapi.admin.applications.resource_tabs import MAY_GRANT, grant_address
 from authapi.admin.clients import has_secret, is_plain, setup_of
-from authapi.admin.snippets import Snippet, machine_snippets
+from authapi.admin.snippets import Snippet, is_loopback, machine_snippets
 from authapi.models import ApiResource, Client, ClientGrant
 from foundation.admin.beside_rows import page_beside
 from identity.admin.row_pages import RowPage, RowPagesAdmin
@@ -20,7 +21,10 @@ NAME = "test"
 _PERMISSION = "authapi.view_clientgrant"
 # The form offers at most this many clients.
 _MOST_CLIENTS = 100
-_CALL = 'curl --silent --show-error --header "Authorization: Bearer ${TOKEN:?Set TOKEN to the access token}" "%s"\n'
+_CALL = """# Replace the address by an endpoint of the API.
+curl --silent --show-error --header "Authorization: Bearer ${TOKEN:?Set TOKEN to the access token}" "%s"
+"""
+_PROOFS = {"dpop": "a key, with a DPoP proof in each request", "mtls": "a client certificate"}
 
 
 class TokenRequestPage:
@@ -36,17 +40,21 @@ class TokenRequestPage:
 
     def shown(self, request: HttpRequest, resource: ApiResource) -> HttpResponse:
         """Show the programs for the client in the query, otherwise for the newest client. Raises 404 if the client may get no tokens."""
-        clients = list(_clients_of(resource)[:_MOST_CLIENTS])
+        usable = _clients_of(resource)
+        clients = list(usable[:_MOST_CLIENTS])
         asked = request.GET.get("client", "")
-        chosen = next((client for client in clients if client.client_id == asked), None) if asked else next(iter(clients), None)
+        chosen = usable.filter(client_id=asked).first() if asked else next(iter(clients), None)
         if asked and chosen is None:
             raise Http404
+        if chosen is not None and chosen not in clients:
+            clients.append(chosen)
         policies = resource.settings.get("subject_type_authorization") or {}
         context = {
             "original": resource,
             "clients": clients,
             "chosen": chosen,
             "has_secret": chosen is not None and has_secret(chosen),
+            "required_proof": _required_proof(resource),
             "is_denied": (policies.get("client") or {}).get("policy") == "deny_all",
             "snippets": _snippets(resource, chosen, request.get_host()) if chosen else [],
             "grant_url": grant_address(self._site, resource) if request.user.has_perm(MAY_GRANT) else "",
@@ -57,21 +65,42 @@ class TokenRequestPage:
 
 def _clients_of(resource: ApiResource) -> QuerySet[Client]:
     """Return the clients that can request tokens for the API without a user, newest grant first."""
-    granted = Client.objects.of(resource.tenant_id).filter(
-        client_grants__api_resource=resource,
-        client_grants__subject_type=ClientGrant.SubjectType.CLIENT,
-        revoked_at=None,
-        grant_types__contains=["client_credentials"],
+    grants = ClientGrant.objects.of(resource.tenant_id).filter(
+        client=OuterRef("pk"), api_resource=resource, subject_type=ClientGrant.SubjectType.CLIENT
     )
-    return granted.order_by("-client_grants__created_at", "-pk")
+    machines = Client.objects.of(resource.tenant_id).filter(revoked_at=None, grant_types__contains=["client_credentials"])
+    # A global client needs no grant for the management API.
+    usable = Q(granted_at__isnull=False) | Q(is_global=True) if resource.is_system else Q(granted_at__isnull=False)
+    found = machines.annotate(granted_at=Subquery(grants.values("created_at"))).filter(usable)
+    return found.order_by(F("granted_at").desc(nulls_last=True), "-pk")
+
+
+def _required_proof(resource: ApiResource) -> str:
+    """Return what tokens of clients that authenticate must be bound to; empty if they need no binding."""
+    possession = resource.settings.get("proof_of_possession") or {}
+    is_required = possession.get("required") and possession.get("required_for", "all_clients") == "all_clients"
+    return _PROOFS[possession["mechanism"]] if is_required else ""
+
+
+def _has_address(audience: str) -> bool:
+    """Tell whether a token can be sent to the audience: HTTPS, or HTTP on this machine. Other identifiers are only names."""
+    try:
+        return audience.startswith("https://") or is_loopback(urlsplit(audience))
+    except ValueError:
+        return False
 
 
 def _snippets(resource: ApiResource, client: Client, authority: str) -> list[Snippet]:
-    """Return the programs; none for an identifier with characters that could end a quoted text."""
+    """Return the programs; none for an identifier with characters that could end a quoted text.
+
+    The programs that request a token authenticate with a secret: a client with a key or a certificate gets only the call of the API.
+    """
     setup = setup_of(client, authority)
     audience = f"{setup.issuer}api/v2/" if resource.is_system else resource.identifier
     if not is_plain(audience):
         return []
+    call = [Snippet("Call the API, with curl", _CALL % audience)] if _has_address(audience) else []
+    if not has_secret(client):
+        return call
     python, node, shell = machine_snippets(replace(setup, audience=audience))
-    call = [Snippet("Call the API, with curl", _CALL % audience)] if audience.startswith(("https://", "http://")) else []
     return [shell, *call, python, node]
