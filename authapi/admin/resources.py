@@ -186,7 +186,7 @@ class ApiResourceForm(ServiceForm):
 
     def shown_scopes(self) -> list[dict[str, str]]:
         """Return the scopes that the page showed when it was opened."""
-        found: list[dict[str, str]] = self.fields["scopes"].to_python(self.data.get(self.add_initial_prefix("scopes"), ""))
+        found: list[dict[str, str]] = self.fields["scopes"].to_python(self.data.get(self.add_initial_prefix("scopes"), "")) or []
         return found
 
     def clean_authorization_details(self) -> list[Any]:
