@@ -7,6 +7,7 @@ from typing import Any
 from authapi.details.types import MEMBER, problems_of
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models import ApiResource
+from authapi.models.resources import MAX_SCOPES
 from authapi.tokens.claims import MANAGEMENT_PATH
 from authapi.tokens.keys import forget_published_after_commit
 from foundation.database.transactions import lock_rows, unit_of_work
@@ -23,6 +24,7 @@ FACTORS_SCOPES = {
     "remove:authenticators": "Remove second factors",
 }
 _SHORTEST_SECRET = 16
+TOO_MANY_SCOPES = f"An API has at most {MAX_SCOPES} permissions."
 _SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more that is not a key."
 
 
@@ -115,9 +117,11 @@ def check_detail_types(resource: ApiResource) -> None:
 
 
 def check_scopes(resource: ApiResource) -> None:
-    """Refuse a scope that is listed twice."""
+    """Refuse a scope that is listed twice, and too many scopes."""
     if len(set(resource.scope_values)) != len(resource.scope_values):
         raise Invalid({"scopes": ["Each value once."]})
+    if len(resource.scopes) > MAX_SCOPES:
+        raise Invalid({"scopes": [TOO_MANY_SCOPES]})
 
 
 def set_signature(resource: ApiResource, signing_secret: str | None) -> None:

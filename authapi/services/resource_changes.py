@@ -7,7 +7,7 @@ from typing import Any
 from authapi.details.types import MEMBER, types_of
 from authapi.models import ApiResource, ClientGrant, Permission
 from authapi.models.resources import MAX_SCOPES
-from authapi.services.api_resources import check_detail_types, check_scopes, set_signature
+from authapi.services.api_resources import TOO_MANY_SCOPES, check_detail_types, check_scopes, set_signature
 from authapi.services.client_grants import delete_client_grant, drop_detail_types, drop_scopes
 from authapi.services.clients import new_secret
 from foundation.database.transactions import unit_of_work
@@ -87,7 +87,7 @@ def add_scope(*, tenant_id: str, resource_id: str, value: str, description: str 
     if value in resource.scope_values:
         raise Invalid({"value": ["The API has this permission already."]})
     if len(resource.scopes) >= MAX_SCOPES:
-        raise Invalid({"value": [f"An API has at most {MAX_SCOPES} permissions."]})
+        raise Invalid({"value": [TOO_MANY_SCOPES]})
     scopes = [*resource.scopes, {"value": value, "description": description}]
     return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes={"scopes": scopes})
 

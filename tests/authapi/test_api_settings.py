@@ -93,3 +93,14 @@ def test_a_form_without_the_scopes_that_it_showed_removes_none(browser: Browser,
     save(browser, api, sent)
 
     assert api.scope_values == ("read:orders", "drop:orders", "send:orders")
+
+
+def test_the_form_refuses_more_permissions_than_the_management_api(browser: Browser, api: ApiResource) -> None:
+    lines = "\n".join(f"scope:{number}" for number in range(1001))
+    for address in (change_page(api), reverse("admin:authapi_apiresource_add")):
+        answer = browser.post(address, form_of(browser, address, identifier="https://other.example.test/", scopes=lines))
+        assert dict(answer.context["adminform"].form.errors) == {"scopes": ["An API has at most 1000 permissions."]}
+    api.refresh_from_db()
+    assert len(api.scopes) == 2
+    save(browser, api, form_of(browser, change_page(api), scopes=lines.rpartition("\n")[0]))
+    assert len(api.scopes) == 1000
