@@ -101,10 +101,9 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
         claims = profile_claims(provider, metadata, tokens.get("access_token"))
         return Proven(claims, sent={CLAIMS: claims})
     told = _claims(provider, metadata, request, tokens)
-    if provider.row.has(Peculiarity.NAME_IN_FORM):
-        told = {**name_in_form(answer.get("user", "")), **told}
+    form = name_in_form(answer.get("user", "")) if provider.row.has(Peculiarity.NAME_IN_FORM) else {}
     id_token = str(tokens["id_token"])
-    found = openid_proven(provider, told, partial(_userinfo, metadata, tokens))
+    found = openid_proven(provider, told, partial(_userinfo, metadata, tokens), form=form)
     return replace(found, kept={"id_token": id_token if len(id_token) <= _LONGEST_HINT else ""})
 
 

@@ -14,7 +14,7 @@ from authapi.upstream.provider import rules_of
 from authapi.upstream.read_claims import assertion_options
 from authapi.upstream.saml.claims import statement_claims
 from authapi.upstream.sample_claims import speaks_assertions
-from authapi.upstream.sent_claims import DOCUMENT, ID_TOKEN, USERINFO, statement_in
+from authapi.upstream.sent_claims import DOCUMENT, FORM, ID_TOKEN, USERINFO, statement_in
 from authapi.upstream.social.profile_calls import mapped_claims
 from identity.models import Connection
 
@@ -47,4 +47,4 @@ def _proven(connection: Connection, sent: Mapping[str, Any]) -> Proven:
         return Proven(mapped_claims(rules, sent.get(DOCUMENT, {})))
     id_token = sent.get(ID_TOKEN, {})
     check_subject(id_token)
-    return openid_proven(rules, id_token, lambda: sent.get(USERINFO))
+    return openid_proven(rules, id_token, lambda: sent.get(USERINFO), form=sent.get(FORM, {}))

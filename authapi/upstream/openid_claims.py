@@ -10,26 +10,33 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.profile import needs_userinfo
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider import ClaimRules
-from authapi.upstream.sent_claims import ID_TOKEN, USERINFO
+from authapi.upstream.sent_claims import FORM, ID_TOKEN, USERINFO
 from authapi.upstream.social.profile_calls import judged_claims
 
 ANOTHER_SUBJECT = "The userinfo endpoint describes another subject."
 
 
-def openid_proven(rules: ClaimRules, id_token: Mapping[str, Any], read_userinfo: Callable[[], Mapping[str, Any] | None]) -> Proven:
+def openid_proven(
+    rules: ClaimRules,
+    id_token: Mapping[str, Any],
+    read_userinfo: Callable[[], Mapping[str, Any] | None],
+    *,
+    form: Mapping[str, Any],
+) -> Proven:
     """Return the login of the checked claims of an ID token. Raises `UpstreamFailed`.
 
     `read_userinfo` returns the answer of the userinfo endpoint, or None if the endpoint cannot be read. It is called only if the ID token
-    has too few claims.
+    has too few claims. `form` has the claims that the browser posted with the code; claims of the ID token override them.
     """
-    claims = judged_claims(rules, id_token)
+    sent = {ID_TOKEN: id_token, **({FORM: form} if form else {})}
+    claims = judged_claims(rules, {**form, **id_token})
     userinfo = read_userinfo() if needs_userinfo(claims) else None
     if userinfo is None:
-        return Proven(claims, sent={ID_TOKEN: id_token})
+        return Proven(claims, sent=sent)
     # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if userinfo.get("sub") != claims["sub"]:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, ANOTHER_SUBJECT)
     # Claims that `rules.fields` define are left out: only the expressions of the provider decide, for example, whether an address is
     # verified.
     used = {name: value for name, value in userinfo.items() if name not in rules.fields}
-    return Proven(claims, used, sent={ID_TOKEN: id_token, USERINFO: userinfo})
+    return Proven(claims, used, sent={**sent, USERINFO: userinfo})

@@ -17,6 +17,8 @@ from foundation.json_values import json_problem
 from foundation.secrets.claim_secrets import is_secret_claim
 
 ID_TOKEN, USERINFO = "id_token", "userinfo"
+# The name in the form that a browser posts with the code. The ID token overrides it.
+FORM = "form"
 NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
 # The JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store it.
 DOCUMENT = "document"

@@ -13,7 +13,8 @@ from authapi.upstream.openid_claims import ANOTHER_SUBJECT
 from authapi.upstream.provider import rules_of
 from authapi.upstream.saml.claims import EMAIL_FORMAT, PERSISTENT, TRANSIENT
 from authapi.upstream.sample_claims import speaks_assertions
-from authapi.upstream.sent_claims import ATTRIBUTES, DOCUMENT, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
+from authapi.upstream.sent_claims import ATTRIBUTES, DOCUMENT, FORM, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
+from authapi.upstream.social.known_providers import Peculiarity
 from foundation.admin.column_rows import Cells, Column, RowsField, is_cell
 from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from identity.models import Connection
@@ -99,8 +100,18 @@ class OpenIdForm(SampleForm):
     @property
     def parts(self) -> dict[str, Any]:
         """Return the entered claims. Without claims of the endpoint, a login cannot read the endpoint."""
-        userinfo = self.cleaned_data[USERINFO]
-        return {ID_TOKEN: self.cleaned_data[ID_TOKEN], **({USERINFO: userinfo} if userinfo else {})}
+        optional = {name: self.cleaned_data.get(name) for name in (FORM, USERINFO)}
+        return {ID_TOKEN: self.cleaned_data[ID_TOKEN], **{name: claims for name, claims in optional.items() if claims}}
+
+
+class PostedNameForm(OpenIdForm):
+    """Claims of OpenID Connect, and the name that the browser posts at the first login."""
+
+    form = ValuesField(
+        head="Claim",
+        label="Name in the form of the browser",
+        help_text="The provider sends the name at the first login only, and not in the ID token. Claims of the ID token override it.",
+    )
 
 
 class DocumentForm(SampleForm):
@@ -138,5 +149,6 @@ def sample_form(connection: Connection, parts: Mapping[str, Any], data: Any = No
     """Return the form for the protocol of a connection, filled with `parts` unless data was submitted."""
     if speaks_assertions(connection):
         return AssertionForm(data, initial=parts)
-    kind = DocumentForm if rules_of(connection).row.calls else OpenIdForm
+    row = rules_of(connection).row
+    kind = DocumentForm if row.calls else PostedNameForm if row.has(Peculiarity.NAME_IN_FORM) else OpenIdForm
     return kind(data, initial=dict(parts))

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from authapi.upstream.sent_claims import ATTRIBUTES, CLAIMS, DOCUMENT, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
+from authapi.upstream.sent_claims import ATTRIBUTES, CLAIMS, DOCUMENT, FORM, ID_TOKEN, NAME_ID, NAME_ID_FORMAT, USERINFO
 
 Shown = list[tuple[str, list[tuple[str, str]]]]
 _TITLES = {
     ID_TOKEN: "ID token",
+    FORM: "Form of the browser",
     USERINFO: "Userinfo endpoint",
     DOCUMENT: "Profile",
     CLAIMS: "Claims after the mapping",

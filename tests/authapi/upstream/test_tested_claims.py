@@ -11,6 +11,8 @@ import pytest
 from django.test import Client as Browser
 from pytest_django.fixtures import Settings
 
+from authapi.admin.sources.sample_form import sample_form
+from authapi.admin.sources.shown_claims import shown_claims
 from authapi.models import ConnectionTest
 from authapi.upstream.connection_tests import begin_test
 from authapi.upstream.mapping_preview import Preview, previewed
@@ -156,6 +158,23 @@ def test_a_login_at_a_social_provider_stores_the_profile_of_the_preview(tenant: 
         preview = previewed(login.connection, after_test(login).parts)
         login.log_in()
     assert_login_stored(preview, login.connection)
+
+
+def test_the_name_that_a_browser_posts_is_not_shown_as_a_claim_of_the_id_token(tenant: Tenant, settings: Settings) -> None:
+    with social_provider("apple") as provider:
+        settings.PROVIDER_ADDRESSES = {"apple": provider.addresses}
+        login = social_login(tenant, provider)
+        address = dict(parse_qsl(urlsplit(begun(login.browser, login.connection)["Location"]).query))
+        provider.nonce, provider.asked = address["nonce"], address
+        login.come_back(address, user='{"name": {"firstName": "Ada", "lastName": "Lovelace"}, "email": "eve@example.test"}')
+        parts = newest_sample(login.connection).parts
+    assert parts["form"] == {"given_name": "Ada", "family_name": "Lovelace", "name": "Ada Lovelace"}
+    assert "name" not in parts["id_token"]
+    assert [title for title, _ in shown_claims(parts)] == ["ID token", "Form of the browser"]
+    assert previewed(login.connection, parts).profile["name"] == "Ada Lovelace"
+    form = sample_form(login.connection, parts, {"id_token": '{"sub": "1"}', "form": '{"name": "Ada", "sub": "2"}'})
+    assert form.is_valid()
+    assert previewed(login.connection, form.parts) == Preview("1", {"name": "Ada"})
 
 
 @pytest.mark.parametrize(
