@@ -118,8 +118,9 @@ def _size(name: str | None, value: Any) -> int | None:
 
 
 def _is_hidden(name: str | None, value: Any, read: Collection[str]) -> bool:
-    """Tell whether a claim is a secret. The subject, of at most 255 characters, is needed in any case."""
-    return name not in ALWAYS_KEPT and is_secret_claim(name, value, is_read=name in read)
+    """Tell whether a claim is a secret. The subject of a user, a string, is needed in any case; an attribute named `sub` is a list."""
+    is_subject = name == "sub" and isinstance(value, str)
+    return not is_subject and is_secret_claim(name, value, is_read=name in read)
 
 
 def printable(name: str) -> str:

@@ -320,6 +320,25 @@ def test_an_attribute_that_identifies_users_is_stored_although_its_name_looks_li
     assert sample.left_out == ["other_token"]
 
 
+def test_an_attribute_that_identifies_users_is_stored_over_ws_federation(tenant: Tenant) -> None:
+    mapped = f"{CLAIMS}/employee_token"
+    options = {"fedMetadataXml": federation_metadata().decode(), "user_id_attribute": mapped}
+    connection = create_connection(tenant_id=tenant.pk, name="adfs", strategy="adfs", options=options)
+    login = SamlLogin(tenant, saml_login(tenant).client, connection)
+    sent = dict(parse_qsl(urlsplit(begun(login.browser, connection)["Location"]).query))
+    result = Token(realm=login.entity_id, attributes={mapped: ["7"], f"{CLAIMS}/other_token": ["never-stored"]}).result()
+    assert b"The test worked" in login.browser.post("/login/callback", {"wresult": result, "wctx": sent["wctx"]}).content
+    row = ConnectionTest.objects.of(tenant.pk).get()
+    assert previewed(connection, newest_sample(connection).parts).subject == "7"
+    assert "never-stored" not in f"{row.result}{row.message}"
+
+
+def test_a_token_in_an_attribute_with_the_name_of_the_subject_is_not_stored() -> None:
+    assert kept_claims({"attributes": {"sub": [TOKEN], "hd": [TOKEN]}}).parts == {"attributes": {}}
+    assert kept_claims({"id_token": {"sub": "1", "hd": TOKEN}}).parts == {"id_token": {"sub": "1"}}
+    assert kept_claims({"id_token": {"sub": TOKEN}}).parts == {"id_token": {"sub": TOKEN}}
+
+
 def test_the_subject_and_the_read_claims_are_stored_before_other_claims() -> None:
     many = {f"c{number}": "x" * 4_000 for number in range(40)}
     kept = kept_claims({"id_token": {**many, "team": "a", "hd": "b"}, "userinfo": {**many, "sub": "1"}}, read={"team"})
