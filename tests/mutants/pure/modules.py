@@ -30,6 +30,7 @@ _NEAR = {
     "foundation.export_lines": _EXPORTS,
     "foundation.gzip_stream": _EXPORTS,
     "identity.imports.import_rows": ("tests/identity/imports/test_imports.py",),
+    "foundation.secrets.claim_secrets": ("tests/authapi/upstream/test_tested_claims.py",),
     "foundation.secrets.md4": ("tests/identity/imports/test_imported_passwords.py",),
     "identity.messages.filters": ("tests/identity/messages/test_sandbox.py", "tests/identity/messages/test_email_templates.py"),
     "identity.messages.senders.protocol": ("tests/identity/messages/test_text_senders.py",),
