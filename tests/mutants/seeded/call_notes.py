@@ -63,6 +63,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Note the calls and lines of one test with its time in seconds."""
     _called.clear()
     _lines.clear()
+    # A test may end the trace, for example by a debugger of examples such as that of Hypothesis.
+    sys.settrace(_note)
     begin = time.monotonic()
     try:
         return (yield)
