@@ -6,6 +6,7 @@ This test fails for a new button, form or action until it is in one of the two l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.contrib.admin.utils import quote
@@ -218,7 +219,7 @@ def test_no_secret_is_entered_with_an_expired_proof(tenant: Tenant, label: str, 
 
 
 def test_the_signature_of_an_api_cannot_be_changed_with_an_expired_proof(tenant: Tenant) -> None:
-    signed = {"settings": {"signing_alg": "HS256"}, "signing_secret": "s" * 40}
+    signed: dict[str, Any] = {"settings": {"signing_alg": "HS256"}, "signing_secret": "s" * 40}
     api = create_api_resource(tenant_id=tenant.pk, identifier="https://signed.example.test/", **signed)
     browser = browser_of(new_staff(tenant))
     address = place_of("authapi.apiresource", "change", quote(api.pk))
