@@ -18,14 +18,17 @@ from django.utils.text import slugify
 
 from authapi.admin.applications import kinds
 from authapi.admin.applications.kinds import KINDS, Kind
+from authapi.admin.applications.snippet_proofs import kind_of
 from authapi.admin.client_choices import METHODS
 from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
 from authapi.admin.snippets import Setup, snippets_of
+from authapi.compliance.levels import NONE as NO_LEVEL
 from authapi.grants.device_code import DeviceCodeGrant
 from authapi.login.connections import client_connections
-from authapi.models import ApiResource, Client, ClientGrant
+from authapi.models import ApiResource, Client, ClientCredential, ClientGrant, EdgeKey
+from authapi.protocols.oauth.entry import facts_of
 from authapi.protocols.saml.settings import is_on as speaks_saml
 from authapi.protocols.wsfed.settings import is_on as speaks_wsfed
 from authapi.services import client_grants, clients, registered_clients
@@ -36,7 +39,7 @@ from identity.admin.object_actions import ObjectAction, button
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.scope import only_tenant
 from identity.admin.service_admin import ServiceAdmin
-from identity.hosts import address_beside
+from identity.hosts import address_beside, scheme
 from identity.services.failures import Invalid
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
@@ -214,12 +217,14 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def _paste(self, request: HttpRequest, row: Client) -> dict[str, Any]:
         """Return the content of the tab with the snippets."""
         setup = setup_of(row, request.get_host())
+        # SAML and WS-Federation have no client authentication.
+        proof_kind = "" if setup.protocol else setup.proof_kind
         may_connect = request.user.has_perm("identity.change_connection") and row.revoked_at is None
         return {
             "snippets": snippets_of(setup),
-            "has_secret": has_secret(row),
-            # SAML and WS-Federation have no client authentication.
-            "has_other_protocol": bool(setup.protocol),
+            "proof_kind": proof_kind,
+            "needs_edge": not setup.can_authenticate,
+            "is_strict": setup.is_strict,
             "needs_api": not setup.audience and "client_credentials" in row.grant_types and not row.is_global,
             "grant_url": self._grant_address(row) if request.user.has_perm(_GRANT) else "",
             "needs_connection": (setup.has_users or setup.has_devices or setup.protocol) and not client_connections(row),
@@ -328,20 +333,43 @@ def setup_of(client: Client, authority: str) -> Setup:
     issuer = f"{address_beside(authority, client.tenant_id)}/"
     usable = (uri for uri in client.redirect_uris.split() if is_plain(uri) and "*" not in uri and _has_port_number(uri))
     management_api = f"{issuer}api/v2/"
+    kind = kind_of(str(client.auth_method))
     return Setup(
         issuer=issuer,
         client_id=client.client_id,
         callback=next(usable, _SOME_CALLBACK),
         audience=management_api if client.is_global else _granted_audience(client, ClientGrant.SubjectType.CLIENT, management_api),
         user_audience=_granted_audience(client, ClientGrant.SubjectType.USER, management_api),
-        is_public=client.is_public,
         has_users="authorization_code" in client.grant_types or "implicit" in client.grant_types,
         auth_method=str(client.auth_method),
         app_type=client.app_type,
         has_devices=DeviceCodeGrant.name in client.grant_types,
         has_machine="client_credentials" in client.grant_types,
         protocol="samlp" if speaks_saml(client.settings) else "wsfed" if speaks_wsfed(client.settings) else "",
+        algorithm=_key_algorithm(client) if kind == "key" else "",
+        certificate_base=_certificate_base(client.tenant_id) if kind == "certificate" else "",
+        is_strict=_is_strict(client),
     )
+
+
+def _key_algorithm(client: Client) -> str:
+    """Return the algorithm of the oldest key with which the client authenticates; RS256 for a client without registered keys."""
+    keys = ClientCredential.objects.of(client.tenant_id).filter(client=client, pk__in=client.proof_ids).exclude(algorithm="")
+    return keys.order_by("created_at", "pk").values_list("algorithm", flat=True).first() or "RS256"
+
+
+def _certificate_base(tenant_id: str) -> str:
+    """Return the base URL of the first custom domain whose edge requests certificates; empty if the tenant has no such domain."""
+    edges = EdgeKey.objects.of(tenant_id).filter(domain__verified_at__isnull=False).order_by("created_at", "pk")
+    host = edges.values_list("domain__host", flat=True).first()
+    return f"{scheme()}://mtls.{host}/" if host else ""
+
+
+def _is_strict(client: Client) -> bool:
+    """Tell whether the service accepts only pushed or signed requests of the client, or issues only bound tokens to it."""
+    facts = facts_of(client)
+    is_bound = client.settings.get("require_proof_of_possession")
+    return facts.level != NO_LEVEL or facts.requires_push or facts.requires_signature or bool(is_bound)
 
 
 def is_plain(text: str) -> bool:

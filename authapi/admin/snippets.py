@@ -7,8 +7,8 @@ from string import Template
 from urllib.parse import SplitResult, urlsplit
 
 from authapi.admin.applications import snippet_texts as texts
+from authapi.admin.applications.snippet_proofs import Kind, kind_of, proof_of
 
-SECRET = "CLIENT_SECRET"  # noqa: S105  (the name of an environment variable)
 # Where a program listens whose callback is behind a proxy.
 _OWN_PORT = 3000
 _LOOPBACK = frozenset({"localhost", "127.0.0.1"})
@@ -24,7 +24,6 @@ class Setup:
     callback: str
     # The granted API for tokens without a user; empty if there is none.
     audience: str
-    is_public: bool
     has_users: bool
     auth_method: str
     # The kind of application, such as `spa` or `native`; empty if it is unknown.
@@ -35,6 +34,22 @@ class Setup:
     protocol: str = ""
     # The granted API for tokens of users; empty if there is none.
     user_audience: str = ""
+    # The algorithm of the key of a client with a key.
+    algorithm: str = ""
+    # Where the TLS edge of a custom domain requests certificates; empty if the tenant has no such edge.
+    certificate_base: str = ""
+    # Whether the service accepts only pushed or signed requests of the client, or issues only bound tokens.
+    is_strict: bool = False
+
+    @property
+    def proof_kind(self) -> Kind:
+        """What authenticates the client."""
+        return kind_of(self.auth_method)
+
+    @property
+    def can_authenticate(self) -> bool:
+        """Whether a program can authenticate the client: a certificate needs an edge that requests it."""
+        return self.proof_kind != "certificate" or bool(self.certificate_base)
 
 
 @dataclass(frozen=True)
@@ -52,26 +67,34 @@ def snippets_of(setup: Setup) -> list[Snippet]:
     if setup.protocol:
         metadata = texts.SAML_SHELL if setup.protocol == "samlp" else texts.WSFED_SHELL
         found.append(Snippet("Metadata, with curl", metadata.substitute(values)))
-    if setup.has_devices:
+    if setup.has_devices and setup.can_authenticate and not setup.is_strict:
         found.append(Snippet("Device without a browser, with curl", texts.DEVICE_SHELL.substitute(values)))
     if setup.has_users:
         found += _of_users(setup, values)
     if setup.has_machine and setup.audience:
-        python, node, shell = machine_snippets(setup)
+        machine = machine_snippets(setup)
         if setup.has_users:
-            found.append(Snippet("A token without a user, with curl", shell.text))
+            found += [Snippet("A token without a user, with curl", shell.text) for shell in machine[:1]]
         else:
-            found = [shell, python, node, *found]
+            found = [*machine, *found]
     return found
 
 
 def machine_snippets(setup: Setup) -> list[Snippet]:
-    """Return the programs that request a token for the API without a user."""
-    return _three(_values(setup), texts.MACHINE_PYTHON, texts.MACHINE_NODE, texts.MACHINE_SHELL)
+    """Return the programs that request a token for the API without a user, the one with curl first.
+
+    Empty if the client needs more than its authentication, or a certificate that no edge requests.
+    """
+    if setup.is_strict or not setup.can_authenticate:
+        return []
+    *programs, shell = _three(_values(setup), texts.MACHINE_PYTHON, texts.MACHINE_NODE, texts.MACHINE_SHELL)
+    return [shell] if setup.proof_kind == "certificate" else [shell, *programs]
 
 
 def _of_users(setup: Setup, values: dict[str, str]) -> list[Snippet]:
     shell = Snippet("Shell, with curl", texts.USER_SHELL.substitute(values))
+    if setup.is_strict or setup.proof_kind == "certificate":
+        return [shell]
     if setup.app_type == "spa":
         return [Snippet("JavaScript in a page, without a library", texts.SINGLE_PAGE.substitute(values)), shell]
     if setup.app_type == "native":
@@ -88,23 +111,24 @@ def _three(values: dict[str, str], python: Template, node: Template, shell: Temp
 
 
 def _values(setup: Setup) -> dict[str, str]:
-    is_basic = setup.auth_method == "client_secret_basic"
-    proof = "ClientSecretBasic" if is_basic else "ClientSecretPost"
-    # If the variable is unset, the shell reports that and sends nothing.
-    secret = f"${{{SECRET}:?Set {SECRET} to the secret of this client}}"
-    basic = f'--user "{setup.client_id}:{secret}"'
-    form = f'--data client_id={setup.client_id} \\\n  --data-urlencode "client_secret={secret}"'
+    proof = proof_of(setup.auth_method, client_id=setup.client_id, issuer=setup.issuer, algorithm=setup.algorithm)
     return {
         "issuer": setup.issuer,
         "client_id": setup.client_id,
         "callback": setup.callback,
         "audience": setup.audience,
-        "method": setup.auth_method,
-        "secret": "None" if setup.is_public else f'os.environ["{SECRET}"]',
-        "authentication": "client.None()" if setup.is_public else f"client.{proof}(process.env.{SECRET})",
+        "python_import": proof.python_import,
+        "python_time": proof.python_time,
+        "python_secret": proof.python_secret,
+        "python_method": proof.python_method,
+        "node_import": proof.node_import,
+        "node_begin": proof.node_begin,
+        "node_proof": proof.node_proof,
         # The library refuses http without this option.
         "insecure": "" if setup.issuer.startswith("https:") else ", { execute: [client.allowInsecureRequests] }",
-        "credentials": f"--data client_id={setup.client_id}" if setup.is_public else basic if is_basic else form,
+        "shell_begin": proof.shell_begin,
+        "shell_base": setup.certificate_base if setup.proof_kind == "certificate" else setup.issuer,
+        "credentials": proof.shell_options,
         **_audiences(setup.user_audience),
         **_places(urlsplit(setup.callback)),
         **_native(urlsplit(setup.callback)),

@@ -308,17 +308,25 @@ def titles(browser: Browser, api: ApiResource) -> list[str]:
     return [snippet.title for snippet in browser.get(page(api, "test")).context["snippets"]]
 
 
-def test_a_client_with_a_key_gets_no_program_with_a_secret(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
+def test_a_client_with_a_key_gets_programs_that_read_the_key_and_no_secret(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
     client = machine(tenant, api)
     assert len(titles(browser, api)) == 4
     Client.objects.of(tenant.pk).filter(pk=client.pk).update(
         settings={"client_authentication_methods": {"private_key_jwt": {"credentials": [{"id": "cred_1"}]}}}
     )
 
-    assert titles(browser, api) == ["Call the API, with curl"]
+    assert len(titles(browser, api)) == 4
     shown = browser.get(page(api, "test")).content.decode()
     assert "CLIENT_SECRET" not in shown
-    assert "authenticates with a key or a certificate" in shown
+    assert shown.count("CLIENT_KEY_FILE") > 3
+
+
+def test_a_client_that_must_bind_its_tokens_gets_only_the_call_of_the_api(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
+    client = machine(tenant, api)
+    Client.objects.of(tenant.pk).filter(pk=client.pk).update(settings={"require_proof_of_possession": True})
+
+    assert titles(browser, api) == ["Call the API, with curl"]
+    assert "must push or sign its requests" in browser.get(page(api, "test")).content.decode()
 
 
 @pytest.mark.parametrize(

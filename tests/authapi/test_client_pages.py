@@ -10,6 +10,7 @@ from django.contrib.admin.utils import quote
 from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client as Browser
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from authapi.grants.device_code import DeviceCodeGrant
@@ -27,6 +28,8 @@ from identity.services.failures import NotFound
 from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.authapi import granted_client
+from tests.factories.models.authapi import EdgeKeyFactory
+from tests.factories.models.identity import CustomDomainFactory
 
 _SECRET = re.compile(r'<code class="command" tabindex="0">([A-Za-z0-9_-]{64})</code>')
 
@@ -280,6 +283,48 @@ def test_staff_see_that_an_application_registered_itself_and_can_stop_its_self_m
     with pytest.raises(NotFound):
         managed_client(tenant_id=tenant.pk, client_id=made.client.client_id, token=made.token)
     assert "End its registration" not in browser.get(page(made.client)).content.decode()
+
+
+KEY_METHOD = {"private_key_jwt": {"credentials": [{"id": "cred_1"}]}}
+CERTIFICATE_METHOD = {"self_signed_tls_client_auth": {"credentials": [{"id": "cred_1"}]}}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"require_pushed_authorization_requests": True},
+        {"require_proof_of_possession": True},
+        {"signed_request_object": {"required": True, "credentials": [{"id": "cred_1"}]}},
+        {"compliance_level": "fapi2_sp_pkj_mtls", "client_authentication_methods": KEY_METHOD},
+    ],
+)
+def test_a_client_that_needs_more_than_its_authentication_gets_only_the_request_of_metadata(
+    browser: Browser, tenant: Tenant, settings: dict[str, Any]
+) -> None:
+    client, _ = create_client(
+        tenant_id=tenant.pk, name="Bank", grant_types=["authorization_code"], redirect_uris="https://bank.example.test/callback"
+    )
+    Client.objects.of(tenant.pk).filter(pk=client.pk).update(settings=settings)
+
+    shown = browser.get(page(client), PASTE)
+
+    assert [snippet.title for snippet in shown.context["snippets"]] == ["Shell, with curl"]
+    assert "The manual has programs" in shown.content.decode()
+
+
+def test_a_client_with_a_certificate_gets_snippets_only_if_the_tenant_has_an_edge(browser: Browser, tenant: Tenant) -> None:
+    robot = granted_client(tenant)
+    Client.objects.of(tenant.pk).filter(pk=robot.client.pk).update(settings={"client_authentication_methods": CERTIFICATE_METHOD})
+    shown = browser.get(page(robot.client), PASTE)
+    assert shown.context["snippets"] == []
+
+    domain = CustomDomainFactory.create(tenant=tenant, host="login.example.test", verified_at=timezone.now())
+    EdgeKeyFactory.create(domain=domain)
+    shown = browser.get(page(robot.client), PASTE)
+    (snippet,) = shown.context["snippets"]
+    assert '"http://mtls.login.example.test/oauth/token"' in snippet.text
+    assert '--cert "${CLIENT_CERTIFICATE_FILE:?' in snippet.text
+    assert "CLIENT_SECRET" not in shown.content.decode()
 
 
 def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:

@@ -17,12 +17,15 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from django.test import Client as AdminBrowser
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from authapi.grants.device_code import DeviceCodeGrant
-from authapi.models import ApiResource, Client
+from authapi.models import ApiResource, Client, ClientCredential
+from authapi.services.client_credentials import NewCredential, create_client_with_credentials
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from config.launcher.peers import PLACE
@@ -61,6 +64,18 @@ class World:
         answer = self.admin.post(f"{reverse('admin:authapi_client_add')}?kind={kind}", {"name": "Application", **fields})
         secret = {"CLIENT_SECRET": answer.context["secret"]} if kind in ("web", "machine") else {}
         return self.snippets_of(Client.objects.of(self.tenant.pk).get()), secret
+
+    def client_with_key(self, directory: Path, algorithm: str, **columns: Any) -> tuple[Client, dict[str, str]]:
+        """Create a client that authenticates with a key. Return the client and the environment that its snippets need."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+        credential = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public, algorithm=algorithm)
+        client = create_client_with_credentials(
+            tenant_id=self.tenant.pk, name="Application", methods={"private_key_jwt": [credential]}, **columns
+        )
+        file = directory / "client.pem"
+        file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        return client, {"CLIENT_KEY_FILE": str(file)}
 
     def snippets_of(self, client: Client) -> dict[str, str]:
         """Let users log in to the client, grant it the API of the tenant for users, and return its snippets by title."""
@@ -232,6 +247,37 @@ def test_the_snippets_of_a_machine_get_a_token_of_the_granted_api(world: World, 
     if NODE is not None:
         program = saved(tmp_path, "app.mjs", snippets["JavaScript, with openid-client"])
         assert output_of([NODE, program], tmp_path, **secret).count(".") == 2
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "PS256"])
+def test_the_snippets_of_a_machine_with_a_key_sign_an_assertion(world: World, tmp_path: Path, algorithm: str) -> None:
+    needs(PYTHON.exists(), "Authlib")
+    client, environment = world.client_with_key(tmp_path, algorithm, grant_types=["client_credentials"])
+    create_client_grant(tenant_id=world.tenant.pk, client_id=client.client_id, api_resource=world.api)
+    snippets = world.snippets_of(client)
+    (tmp_path / "node_modules").symlink_to(PLACE / "node_modules")
+
+    answer = json.loads(output_of(["bash", "-c", snippets["Shell, with curl"]], tmp_path, **environment))
+    assert audience_of(answer["access_token"]) == [API]
+    program = saved(tmp_path, "app.py", snippets["Python, with Authlib"])
+    assert audience_of(output_of([str(PYTHON), program], tmp_path, **environment)) == [API]
+    if NODE is not None:
+        program = saved(tmp_path, "app.mjs", snippets["JavaScript, with openid-client"])
+        assert audience_of(output_of([NODE, program], tmp_path, **environment)) == [API]
+
+
+@pytest.mark.parametrize(("title", "file"), [("Python, with Authlib", "app.py"), ("JavaScript, with openid-client", "app.mjs")])
+def test_the_programs_of_a_web_application_with_a_key_log_a_user_in(world: World, tmp_path: Path, title: str, file: str) -> None:
+    runtime = {"app.py": str(PYTHON) if PYTHON.exists() else None, "app.mjs": NODE}[file]
+    needs(runtime, title)
+    port = free_port()
+    client, environment = world.client_with_key(
+        tmp_path, "PS256", grant_types=["authorization_code"], redirect_uris=f"http://127.0.0.1:{port}/callback"
+    )
+    (tmp_path / "node_modules").symlink_to(PLACE / "node_modules")
+    program = saved(tmp_path, file, world.snippets_of(client)[title])
+
+    check_login([str(runtime), program], tmp_path, port, environment)
 
 
 def test_the_curl_snippet_of_a_machine_without_its_secret_says_what_is_missing(world: World, tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ from string import Template
 WEB_PYTHON = Template("""\
 # Save as app.py. Run: pip install authlib requests && python3 app.py
 # $where
-import os
+import os$python_time
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import urlsplit
 
 from authlib.common.security import generate_token
 from authlib.integrations.base_client import OAuthError
-from authlib.integrations.requests_client import OAuth2Session
+from authlib.integrations.requests_client import OAuth2Session$python_import
 
 ISSUER = "$issuer"
 CALLBACK = "$callback"
@@ -23,8 +23,8 @@ CALLBACK = "$callback"
 def new_session(**options):
     return OAuth2Session(
         "$client_id",
-        $secret,
-        token_endpoint_auth_method="$method",
+        $python_secret,
+        token_endpoint_auth_method=$python_method,
         redirect_uri=CALLBACK,
         scope="openid profile email",
         code_challenge_method="S256",
@@ -63,10 +63,10 @@ HTTPServer(("127.0.0.1", $port), Application).serve_forever()
 WEB_NODE = Template("""\
 // Save as app.mjs. Run: npm install openid-client && node app.mjs
 // $where
-import { createServer } from "node:http";
+import { createServer } from "node:http";$node_import
 import * as client from "openid-client";
-
-const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $authentication$insecure);
+$node_begin
+const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $node_proof$insecure);
 const callback = new URL("$callback");
 
 async function logIn(response) {
@@ -203,25 +203,25 @@ print(load(urlopen(Request(f"{ISSUER}userinfo", headers={"Authorization": f"Bear
 """)
 MACHINE_PYTHON = Template("""\
 # Save as app.py. Run: pip install authlib requests && python3 app.py
-import os
+import os$python_time
 
-from authlib.integrations.requests_client import OAuth2Session
+from authlib.integrations.requests_client import OAuth2Session$python_import
 
-session = OAuth2Session("$client_id", os.environ["CLIENT_SECRET"], token_endpoint_auth_method="$method")
+session = OAuth2Session("$client_id", $python_secret, token_endpoint_auth_method=$python_method)
 token = session.fetch_token("${issuer}oauth/token", grant_type="client_credentials", audience="$audience")
 print(token["access_token"])
 # Requests of this session contain the token: session.get("...")
 """)
 MACHINE_NODE = Template("""\
-// Save as app.mjs. Run: npm install openid-client && node app.mjs
+// Save as app.mjs. Run: npm install openid-client && node app.mjs$node_import
 import * as client from "openid-client";
-
-const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $authentication$insecure);
+$node_begin
+const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $node_proof$insecure);
 const tokens = await client.clientCredentialsGrant(config, { audience: "$audience" });
 console.log(tokens.access_token);
 """)
 MACHINE_SHELL = Template("""\
-curl --silent --show-error --request POST "${issuer}oauth/token" \\
+${shell_begin}curl --silent --show-error --request POST "${shell_base}oauth/token" \\
   $credentials \\
   --data grant_type=client_credentials \\
   --data-urlencode "audience=$audience"
@@ -240,7 +240,7 @@ WSFED_SHELL = Template("""\
 curl --silent --show-error "${issuer}wsfed/$client_id/FederationMetadata/2007-06/FederationMetadata.xml"
 """)
 DEVICE_SHELL = Template("""\
-begun=$$(curl --silent --show-error --request POST "${issuer}oauth/device/code" \\
+${shell_begin}begun=$$(curl --silent --show-error --request POST "${shell_base}oauth/device/code" \\
   $credentials \\
   --data-urlencode "scope=openid profile"$shell_audience)
 value_of() { printf '%s' "$$1" | sed -n "s/.*\\"$$2\\": *\\"\\([^\\"]*\\)\\".*/\\1/p"; }
@@ -249,7 +249,7 @@ echo "Log in at $$(value_of "$$begun" verification_uri_complete)"
 interval=5
 while
   sleep "$$interval"
-  tokens=$$(curl --silent --show-error --request POST "${issuer}oauth/token" \\
+  tokens=$$(curl --silent --show-error --request POST "${shell_base}oauth/token" \\
     $credentials \\
     --data grant_type=urn:ietf:params:oauth:grant-type:device_code \\
     --data-urlencode "device_code=$$(value_of "$$begun" device_code)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import admin
@@ -11,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from authapi.admin.applications.resource_tabs import MAY_GRANT, grant_address
-from authapi.admin.clients import has_secret, is_plain, setup_of
+from authapi.admin.clients import is_plain, setup_of
 from authapi.admin.snippets import Snippet, is_loopback, machine_snippets
 from authapi.models import ApiResource, Client, ClientGrant
 from foundation.admin.beside_rows import page_beside
@@ -53,10 +54,9 @@ class TokenRequestPage:
             "original": resource,
             "clients": clients,
             "chosen": chosen,
-            "has_secret": chosen is not None and has_secret(chosen),
             "required_proof": _required_proof(resource),
             "is_denied": (policies.get("client") or {}).get("policy") == "deny_all",
-            "snippets": _snippets(resource, chosen, request.get_host()) if chosen else [],
+            **(_programs(resource, chosen, request.get_host()) if chosen else {}),
             "grant_url": grant_address(self._site, resource) if request.user.has_perm(MAY_GRANT) else "",
             "back_url": self._owner.address_of("change", resource),
         }
@@ -90,17 +90,19 @@ def _has_address(audience: str) -> bool:
         return False
 
 
-def _snippets(resource: ApiResource, client: Client, authority: str) -> list[Snippet]:
-    """Return the programs; none for an identifier with characters that could end a quoted text.
-
-    The programs that request a token authenticate with a secret: a client with a key or a certificate gets only the call of the API.
-    """
+def _programs(resource: ApiResource, client: Client, authority: str) -> dict[str, Any]:
+    """Return the programs, and how they authenticate. None for an identifier with characters that could end a quoted text."""
     setup = setup_of(client, authority)
     audience = f"{setup.issuer}api/v2/" if resource.is_system else resource.identifier
-    if not is_plain(audience):
-        return []
-    call = [Snippet("Call the API, with curl", _CALL % audience)] if _has_address(audience) else []
-    if not has_secret(client):
-        return call
-    python, node, shell = machine_snippets(replace(setup, audience=audience))
-    return [shell, *call, python, node]
+    found: list[Snippet] = []
+    if is_plain(audience):
+        call = [Snippet("Call the API, with curl", _CALL % audience)] if _has_address(audience) else []
+        requests = machine_snippets(replace(setup, audience=audience))
+        found = [*requests[:1], *call, *requests[1:]]
+    return {
+        "snippets": found,
+        "is_plain": is_plain(audience),
+        "proof_kind": setup.proof_kind,
+        "needs_edge": not setup.can_authenticate,
+        "is_strict": setup.is_strict,
+    }
