@@ -160,7 +160,7 @@ def test_an_empty_table_of_a_tab_says_that_it_is_empty(
 ) -> None:
     take_from_administrators(monkeypatch, "identity.view_organizationconnection")
 
-    assert "Your account may not see this part." in browser.get(page(organization, "Connections")).content.decode()
+    assert "You do not have permission to see this part." in browser.get(page(organization, "Connections")).content.decode()
 
 
 def test_members_roles_and_connections_of_an_organization_are_added_on_its_tabs(

@@ -99,7 +99,7 @@ def test_the_tab_with_code_for_an_application_does_not_say_that_it_may_not_be_se
     address = f"{reverse('admin:authapi_client_change', args=(client.pk,))}?tab=paste-into-your-application"
     page = browser.get(address).content.decode()
     assert "Code for the application" in page
-    assert "Your account may not see this part." not in page
+    assert "You do not have permission to see this part." not in page
 
 
 @pytest.mark.parametrize("place", LISTS.values(), ids=LISTS)
