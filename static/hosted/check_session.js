@@ -1,4 +1,5 @@
-// OpenID Connect Session Management 1.0, 3.2: a window sends its client and session_state and gets whether the session has changed.
+// OpenID Connect Session Management 1.0, 3.2: an application posts its client id and session_state to this frame. The frame answers
+// `changed`, `unchanged` or `error`.
 const name = document.documentElement.dataset.cookie;
 
 function browserState() {
@@ -17,7 +18,7 @@ async function judged(message, origin) {
 }
 
 addEventListener("message", async (event) => {
-  // A window without an origin, such as a sandboxed one, cannot be answered.
+  // An answer needs the origin of its receiver. A window without an origin, such as a sandboxed frame, gets no answer.
   if (typeof event.data !== "string" || !event.source || event.origin === "null") return;
   // Without TLS, browsers provide hashing only on localhost.
   const answer = await judged(event.data, event.origin).catch(() => "error");

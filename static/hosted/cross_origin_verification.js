@@ -1,4 +1,4 @@
-// Gets the verifier from the application's page in a frame, then posts the form of this page.
+// Loads a page of the application in a frame and requests the verifier from it. Then submits the form of this page with the verifier.
 const form = document.forms[0];
 const { id, frame, origin } = form.dataset;
 let isSent = false;
@@ -19,5 +19,5 @@ addEventListener("message", (event) => {
 });
 element.src = frame;
 document.body.append(element);
-// If the application's page never answers, the service refuses the empty verifier and reports it to the application.
+// Without an answer of that page, submit an empty verifier: the service refuses it and reports the error to the application.
 setTimeout(() => send(""), 8000);

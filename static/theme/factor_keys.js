@@ -39,7 +39,7 @@
       form.elements.credential.value = answer(found);
       form.submit();
     } catch {
-      // The user chose no passkey or continued in another way. The offer was not requested, so no error is shown.
+      // The user chose no passkey or continued in another way. The user did not request the offer, so the page shows no error.
     }
   };
 

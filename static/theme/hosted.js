@@ -7,11 +7,12 @@ for (const button of document.querySelectorAll("button.reveal")) {
   };
   button.hidden = false;
   button.addEventListener("click", () => show(input.type === "password"));
-  // Browsers remember the values of text fields, but not of password fields.
+  // Make it a password field again before the form is sent: browsers store the values of text fields for autocompletion.
   input.form.addEventListener("submit", () => show(false));
 }
 
-// A second press would send the form twice. The mark is removed after a while: the answer may open an application outside the browser.
+// A second click would send the form twice. The page may stay open after the form was sent, because the response can open an application
+// outside the browser. So the user can send the form again after a few seconds.
 const BUSY_MS = 5000;
 for (const form of document.forms) {
   const settle = () => form.removeAttribute("aria-busy");

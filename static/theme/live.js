@@ -80,7 +80,7 @@
     return (!chosen.length || chosen.includes(message.type)) && (!text || isAbout(message.event || {}, text));
   }
 
-  /* Tells whether the names of the entities, which have not arrived, can decide about the event. */
+  /* Tells whether the filter may select the event after more names of its entities arrive. */
   function isUndecided(message) {
     const chosen = chosenTypes();
     return (!chosen.length || chosen.includes(message.type)) && rootsOf(message.event || {}).some((root) => !names.has(root));
@@ -104,7 +104,7 @@
     return root.slice(root.indexOf(":") + 1);
   }
 
-  /* Requests the names of the entities that have none yet. After `MOST_FAILURES` in a row, the next event starts the requests again. */
+  /* Requests the names of entities without a known name. Stops after `MOST_FAILURES` consecutive failures; the next event starts again. */
   async function askNames(roots) {
     roots.filter((root) => !names.has(root)).forEach((root) => unnamed.add(root));
     removeOldest(unnamed);
@@ -251,7 +251,7 @@
     summary.append(time, type);
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
-    // A reader of an open entry stays there. Opening or closing an entry causes no scroll event.
+    // Do not scroll to new entries while the user reads an expanded entry. Expanding or closing an entry causes no scroll event.
     details.addEventListener("toggle", () => followIf(!details.open && isAtTheEnd()));
     // The links are beside the summary, because the summary is a button.
     entry.append(details, subjectsNode(event));
@@ -297,14 +297,15 @@
     reveal(messages.filter(isWanted).length);
   }
 
-  /* Scrolls to the newest entry if the list has grown, by new entries or by names; or counts the new entries that are below the window. */
+  /* Scrolls to the newest entry if the list follows the stream and has grown, by entries or by names. If it does not follow, counts the new
+     entries below the visible part. */
   function reveal(number, hasGrown = number > 0) {
     if (follows && hasGrown) scroll.scrollTop = scroll.scrollHeight;
     else if (!follows) unseen += number;
     tell();
   }
 
-  /* Removes the oldest entries. Hidden entries are counted apart, because they may be shown later. */
+  /* Removes the oldest entries. Keeps up to `MOST_SHOWN` visible and as many hidden entries, because hidden entries may be shown later. */
   function trim() {
     for (const isHidden of [true, false]) {
       const entries = [...list.children].filter((entry) => entry.hidden === isHidden);

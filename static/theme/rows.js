@@ -1,6 +1,6 @@
 'use strict';
 // Rows of inputs get a button that removes the row, and a button that adds a row. Without this script the page has three empty rows.
-// The script is in the head of the page.
+// The script is loaded in the head, so it waits for the document.
 document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.pairs').forEach((pairs) => {
     const rows = () => [...pairs.querySelectorAll('.pair:not(.pair-head)')];
     const shown = () => rows().filter((row) => !row.hidden);
@@ -27,7 +27,7 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
         remove.addEventListener('click', () => {
             const left = shown(), next = left[left.indexOf(row) + 1];
             inputs(row).forEach(clear);
-            // The form reads row 0 to see whether the page had rows at all, so the emptied row stays in the form.
+            // The form reads row 0 to detect whether the page had rows, so a removed row stays in the form, hidden and empty.
             row.hidden = true;
             row.dataset.removed = '';
             check();
@@ -47,15 +47,15 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
     const empty = rows().filter((row) => isEmpty(row) && !row.classList.contains('pair-stored'));
     const pattern = rows().at(-1)?.cloneNode(true);
     if (!pattern || pattern.classList.contains('pair-stored')) return;
-    // One empty row is enough when more can be added.
+    // Show only one empty row, because the button can add more.
     empty.slice(1).forEach((row) => { row.hidden = true; });
     rows().forEach(give);
     add.addEventListener('click', () => {
-        // The numbers of the rows are their order, so a removed row is not shown again at the end.
+        // The form orders rows by their numbers. A removed row keeps its number, so it must not be reused as the last row.
         const row = rows().find((each) => each.hidden && !('removed' in each.dataset)) ?? numbered(pattern.cloneNode(true), rows().length);
         const isNew = !row.isConnected;
         row.hidden = false;
-        // The added row is the last one that the page shows.
+        // Show the added row below all other rows.
         add.before(row);
         if (isNew) give(row);
         check();

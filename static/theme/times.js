@@ -18,7 +18,7 @@
         time.textContent = local(new Date(time.dateTime), found[2].length > 5);
         node.replaceWith(time);
     };
-    // A clock shows only a part of its moment: hours and minutes, sometimes seconds and milliseconds.
+    // A `time[data-clock]` shows only the time of day: hours and minutes, sometimes seconds and milliseconds.
     const showClock = (time) => {
         const at = new Date(time.dateTime), parts = time.textContent.replace('UTC', '').trim().length;
         const utc = at.toISOString(), hours = local(at, true).slice(11), rest = String(at.getMilliseconds()).padStart(3, '0');
@@ -26,7 +26,7 @@
         time.title = `${utc.slice(0, 10)} ${utc.slice(11, 11 + parts)} UTC`;
         time.textContent = `${hours}.${rest}`.slice(0, parts);
     };
-    // The label of a field stays: times are entered in UTC.
+    // Remove "(UTC)" from headings, but not from labels of fields: times are entered in UTC.
     const isLabel = (node) => { const label = node.parentElement?.closest('thead, dt, label'); return Boolean(label) && !label.control; };
     const rename = (node) => { node.data = node.data.replace(/\s*\(UTC\)/, ''); };
     const visit = (root) => {
