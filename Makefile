@@ -44,7 +44,7 @@ worker: embedded ## Run another worker, while `make up` runs
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
 	@$(PY) -m pytest -n 3 -q --ignore=tests/peers -m "not fault and not deep" --turn=$(or $(TURN),8) --durations=10
 
-test-deep: peers ## Run the full cases of which `make test` and `make test-peers` run samples, and the tests that take minutes
+test-deep: peers ## Run all cases of the tests that `make test` and `make test-peers` shorten, and the tests that take minutes
 	@TEST_DEPTH=deep $(PY) -m pytest -n 2 -q -m "(deep or sized) and not fault" --durations=10
 	@TEST_SERVERS_DURABLE=1 FAULT_ROUNDS=$(or $(ROUNDS),200) $(PY) -m pytest -q tests/faults/test_stream_processes.py -k random_kills
 
@@ -67,10 +67,10 @@ test-cluster-core: peers ## Run the shortest tests on clusters: kill of the prim
 test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help
 	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)
 
-test-seeded-mutants: dev ## Plant mutants drawn from a printed seed in the log, deliveries and tokens: ONLY='log lanes', SEED=1, COUNT=40
+test-seeded-mutants: dev ## Plant random mutants in the log, deliveries and tokens, and print the seed: ONLY='log lanes', SEED=1, COUNT=40
 	@$(PY) -u -W ignore -m tests.mutants.seeded $(ONLY) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(OPTIONS)
 
-test-mutation: dev ## Plant every mutant of the pure modules, for hours: ONLY='foundation.*', COUNT=20 of each module, SEED=1
+test-mutation: dev ## Plant every mutant of the pure modules, which takes hours: ONLY='foundation.*', COUNT=20 of each module, SEED=1
 	@$(PY) -u -W ignore -m tests.mutants.pure $(if $(ONLY),--only '$(ONLY)') $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(OPTIONS)
 
 test-outage: dev ## Stop a SCIM server for ten real minutes while 1,000 users change: SECONDS=600
@@ -138,7 +138,7 @@ describe: dev ## Generate the reference of the manual from the code into docs/re
 messages: dev ## Update the catalogs of all languages with the texts of pages, mails and messages, and compile them
 	@$(PY) -m config.catalogues
 
-lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
+lock: dev ## Compile requirements/*.in into locks with hashes and without index URLs
 	@for name in bootstrap base tracing embedded dev docs mutation; do \
 	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --universal --python-version 3.11 \
 	    requirements/$$name.in --output-file requirements/$$name.lock || exit 1; done
