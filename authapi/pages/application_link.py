@@ -30,7 +30,7 @@ class ApplicationLink:
 
 
 def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLink | None:
-    """Return the link back to a client, otherwise a link to the tenant's default URL. None without a link.
+    """Return the link back to a client, otherwise a link to the tenant's default URL; None if both are missing.
 
     A URL that begins a login contains the issuer, so that a client with several providers can select this service (OpenID Connect Core
     1.0, 4).
@@ -54,7 +54,7 @@ def login_address(client: Client | None) -> str:
 
 
 def client_behind(request: HttpRequest, host: HostMatch) -> Client | None:
-    """Return the client of a refused request, found by the handle of its login, by the state of its provider login, or by its id.
+    """Return the client of a refused request: by the handle of a login, by the `state` of a login at a provider, or by the client id.
 
     The login may have expired. These values are unverified, so use the client only to find a registered URL of the tenant.
     """
@@ -88,5 +88,5 @@ def _origin(client: Client) -> str:
 def _opened_origin(client: Client, address: str) -> str:
     if "*" in address or not (origin := web_origin_of(address)):
         return ""
-    # A native application listens at its callback during a login only (RFC 8252, 7.3).
+    # A native application listens at its callback only during a login (RFC 8252, 7.3).
     return "" if client.app_type == "native" and urlsplit(origin).hostname in _LOOPBACK else origin

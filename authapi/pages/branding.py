@@ -31,7 +31,7 @@ _PICTURE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 @dataclass(frozen=True)
 class Brand:
-    """The brand as the base template of the hosted pages uses it."""
+    """The brand of a tenant, in the form that the base template of the hosted pages reads."""
 
     name: str
     logo: str
@@ -100,7 +100,7 @@ def picture_answer(tenant_id: str, name: str) -> HttpResponse:
 
 
 def page_policy(brand: Brand, form_targets: Iterable[Any] = (), *, has_script: bool = False, framed_by: str = "'none'") -> str:
-    """Return the content policy of a hosted page: files of this host, pictures and font of the tenant, and no script without `has_script`.
+    """Return the content policy of a hosted page: files of this host, pictures and font of the tenant, and scripts only with `has_script`.
 
     Browsers also check redirects after a form against `form-action`. So `form_targets` names the origins of the clients to which
     a page redirects. `framed_by` is for the preview in the admin.

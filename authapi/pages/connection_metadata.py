@@ -22,7 +22,7 @@ CONTENT_TYPE = "application/samlmetadata+xml; charset=utf-8"
 
 
 def connection_metadata(request: HttpRequest, host: HostMatch, name: str) -> HttpResponse:
-    """Return the metadata. It contains no data of the provider, which may be configured later. Raises `RequestRefused`."""
+    """Return the metadata, which needs no data of the provider: the provider may be configured later. Raises `RequestRefused`."""
     connection = Connection.objects.of(host.tenant_id).filter(name=name[:128], strategy__in=STRATEGIES).first()
     if connection is None:
         raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
@@ -54,5 +54,5 @@ def _signs_requests(connection: Connection) -> bool:
     try:
         return saml_provider(connection).signs_requests
     except UpstreamFailed:
-        # The connection has no data of the provider yet. Administrators often configure the provider with this document first.
+        # The connection has no data of the provider yet. Administrators often take this document to the provider first.
         return options_of(connection).signs_requests is True

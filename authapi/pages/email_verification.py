@@ -61,7 +61,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _end(
     request: HttpRequest, host: HostMatch, state: str, ticket: EmailTicket | None, outcome: Outcome, *, place: str = ""
 ) -> HttpResponse:
-    """Show the result of a link: redirect to the return URL of the ticket, otherwise show a page that links to its client."""
+    """Redirect to the return URL of the ticket with the result of a link. Without such a URL, show a page with the result."""
     status = 200 if outcome.is_success else 410
     if ticket is None:
         return _page(request, host, state, status=status, application=application_link(None, host=host))
@@ -74,7 +74,7 @@ def _end(
 
 
 def _client(host: HostMatch, ticket: EmailTicket) -> Client | None:
-    """Return the client of a ticket, or the client that requested its mail."""
+    """Return the client that the ticket names, otherwise the client that requested the mail with the ticket."""
     asked = ticket.job.parameters if ticket.job is not None else {}
     client_id = ticket.parameters.get("client_id") or asked.get("client_id")
     return Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None

@@ -85,8 +85,8 @@ class Field:
 def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[str, str] | str] = ()) -> list[Field]:
     """Return the fields with their problems, marks and focus.
 
-    The first wrong field gets the focus, otherwise the first empty field. The only field of a form is not marked as required, because the
-    form has no optional field.
+    The first wrong field gets the focus, otherwise the first empty field. If a form has a single field, the field is not marked as
+    required: there is no optional field to distinguish it from.
     """
     found = [_as_problem(problem) for problem in problems]
     given = list(fields)
@@ -142,7 +142,7 @@ def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
     names = login_identifiers(options)
     if not typed or len(typed) > LONGEST_EMAIL:
         return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")
-    # A username may contain an "@". A name without it is accepted: it may be a username that earlier rules of the connection allowed.
+    # A username may contain an "@". A name without an "@" is accepted: it may be a username that earlier rules of the connection allowed.
     return email_problem(typed) if "@" in typed and "username" not in names else ""
 
 

@@ -48,10 +48,10 @@ def hosted_page(
 ) -> HttpResponse:
     """Render `hosted/<template>.html` for a tenant, in the active language.
 
-    `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their URL:
-    the browser sends no referrer to other sites. The browser then also sends forms without an origin, which Django's CSRF check would
-    refuse. The brand of the organization of a login overrides that of the tenant. A page with a password among its `fields` loads the
-    script that shows the password, before its own `scripts`. The policy of a page without scripts allows no script.
+    `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their URL: the
+    browser then sends no referrer, not even to this host. It also sends forms of the page with the header `Origin: null`, which Django's
+    CSRF check would refuse. The brand of the organization of a login overrides that of the tenant. A page with a password among its
+    `fields` loads the script that shows the password, before its own `scripts`. The policy of a page without scripts allows no script.
     """
     brand = brand_of(host.tenant_id, organization_id)
     shown = {"brand": brand, "scripts": [], **(context or {})}

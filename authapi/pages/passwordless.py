@@ -61,7 +61,7 @@ BETWEEN_DIGITS = str.maketrans("", "", " -\u00a0\u202f")
 
 @dataclass(frozen=True)
 class _Asked:
-    """The message of a login, as stored in its row."""
+    """The message that a login has requested, as stored in the row of the login."""
 
     connection: Connection
     address: Address

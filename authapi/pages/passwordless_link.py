@@ -113,7 +113,7 @@ def _ask_first(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> 
     answer = answer_of(row)
     login = new_login(request, protocol_named(answer.protocol), ProtocolRequest(host, row.client, answer.state))
     if not named_language(enabled_languages(host.tenant_id), wished=login.presentation.languages):
-        # The application requests no language. Use the language of the mail, because the browser may have another language.
+        # The application requests no language that the tenant enables. Use the language of the mail: the browser may have another language.
         login.row.language = row.language
     speak(login.language)
     try:

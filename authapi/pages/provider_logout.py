@@ -68,10 +68,10 @@ def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
 
 
 def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse:
-    """End the sessions that the request names: the session of this browser, with visits to its participants, and sessions of other
-    browsers.
+    """End the sessions that the request of the provider names, in this browser and in other browsers.
 
-    Answers the provider at the end. A browser without a session is no error: the session may have ended already.
+    If the session of this browser ends, the browser visits the participants of the session. At the end, the provider gets an answer
+    if it has an address for answers. A browser without a session is no error: the session may have ended already.
     """
     connection = Connection.objects.of(host.tenant_id).filter(name=request.GET.get("connection", "")[:128], strategy__in=STRATEGIES).first()
     if connection is None:

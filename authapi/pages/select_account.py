@@ -23,7 +23,7 @@ def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if session is None or login.is_half_proven:
             return flow.advance(login, handle=handle)
         if request.method != "POST":
-            # A refused request is reported only after the user has answered, because the page may already be open in the browser.
+            # A GET shows the page even if the request is refused. The refusal is sent after the user has answered the page.
             return render_page(login, handle, "select_account", {"user": session.user})
         if request.POST.get("answer") != session.user.user_id:
             return see_other(request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))

@@ -33,9 +33,10 @@ View = Callable[[HttpRequest, HostMatch], HttpResponse]
 
 
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
-    """Decorate a view of a page. The log names the page `name`.
+    """Decorate a view of a page. `name` is the name of the page in the log.
 
-    Django's CSRF protection is off: its cookie is for staff, and these forms are bound to the login and its browser (`opened_login`).
+    Django's CSRF protection is off. Its cookie is for staff only; the forms of a login are bound to the login and its browser
+    (`opened_login`).
     """
 
     def decorate(view: View) -> Callable[[HttpRequest], HttpResponse]:
@@ -82,7 +83,8 @@ def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpRe
 def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
     """Return the login of a page, and its handle.
 
-    Raises `RequestRefused` if the login has expired or belongs to another browser, and for a form that is not from this browser's page.
+    Raises `RequestRefused` if the login has expired or belongs to another browser, or if a posted form has no
+    valid token of this browser.
     """
     sent = request.POST if request.method == "POST" else request.GET
     handle, browser = sent.get(HANDLE, ""), read_cookie(request, BROWSER)

@@ -1,7 +1,7 @@
 """The page of a login that asks for a second factor. It shows one way to prove a factor, with a list of the other ways.
 
-A code is sent when the user presses a button. The page itself sends only the first code of a login
-to a device, once. So a reload or a prefetch sends no second code.
+In each login, the first view of the page for a phone or an email address sends one code to it. For every further code, the user must press
+a button. So a reload or a prefetch sends no second code.
 """
 
 from __future__ import annotations
@@ -196,7 +196,10 @@ def _fields(visit: _Visit, way: Way) -> list[Field]:
 
 
 def _days_to_remember(visit: _Visit) -> int:
-    """Return the days for which the user may skip the factor. 0 if the tenant forbids it or every browser is remembered anyway."""
+    """Return the days for which the user may choose to skip the factor in this browser; 0 if the page offers no choice.
+
+    There is no choice if the tenant forbids it, and with the policy `NEW_DEVICE`, with which the service remembers every browser.
+    """
     settings, login = factor_settings(visit.login.host.tenant_id), visit.login
     is_by_itself = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
     return settings.remembered_for.days if settings.remembers_browsers and not is_by_itself else 0

@@ -1,8 +1,9 @@
 """The pages on which a user sets up the first second factor, in a login that requires one.
 
-An enrollment belongs to the login that began it: the row of the login names it, and codes and challenges are bound to that row. Another
-login of the same user, with the same password, cannot see or confirm it. The need for an enrollment is checked again with the user
-locked. So one of two concurrent logins enrolls a factor, and the other login must prove that factor.
+An enrollment belongs to the login that began the enrollment. The row of that login names the enrollment, and codes and challenges are bound
+to that row. Another login of the same user, with the same password, cannot see or confirm the enrollment. Before a factor is confirmed,
+the row of the user is locked, and the need for an enrollment is checked again. So one of two concurrent logins enrolls a factor, and the
+other login must prove that factor.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class _Visit:
 
     @property
     def kind(self) -> str:
-        """The kind that this login sets up, empty until the user chooses one. Ignores the choice of another user."""
+        """The kind of factor that this login sets up; empty until the user chooses one. Ignores the choice of another user."""
         chosen = str(self.login.row.progress.get(_KIND, ""))
         return chosen if chosen in self.kinds and self.login.row.session_id == self.session.pk else ""
 

@@ -17,7 +17,7 @@ from identity.hosts import HostMatch
 
 @tenant_page("mfa_recovery_code")
 def recovery_code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the recovery code that this login created. Forget it and continue once the user has saved it."""
+    """Show the recovery code that this login created. When the user confirms that the code is saved, delete it and continue."""
     login, handle = opened_login(request, host)
     try:
         session = login.session

@@ -298,7 +298,7 @@ def _proof_taken(visit: _Visit) -> HttpResponse:
 
 
 def _done(visit: _Visit, done: SetUp) -> HttpResponse:
-    """Show that the factor was set up, with a new recovery code if there is one. The link does not open this page again."""
+    """Show that the factor was set up, with a new recovery code if there is one. Opening the link again does not show this page."""
     place = place_after(visit.host.tenant_id, _MAIL, email=visit.setup.user.email or "")
     return _page(visit.request, visit.host, {"state": "done", "code": done.recovery_code, "place": place})
 

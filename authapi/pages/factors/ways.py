@@ -83,8 +83,8 @@ def ways_of(login: Login, session: Session) -> list[Way]:
 def ways_with_factors(host: HostMatch, user: User, *, methods: Collection[str] = ()) -> list[Way]:
     """Return the ways in which a user can prove a factor now, the strongest first.
 
-    A factor is usable if the tenant offers its kind and if the proven `methods` do not include it. A key is usable only on the domain
-    for which it was created, and a code needs a sender.
+    A factor is usable if the tenant offers the kind of the factor, and the proven `methods` do not include this kind. A key is usable
+    only on the domain for which the key was created. A code needs a provider that sends messages.
     """
     own = [factor for factor in factors_of(user) if is_second_to(factor.kind, methods)]
     ways: list[Way] = []
