@@ -68,8 +68,8 @@ def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: s
 def verified(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
     """Do what `verify_access_token` does, for a token that may be bound. Also raises `NotHeld`.
 
-    A token that is bound to a certificate expires with the certificate. `asked` returns the facts of the request; it is not called for an
-    unbound token.
+    A token that is bound to a certificate expires with the certificate. `asked` returns the parts of the request that a proof must match.
+    `asked` is not called for an unbound Bearer token.
     """
     claims = verify_access_token(token, host=host, takes_bound=True)
     return _held(claims, scheme, token, asked) if claims.confirmation or scheme == DPOP else claims

@@ -1,6 +1,7 @@
 """Nonces of DPoP (RFC 9449, 8). They are not stored: each is valid in its minute and the next minute, for one tenant and one generation.
 
-Each memory of used proofs (`authapi.possession.replays`) has its own generation, so that proofs of another memory cannot be replayed.
+Each memory of used proofs (`authapi.possession.replays`) has its own generation. So a proof whose use another memory recorded cannot be
+used again.
 """
 
 from __future__ import annotations

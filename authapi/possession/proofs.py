@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "RS256": ("RSA", ""),
 }
 ALGORITHMS = tuple(_KINDS)
-# The accepted error of a client's clock. A nonce contains the time of this service, so with a nonce a larger error is accepted.
+# The accepted error of a client's clock, in seconds. A nonce contains the time of this service, so with a nonce a larger error is accepted.
 LIFE_SECONDS = 60
 LIFE_WITH_NONCE_SECONDS = 600
 MAX_PROOF_CHARACTERS = 6144
@@ -39,8 +39,8 @@ _LONGEST_JTI = 256
 _LONGEST_NONCE = 256
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 2048, 4096
 _SHORTEST_MODULUS_CHARACTERS = 342
-# The maximum exponent of RSA keys, for 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the
-# modulus makes a check a hundred times slower.
+# Maximum length of the exponent of an RSA key: 11 characters of base64url contain 64 bits. OpenSSL accepts any exponent for keys of up to
+# 3072 bits. An exponent as long as the modulus makes a check a hundred times slower.
 _LONGEST_EXPONENT_CHARACTERS = 11
 _WRONG_SIZE = f"An RSA key of a DPoP proof must have {_SHORTEST_MODULUS} to {_LONGEST_MODULUS} bits, and an exponent of at most 64."
 _PORTS = {"http": 80, "https": 443}

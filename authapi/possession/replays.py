@@ -24,7 +24,8 @@ from authapi.possession.proofs import Proof
 from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_pool
 
-# Longer than any proof is valid: a minute before and after its `iat` without a nonce, two minutes with one.
+# Longer than any proof is valid. Without a nonce, a proof is valid for the minute before and the minute after its `iat`. With a nonce,
+# a proof is valid for two minutes at most.
 REMEMBERED_SECONDS = 150
 _OF_POSTGRESQL = "p"
 _PURPOSE = "dpop\x00"
