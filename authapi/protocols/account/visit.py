@@ -102,7 +102,7 @@ class Visit:
 
     @cached_property
     def kept(self) -> dict[str, str]:
-        """What the user typed before a login that the form needed."""
+        """The input that the user typed in a form of this page before the form required a new login."""
         return kept_fields(self.session, self.request.GET.get("kept", ""))
 
     def chosen(self, name: str) -> str:
@@ -152,7 +152,7 @@ class Visit:
         rate: Rate | None = None,
         status: int = 400,
     ) -> HttpResponse:
-        """Render a page of the account. The status is 429 if `rate` is given, and otherwise `status` if there are problems."""
+        """Render a page of the account. The response has 429 if `rate` is given, `status` if there are only problems, and 200 otherwise."""
         found = [*problems, *([Problem(self.problem)] if self.problem else [])]
         failed = _FAILED.get(self.request.GET.get(FAILED, ""))
         shared = {

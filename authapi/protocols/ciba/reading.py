@@ -63,7 +63,7 @@ def seconds_of(request: TokenRequest, channel: str) -> int:
         return SECONDS
     longest = _LONGEST_SECONDS.get(channel, SECONDS)
     text = str(sent) if type(sent) is int else sent
-    # Converted to a number only if it has few digits.
+    # Compare the length before the conversion: `int` raises an error for a very long text.
     if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= len(str(longest)) and 1 <= int(text) <= longest:
         return int(text)
     raise refused(f"The requested_expiry is a number of seconds from 1 to {longest}.")

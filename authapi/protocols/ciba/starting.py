@@ -1,4 +1,4 @@
-"""Starts a request. All checks run before the user is notified, so that the client gets every refusal at once."""
+"""Starts an approval request (CIBA). All checks run before the user is notified, so that the client gets every refusal at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _NO_USER = "The user does not exist, is blocked, or has no connection that the a
 def started(request: TokenRequest, client: Client) -> Begun:
     """Create the request of an authenticated client and notify its user. Raises `RequestRefused`.
 
-    Looks up the user last, so that a client without the grant, or with a request that cannot be granted, learns nothing about users.
+    Looks up the user only after the grant type and the requested terms are checked. So a client that may not use CIBA, or that requests
+    what no user can grant, learns nothing about users.
     """
     if not client.allows_grant_type(GRANT):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=GRANT)

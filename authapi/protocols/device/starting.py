@@ -31,7 +31,7 @@ _LONGEST_AUDIENCE = 600
 
 
 def started(request: TokenRequest, client: Client) -> DeviceCodes:
-    """Return codes for an authenticated client. Raises `RequestRefused`, or `OAuth2Error` of the engine."""
+    """Return codes for an authenticated client. Raises `RequestRefused`, or `OAuth2Error` of the engine (`oauthlib`)."""
     if not client.allows_grant_type(GRANT):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=GRANT)
     scope, audience = request.text("scope") or "", request.text("audience") or ""

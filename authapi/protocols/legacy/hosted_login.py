@@ -39,7 +39,7 @@ def login(request: LegacyRequest) -> Reply:
     if client is None:
         raise RequestRefused(LegacyCase.UNKNOWN_CLIENT)
     if request.origin and not is_own_page(request):
-        # The browser would not store cookies of this host, so the ticket could not be bound to the browser.
+        # The browser would not store the cookie of a response to a page of another host, so the ticket could not be bound to the browser.
         raise RequestRefused(LegacyCase.FOREIGN_PAGE)
     require_own_forms(client)
     username, password = request.needed("username"), request.needed("password")

@@ -101,9 +101,9 @@ def _waiting(login: Login, ticket: str) -> LoginTicket:
 
 
 def _is_of_origin(login: Login, row: LoginTicket) -> bool:
-    """Tell whether the page of the ticket still belongs to the client, and the browser does not name a different page.
+    """Tell whether the page of the ticket still belongs to the client, and the headers of the browser do not name another page.
 
-    A browser may send no header that names the page: the cookie or the verifier binds the ticket to the browser in any case.
+    A request without such headers is accepted, because the cookie or the verifier also binds the ticket to the browser.
     """
     own = web_origin_of(login.host.issuer)
     if not row.origin:

@@ -32,7 +32,7 @@ class ClientFacts:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a success or an error is sent: a registered address, one of the modes, and the request's state."""
+    """Where a success or an error is sent: a registered address, a response mode, and the request's state."""
 
     redirect_uri: str
     mode: str

@@ -1,7 +1,7 @@
 """The three ways in which an authorization request arrives: in the URL, signed by its client, or pushed before.
 
-`received` returns the parameters of a request at `/authorize`. The answer calls `claim` or `let_go`, because a pushed
-request, or a signed request with a `jti`, can be answered only once.
+`received` returns the parameters of a request at `/authorize`. The code that answers the client calls `claim` for a success and `let_go`
+for a refusal: a pushed request, or a signed request with a `jti`, can be answered only once.
 """
 
 from __future__ import annotations

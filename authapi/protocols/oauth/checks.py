@@ -1,7 +1,7 @@
 """The checks of an authorization request whose address is trusted. Refusals come from the table of error cases.
 
-The engine calls the checks in its own order (`validate_authorization_request` of its grants). Each check raises a refusal with a text of
-this service, or returns. The engine's own refusal of the same error is never reached. The checks use no database.
+The engine (`oauthlib`) calls the checks in its own order (`validate_authorization_request` of its grants). Each check returns, or raises a
+refusal with a text of this service. So the engine never raises its own refusal for the same error. The checks use no database.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
     def validate_response_type(
         self, client_id: str, response_type: str, client: ClientFacts, request: AuthorizationCall, *args: Any, **kwargs: Any
     ) -> bool:
-        """Refuse a response type without its grant, a response mode that does not fit it, and a missing or too long nonce."""
+        """Refuse a missing or too long nonce, a wrong response mode, and a response type whose grant the client may not use."""
         for grant, is_needed in (("authorization_code", "code" in request.types), ("implicit", request.types != {"code"})):
             if is_needed and grant not in client.grant_types:
                 text = request.text("response_type")[:100]
@@ -138,8 +138,8 @@ def _check_key(request: AuthorizationCall) -> None:
 def check_login(request: AuthorizationCall) -> dict[str, Any]:
     """Refuse demands that a login cannot meet. Runs after all other checks.
 
-    For `prompt=none`, the engine's grants for OpenID Connect call this check to ask whether the user is logged in and has consented. That
-    is known only later (`authapi.login.decision`). The engine also does not support the prompt `create`.
+    The engine's own OpenID Connect grants would check here, for `prompt=none`, whether the user is logged in and has consented. This
+    service decides that later (`authapi.login.decision`). The engine also does not support the prompt `create`.
     """
     request.prompts = _prompts(request.text("prompt"))
     request.max_age = _max_age(request.text("max_age"))

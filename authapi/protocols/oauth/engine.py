@@ -1,4 +1,7 @@
-"""Extends the toolkit's validator and the engine's server: the engine decides, this service authenticates, creates tokens, maps errors."""
+"""Extends the server of the engine (`oauthlib`) and the validator of the toolkit (`django-oauth-toolkit`).
+
+The engine decides in which order a request is checked and answered. This service authenticates clients, creates tokens and maps errors.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
     parameters = _parameters(request)
-    # Each login computes its terms twice. Only a request with claims or details is parsed again for this, and few requests have them.
+    # The terms of each login are computed twice. To save time, only a request with claims or details is parsed again here.
     further: dict[str, Any] = {}
     if parameters.get("claims") or parameters.get(DETAILS):
         asked = _authorization_request(request)

@@ -1,4 +1,4 @@
-"""The parameters that the browser sends to the client, from the engine's response types (`authapi.protocols.oauth.response_types`)."""
+"""The parameters that the browser sends to the client, from the response types in `authapi.protocols.oauth.response_types`."""
 
 from __future__ import annotations
 

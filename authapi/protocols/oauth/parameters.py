@@ -1,7 +1,7 @@
 """Parameters of an authorization request: read, then checked in the order in which they become trusted. Uses no database.
 
-`read` takes one value for each name, `target_of` finds the address for answers, and `checked` has the engine check the rest. A refusal of
-`target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).
+`read` takes one value for each name, `target_of` finds the address for answers, and `checked` lets the engine (`oauthlib`) check the rest.
+A refusal of `target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from authapi.protocols.oauth.engine_request import AuthorizationCall, response_t
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
 _TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
-# Prefix of names in the state of a login that no client can set: `read` ignores parameters with this prefix.
+# Prefix of names in the state of a login. A client cannot set these names: `read` ignores parameters with this prefix.
 _OWN = ":"
 _PUSHED, _SIGNED, LINK_TO = ":pushed", ":signed", ":link_to"
 
@@ -114,7 +114,7 @@ def target_of(parameters: Parameters, client: ClientFacts) -> Target:
 
 
 def checked(parameters: Parameters, client: ClientFacts, target: Target) -> AuthorizationRequest:
-    """Have the engine check a request, and return it. Raises `RequestRefused`, which is sent to the client."""
+    """Let the engine check a request, and return the checked request. Raises `RequestRefused`, which is sent to the client."""
     call = AuthorizationCall(parameters.values, parameters.repeated, client, target)
     call.is_pushed, call.is_signed = bool(parameters.pushed), bool(parameters.signed)
     try:

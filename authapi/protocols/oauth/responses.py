@@ -22,8 +22,8 @@ def respond(
 ) -> HttpResponse:
     """Send `members` and the state to the client. With an `issuer`, the answer names it (RFC 9207).
 
-    With `keeps_opener`, the window stays connected to the application that opened it. A redirect without the same header would also
-    disconnect the window.
+    With `keeps_opener`, the response has `Cross-Origin-Opener-Policy: unsafe-none`, so that the window stays connected to the application
+    that opened it. A redirect also needs this header: without it, the browser would disconnect the window.
     """
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in members.items()}
     if target.state is not None:

@@ -44,7 +44,7 @@ class ReadAddress:
 
 @dataclass(frozen=True)
 class PartnerFacts:
-    """The metadata of a service provider, as far as an application needs it."""
+    """The parts of a service provider's metadata from which the settings of its application are made."""
 
     entity_id: str
     consumers: tuple[ReadAddress, ...]

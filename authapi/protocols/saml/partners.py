@@ -25,8 +25,8 @@ class Proposal:
 def proposed(facts: PartnerFacts, present: Mapping[str, Any], *, encrypts: bool = False) -> Proposal:
     """Return the settings for an application: its present settings, overridden by the metadata.
 
-    A signing certificate is used only if the application states that it signs its requests, because with a certificate signatures are
-    mandatory.
+    A signing certificate is taken over only if the application states that it signs its requests: this service refuses unsigned requests
+    of an application that has a certificate.
     """
     ordered = sorted(facts.consumers, key=lambda each: (not each.is_default, each.index))
     addresses = tuple(dict.fromkeys(each.address for each in ordered))

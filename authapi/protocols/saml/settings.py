@@ -25,7 +25,7 @@ from authapi.xml.bindings import HTTP_POST
 from authapi.xml.certificates import certificate_of, certificates_of
 
 ADDON = "samlp"
-# One hour. The service provider must use the assertion in this time; its own session may last longer.
+# One hour. The service provider must use the assertion within this time; the session at the service provider may last longer.
 DEFAULT_LIFETIME = 3600
 DEFAULT_MAPPINGS: Mapping[str, str] = {
     "user_id": NAME_IDENTIFIER,

@@ -53,7 +53,7 @@ def _repeated(client: Client, parameters: Parameters) -> RequestRefused | None:
 
 
 def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters without tickets and tokens, which this view uses. A stored request must not contain them."""
+    """Return the parameters without `login_ticket` and `access_token`. This view uses both; a stored request must not contain them."""
     return {name: value for name, value in values.items() if name not in _LOOKED_AT_HERE}
 
 

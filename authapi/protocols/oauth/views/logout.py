@@ -116,7 +116,7 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
     if back := parameters.get("returnTo"):
-        # `returnTo` comes from the page of `/v2/logout`, which lets clients choose the query of an address.
+        # The form that `/v2/logout` shows sends `returnTo`. For `/v2/logout`, the query of an address need not be registered.
         if not is_allowed(back, _allowed(host, client)):
             raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
         session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
