@@ -1,7 +1,7 @@
 """The administrative log of a tenant: the only writer of its lines (docs/adr/0086).
 
-Each write through the management interface has one line. The transaction of the write stores it; if there was no transaction, it is
-stored with the answer. `staff_lines` makes the lines of staff.
+Each write through the management interface has one line. The line is stored in the transaction of the write. If the write had no
+transaction, the line is stored when the write is answered. `staff_lines` makes the lines of staff.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from identity.models import Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 
-# Headings and buttons are short. The longest text of the service is half as long.
+# In characters. The longest text of the service, in any language, is less than half as long.
 LONGEST_TEXT = 500
 _LONGEST_NAME_SHOWN = 64
 # Characters that change the direction of the text after them, even outside their own text. Isolates and marks for one letter are allowed.

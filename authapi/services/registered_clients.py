@@ -1,6 +1,6 @@
 """Clients that register themselves: created, then replaced or deleted with a registration access token. Rows store only its digest.
 
-They are third-party clients and never global. Settings of administrators that are no part of the registration stay.
+They are third-party clients and never global. A new registration does not change the settings that only administrators can set.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def register_client(*, tenant_id: str, registration: Registration) -> Registered
 def replace_registration(*, tenant_id: str, client_id: str, registration: Registration) -> Registered:
     """Replace the present registration, and the registration access token. Raises the errors of `register_client`.
 
-    A client that needs a secret and has none gets a new secret. Otherwise the client keeps its secret, which is not shown again.
+    A client that needs a secret gets a new one if it has none, or if it needs HS256 and only the digest of its secret is stored. Otherwise
+    the client keeps its secret, which is not shown again.
     """
     client = clients.locked_client(tenant_id, client_id)
     needs_secret = registration.columns["token_endpoint_auth_method"] != Client.AuthMethod.NONE and not registration.method
@@ -130,7 +131,7 @@ def _with_credentials(client: Client, registration: Registration) -> Client:
     for new in wanted:
         if new.name not in ids:
             ids[new.name] = add_credential(client, new).pk
-    # If published keys verify the signed requests, the registration has that setting already.
+    # If the keys at a `jwks_uri` verify the signed requests, the settings of the registration already contain that.
     settings: dict[str, Any] = {_METHODS: None} if _SIGNED in registration.settings else {_METHODS: None, _SIGNED: None}
     if registration.proofs:
         settings[_METHODS] = {registration.method: {"credentials": [{"id": ids[new.name]} for new in registration.proofs]}}

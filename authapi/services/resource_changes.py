@@ -55,9 +55,10 @@ def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, 
 def update_shown_api_resource(
     *, tenant_id: str, resource_id: str, changes: dict[str, Any], shown_scopes: list[dict[str, str]], signing_secret: str | None = None
 ) -> ApiResource:
-    """As `update_api_resource`, with `changes["scopes"]` from a form that showed `shown_scopes`. Only the differences are applied.
+    """Do what `update_api_resource` does, with `changes["scopes"]` from a form that showed `shown_scopes`.
 
-    So scopes that another request has added since the form was opened keep their permissions.
+    Applies only the differences between both lists. So scopes that another request has added since the form was opened keep their
+    permissions.
     """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if "scopes" in changes:
@@ -68,7 +69,7 @@ def update_shown_api_resource(
 def _edited(current: list[dict[str, str]], *, shown: list[dict[str, str]], entered: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the current scopes without the lines that the form removed, and with the lines that it added or changed."""
     if [_line(scope) for scope in current] == [_line(scope) for scope in shown]:
-        # The whole list applies, with its order.
+        # The scopes have not changed since the form was opened, so the list in the form replaces them, with its order.
         return entered
     known = {_line(scope) for scope in shown}
     added = [scope for scope in entered if _line(scope) not in known]
