@@ -16,7 +16,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
-    """Issue a code for a login and return it. Its row stores the digest until the code expires.
+    """Issue a code for a login and return it. The row stores only the digest of the code.
 
     `until` is the time when the access token that is sent with the code expires.
     """

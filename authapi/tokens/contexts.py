@@ -11,7 +11,7 @@ from typing import Any
 # The method that a session records for any kind of second factor.
 SECOND_FACTOR = "mfa"
 # Methods that every tenant offers: a password, a code or link that was sent, a passkey, and a login at a provider. A tenant with second
-# factors offers these methods in addition.
+# factors also offers the method `SECOND_FACTOR`.
 PROVABLE = frozenset({"pwd", "otp", "federated", "pop"})
 
 ANY_LOGIN = "1"

@@ -1,8 +1,8 @@
 """The certificates of a tenant for SAML and WS-Federation: which certificate signs, which are published, and how a rollover works.
 
-A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current certificate.
-`rotate_key` makes it the signing certificate when partners have it. `remove_key` removes the previous certificate from metadata. No step
-runs on a schedule, because partners that have copied a certificate by hand would then reject every login.
+A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current certificate. When
+partners have the next certificate, `rotate_key` makes it the signing certificate. `remove_key` removes the previous certificate from
+metadata. No step runs on a schedule, because partners that have copied a certificate by hand would then reject every login.
 """
 
 from __future__ import annotations

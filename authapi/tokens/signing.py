@@ -23,9 +23,9 @@ from authapi.models import ApiResource, Client
 from authapi.tokens.fast_signing import Signing, signing
 from authapi.tokens.keys import signing_key
 
-# With the RSA key of the tenant.
+# Algorithms that sign with the RSA key of the tenant.
 RSA_ALGORITHMS = ("RS256", "PS256", "RS512")
-# With a shared secret: the verifier can also make tokens.
+# The algorithm that signs with a shared secret. The verifier can also make tokens, because the verifier has the secret.
 SHARED = "HS256"
 ALGORITHMS = (SHARED, *RSA_ALGORITHMS)
 _DIGESTS = {"RS512": hashlib.sha512}
@@ -80,6 +80,6 @@ def signing_of(payload: bytes, header: Mapping[str, str], signature: Signature, 
 
 
 def half_hash(value: str, algorithm: str) -> str:
-    """Return the left half of the digest with the hash of the algorithm, in base64url (OpenID Connect Core 1.0, 3.3.2.11)."""
+    """Return the left half of the digest of `value` in base64url. `algorithm` selects the hash (OpenID Connect Core 1.0, 3.3.2.11)."""
     digest = _DIGESTS.get(algorithm, hashlib.sha256)(value.encode()).digest()
     return base64.urlsafe_b64encode(digest[: len(digest) // 2]).decode().rstrip("=")
