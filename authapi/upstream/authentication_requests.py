@@ -61,5 +61,5 @@ def end_request(row: LoginTransaction) -> bool:
 
 
 def _place(row: LoginTransaction) -> str:
-    # This text names the table, not the model. If it changed, rows that the previous version sealed could not be unsealed.
+    # This text names the table, not the model. If the text changed, rows that the previous version sealed could not be unsealed.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

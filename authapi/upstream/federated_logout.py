@@ -1,4 +1,4 @@
-"""Ends the login at the provider, too, by any protocol."""
+"""A logout of this service can also end the login at the provider, by the protocol of the provider."""
 
 from __future__ import annotations
 

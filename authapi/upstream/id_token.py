@@ -98,7 +98,7 @@ def check_subject(claims: Mapping[str, Any]) -> None:
 def _may_sign(key_issuer: Any, claims: Mapping[str, Any]) -> bool:
     """Tell whether a key that names an issuer may sign for the issuer of these claims.
 
-    Microsoft publishes the keys of all directories at one address. A key that is valid for one directory only names that directory.
+    Microsoft publishes the keys of all directories at one address. A key that is valid for a single directory names that directory.
     """
     if key_issuer is None:
         return True

@@ -65,7 +65,10 @@ def begin(login: Login, connection: Connection) -> str:
 def authorization_address(
     provider: Provider, metadata: Metadata, request: AuthenticationRequest, state: str, parameters: Mapping[str, str]
 ) -> str:
-    """Return the address for the browser. Raises `UpstreamFailed`. Configured parameters never replace protecting parameters."""
+    """Return the address for the browser. Raises `UpstreamFailed`.
+
+    `parameters` never replace the parameters that protect the login, such as `state` and `nonce`.
+    """
     free = {name: value for name, value in parameters.items() if name not in _PROTECTED}
     if provider.row.has(Peculiarity.FORM_POST):
         free["response_mode"] = "form_post"

@@ -1,4 +1,4 @@
-"""Ends the session at the provider, too (OpenID Connect RP-Initiated Logout 1.0)."""
+"""A logout of this service can also end the session at the provider (OpenID Connect RP-Initiated Logout 1.0)."""
 
 from __future__ import annotations
 

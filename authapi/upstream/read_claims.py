@@ -1,4 +1,4 @@
-"""The names of the claims that a connection reads. A test of the connection keeps these claims first."""
+"""The names of the claims that a connection reads. A test of the connection stores these claims before it stores other claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from authapi.upstream.sent_claims import ALWAYS_KEPT, NAME_ID, printable
 from authapi.upstream.wsfed import login as wsfed_login
 from identity.models import Connection
 
-# The names in an expression. The names of functions do no harm.
+# The names in an expression. The names of functions also match, which does no harm.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\"[^\"]+\"")
 
 

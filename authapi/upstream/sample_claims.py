@@ -48,7 +48,8 @@ class Sample:
     tested_at: datetime | None = None
     # The claims of the test that are not stored.
     left_out: Sequence[str] = ()
-    # Whether the last successful test stored no claims that fit the connection: an earlier version stored it, or the protocol changed.
+    # Whether the last successful test stored no claims that fit the connection: the test is from an earlier version, or the protocol has
+    # changed.
     is_outdated: bool = False
     test_id: int | None = None
 
@@ -107,7 +108,7 @@ def speaks_assertions(connection: Connection) -> bool:
 
 
 def keeps_claims(connection: Connection) -> bool:
-    """Tell whether a test stores the claims as the provider sent them. A test that calls for a profile stores the mapped claims only."""
+    """Tell whether a test stores the claims as the provider sent them. A test that reads the profile with `calls` stores mapped claims."""
     return speaks_assertions(connection) or not rules_of(connection).row.calls
 
 

@@ -1,4 +1,4 @@
-"""What a provider sent about a user, in parts that a test of a connection stores and a preview maps as a login does. Pure.
+"""What a provider sent about a user, in parts. A test of a connection stores the parts; a preview maps them as a login does. Pure.
 
 A part is missing if the provider did not send it. A provider of OAuth 2.0 has one part: the claims after the mapping. No part is a token:
 the ID token is stored as its claims.
@@ -102,7 +102,7 @@ def _each(sent: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any]]:
 
 
 def _rank(name: str | None, read: Collection[str]) -> int:
-    """Return the rank in which a claim is kept. A part that is one value has no name."""
+    """Return the order in which a claim is stored, lowest first. `name` is None for a part that is one value."""
     return 0 if name is None or name in ALWAYS_KEPT else 1 if name in read else 2
 
 
@@ -118,7 +118,7 @@ def _size(name: str | None, value: Any) -> int | None:
 
 
 def _is_hidden(name: str | None, value: Any, read: Collection[str]) -> bool:
-    """Tell whether a claim is a secret. The subject of a user, a string, is needed in any case; an attribute named `sub` is a list."""
+    """Tell whether a claim is a secret. The subject of a user never is: its name is `sub`, and its value is a string, not a list."""
     is_subject = name == "sub" and isinstance(value, str)
     return not is_subject and is_secret_claim(name, value, is_read=name in read)
 

@@ -26,8 +26,8 @@ Kept = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ProviderLogout:
-    """How a logout reaches the provider. With `trip`, the browser visits the provider last
-    and returns with an answer. With `then`, the logout ends at the provider.
+    """How a logout reaches the provider. With `trip`, the browser visits the provider last and returns with an answer. With `then`, the
+    logout ends at the provider.
 
     `trip` makes the round trip. Its argument is a handle, which the provider repeats in its answer.
     """

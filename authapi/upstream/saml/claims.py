@@ -78,7 +78,7 @@ class Statement:
 
 
 class MappingOptions(Protocol):
-    """The options of a connection, of SAML or of WS-Federation, that decide which attributes are claims."""
+    """The options of a SAML or WS-Federation connection that decide which attributes become claims."""
 
     @property
     def fields(self) -> tuple[tuple[str, tuple[str, ...]], ...]: ...

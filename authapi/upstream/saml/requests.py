@@ -17,9 +17,10 @@ from authapi.xml.parsing import Element
 def login_request(
     provider: SamlProvider, *, request_id: str, acs: str, now: datetime, is_forced: bool = False, contexts: tuple[str, ...] = ()
 ) -> Element:
-    """Return an `AuthnRequest`. `is_forced` requests a new login, `contexts` the classes of authentication, best first.
+    """Return an `AuthnRequest`. `is_forced` requests a new login; `contexts` are the requested classes of authentication, best first.
 
-    It requests no format of the NameID: a provider refuses a format that it does not support, and otherwise sends its configured format.
+    The request names no format of the NameID, so the provider sends its configured format. A provider refuses a format that it does not
+    support.
     """
     wanted = [element(saml("AuthnContextClassRef"), None, context) for context in contexts]
     return element(

@@ -126,7 +126,10 @@ class UnknownSigner(UpstreamFailed):
 
 
 def _whose(element: Element, certificates: Sequence[Certificate]) -> str:
-    """Return the certificate that the message names, and the known certificates. The usual cause is a new certificate of the provider."""
+    """Return a sentence that compares the certificate in the message with the certificates of the connection.
+
+    The usual cause of an invalid signature is a new certificate of the provider.
+    """
     known = ", ".join(certificate.thumbprint[:16] for certificate in certificates)
     named = _named_certificate(element)
     if named is None:

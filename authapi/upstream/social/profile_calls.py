@@ -48,7 +48,7 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
 
 def mapped_claims(rules: ClaimRules, whole: Any) -> dict[str, Any]:
     """Return the claims of a profile as the expressions of the provider map it. Raises `UpstreamFailed` if they name no subject."""
-    # The members of a document with an answer for each named call are answers, not claims.
+    # If every call has a name, each member of the document is the answer to a call, not a claim.
     has_standard = isinstance(whole, dict) and not all(call.name for call in rules.row.calls)
     claims = {name: whole[name] for name in _STANDARD if name in whole} if has_standard else {}
     return with_subject({**claims, **_mapped(rules.fields, whole)})
