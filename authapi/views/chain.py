@@ -124,7 +124,7 @@ def hot_endpoint(
             await _send(scope, send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
             return
         origin, is_head = _origin(scope), scope["method"] == "HEAD"
-        # The body counts until the answer is sent, because requests that wait for a thread use memory, too.
+        # The memory of the body is accounted for until the answer is sent, because requests that wait for a thread use memory, too.
         with unread_bodies().held(origin.keys) as body:
             try:
                 whole = await _read(body, scope, receive)

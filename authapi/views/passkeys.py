@@ -112,7 +112,7 @@ def _where(request: TokenRequest, client: Client) -> tuple[Connection, Organizat
 
 
 def _profile(request: TokenRequest, connection: Connection) -> dict[str, Any]:
-    """Return the profile that a request sends, after the rules of the connection. Raises `RequestRefused`."""
+    """Return the profile that a request sends, checked against the rules of the connection. Raises `RequestRefused`."""
     given = request.form.get("user_profile")
     if given is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="user_profile")

@@ -162,7 +162,7 @@ def _address(request: TokenRequest, connection: Connection, channel: Channel) ->
 
 
 def _link_answer(request: TokenRequest, client: Client, connection: Connection) -> LinkAnswer:
-    """Return the client's request that a link continues. It is checked now, so that no mail has a link that cannot work."""
+    """Return the request of the client that a link continues. The request is checked before the link is mailed."""
     given = request.form.get("authParams", {})
     if isinstance(given, str):
         try:

@@ -1,4 +1,4 @@
-"""`GET /passwordless/verify_redirect`: a page of an application sends the browser with the code that the user typed (contract 2.5).
+"""`GET /passwordless/verify_redirect`: an application redirects the browser to this URL, with a typed code (contract 2.5).
 
 Any site can redirect a browser to this endpoint with an attacker's address and code, so a page asks the user before the login.
 """

@@ -64,12 +64,12 @@ def redirect_address(address: str, parameter: str, message: Element, relay_state
 
 
 def redirected_message(text: str) -> bytes:
-    """Return the bytes of a message from an address. It is compressed; some senders only encode it. Raises `XmlError`."""
+    """Return the bytes of a message from an address. The message is compressed; some senders only encode it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 
 def posted_message(text: str) -> bytes:
-    """Return the bytes of a message from a form. It is encoded; some senders also compress it. Raises `XmlError`."""
+    """Return the bytes of a message from a form. The message is encoded; some senders also compress it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 
@@ -77,7 +77,7 @@ def _opened(raw: bytes) -> bytes:
     if raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"<":
         return inflated(raw)
     try:
-        # A long compressed stream may also begin with this byte.
+        # A long compressed stream may also begin with the byte of "<".
         return inflated(raw)
     except XmlError:
         return raw
