@@ -105,7 +105,7 @@ def _resolved(authority: str) -> HostMatch | None:
         return None
     found = _registered(host)
     if found is None and host.startswith(_EDGE_ALIAS):
-        # RFC 8705, 5: only at this alias does the edge request client certificates. The issuer of the tenant stays the same.
+        # RFC 8705, 5: the edge requests client certificates at this alias only. The issuer of the tenant stays the same.
         host = host.removeprefix(_EDGE_ALIAS)
         found = None if is_loopback(host) else _registered(host)
     if found is None:

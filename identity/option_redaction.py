@@ -95,7 +95,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def plain_rows(findings: Findings, *, tenant_id: str | None) -> list[tuple[str, str]]:
-    """Note the unsealed secrets in rows of connections of one tenant, or of all for None. Returns tenant and key of these rows."""
+    """Note the unsealed secrets in connections of one tenant, or of all tenants if None. Returns tenant and key of these connections."""
     found = []
     # Reads all tenants, because an operator of the platform runs the command.
     rows = Connection.all_tenants.order_by("pk") if tenant_id is None else Connection.objects.of(tenant_id).order_by("pk")

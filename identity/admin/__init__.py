@@ -49,7 +49,7 @@ from identity.models import (
 
 
 def register(site: PagesSite) -> None:
-    """Register every model of this app with `site`, and the audit log."""
+    """Register every model of this app, and the audit log, with `site`."""
     site.register(User, UserAdmin)
     site.register(LinkedIdentity, LinkedIdentityAdmin)
     _register_proofs(site)

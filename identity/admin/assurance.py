@@ -1,7 +1,7 @@
 """Proofs of identity in staff sessions: when and how the account proved its identity, and which requests need a fresh proof.
 
-A session stores its last proof. Requests that show or change secrets, or that send many events again, need a proof that is at most
-`STAFF_PROOF_MINUTES` minutes old: with a second factor if the account has one, otherwise with its password.
+A session stores its last proof. Requests that show or change secrets, or that send many events again, need a recent proof. A proof
+is recent for `STAFF_PROOF_MINUTES` minutes. An account with a second factor must prove this factor, any other account its password.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_proven(request: HttpRequest) -> bool:
 
 
 def asked_for_proof(request: HttpRequest) -> HttpResponse | None:
-    """Return None if the session is proven, otherwise a redirect to the page that requests a proof and returns to this page.
+    """Return None if the session has a recent proof. Otherwise redirect to the proof page, which then redirects back to the requested page.
 
     A submitted form is not stored or repeated: a message tells the user to submit it again.
     """
@@ -66,7 +66,7 @@ def asked_for_proof(request: HttpRequest) -> HttpResponse | None:
 
 
 def needs_proof(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a view, a method of a page, or an action of a list run only in a proven session."""
+    """Let a view, a method of a page, or an action of a list run only in a session with a recent proof."""
 
     @functools.wraps(view)
     def proven(*args: Any, **kwargs: Any) -> Any:
@@ -78,7 +78,7 @@ def needs_proof(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def was_held(request: HttpRequest) -> bool:
-    """Tell whether a submitted form was discarded for the proof."""
+    """Tell whether a submitted form was discarded because the session needed a proof."""
     return request.GET.get(_HELD) == "1"
 
 

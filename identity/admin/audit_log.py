@@ -94,7 +94,7 @@ class AuditSearch(forms.Form):
         )
 
     def address(self, **place: str) -> str:
-        """Return the query string of the same search, with `place` added."""
+        """Return the query string of the same search, with the parameters of a page in `place`."""
         asked = {field: value for field, value in self.data.items() if field in self.fields and value}
         return f"?{urlencode({**asked, **place})}"
 

@@ -26,7 +26,7 @@ def title_of(job: Job) -> str:
 
 
 def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str = "") -> models.QuerySet[Row]:
-    """Return `rows` without bulk actions on models that the account may not see. `job` is the lookup prefix of the job."""
+    """Return the rows, except rows of bulk actions on models that the account may not see. `job` is the lookup prefix of the job."""
     staff = staff_of(request)
     hidden = [
         model._meta.label_lower

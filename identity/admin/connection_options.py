@@ -58,9 +58,10 @@ def sealed_path(option: OptionField) -> str:
 
 
 def is_sealed(option: OptionField, row: Connection) -> bool:
-    """Tell whether a row has a sealed value for the option: the option itself, or a text in place of its object if a login reads this text.
+    """Tell whether a row has a sealed value for the option.
 
-    A decryption key without a certificate is stored as text in place of the object of both.
+    For some options, the sealed value can also be a text in place of the object that contains the option (`is_read_from_text`). Example:
+    a decryption key without a certificate is stored as a text; with a certificate, both are stored as an object.
     """
     names = tuple(option.name.split("."))
     places = range(1, len(names) + 1) if option.is_read_from_text else (len(names),)
@@ -81,7 +82,7 @@ def without_fields(guide: Guide, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def other_options(guide: Guide | None, row: Connection) -> dict[str, Any]:
-    """Return the readable options that have no field and that administrators enter. The service fetches the metadata of a provider."""
+    """Return the readable options without a field, except the metadata of the provider, which the service fetches itself."""
     shown = without_fields(guide, row.shown_options) if guide else row.shown_options
     if row.strategy in STRATEGIES:
         shown.pop(METADATA_OPTION, None)
@@ -105,7 +106,7 @@ def _without(names: set[str], options: Mapping[str, Any], place: str = "") -> di
 def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed: Mapping[str, Any], schema: Members) -> dict[str, Any]:
     """Return the options with the entered secrets; None removes a secret.
 
-    The name of a stored secret, and of a secret that the strategy knows, is its path.
+    A name is a path if a secret is stored under it, or if it has a slash and the schema declares it. Any other name is one member.
     """
     whole: dict[str, Any] = deepcopy(dict(options))
     for name, value in secrets.items():
@@ -123,7 +124,8 @@ def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed:
 def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> dict[str, Any]:
     """Return all options: the other options of the form, overridden by the fields.
 
-    An empty field does not override: the other options may set the option, a sealed option is kept, and a readable option is removed.
+    An empty field sets nothing: a value among the other options is used. Without such a value, a sealed option is kept and a readable
+    option is removed.
     """
     options: dict[str, Any] = deepcopy(cleaned.get("options") or {})
     before = row.shown_options
@@ -142,7 +144,7 @@ def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> d
 
 
 def with_entered_objects(guide: Guide, options: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with an empty object for each object of which a submitted form has a field with a value."""
+    """Return the options. Adds an empty object for each missing object if the submitted form has a value in one of the object's fields."""
     for option in guide.fields:
         place, name = _object_of(option), field_name(option)
         is_entered = any(value and (key == name or key.startswith(f"{name}-")) for key, value in data.items())
@@ -158,7 +160,10 @@ def sends_json(guide: Guide, data: Mapping[str, Any]) -> bool:
 
 
 def replaced_secrets(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> list[str]:
-    """Return the empty secret fields of objects that are stored as one secret. A value in another field of the object would replace it."""
+    """Return the secret fields that must be entered again.
+
+    If an object is stored as one secret, a value in one of its fields replaces the whole object. So its empty secret fields would be lost.
+    """
     found = []
     for option in guide.fields:
         place = _object_of(option)
@@ -180,7 +185,7 @@ def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connect
 
 
 def _object_of(option: OptionField) -> str:
-    """Return the name of the object that a field fills, or whose member it is; empty for other options."""
+    """Return the name of the object that the option is, or that contains the option; empty for other options."""
     return option.name if option.kind in _ROWS else option.name.rpartition(".")[0]
 
 
@@ -207,7 +212,10 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
 
 
 def unused_map(cleaned: Mapping[str, Any], changed: Collection[str]) -> tuple[str, str] | None:
-    """Return the field and the text of an error if a change leaves an attribute map without rows, or rows without a map that is used."""
+    """Return the field and the text of an error, or None.
+
+    An error is a change that selects the attribute map but leaves it without rows, or that enters rows but does not select the map.
+    """
     mode, rows = field_name(MODE), field_name(MAPPED)
     if rows not in cleaned or mode not in cleaned or not {mode, rows} & set(changed):
         return None
@@ -229,7 +237,7 @@ def _words(value: Any) -> str:
 
 
 def _shown_text(option: OptionField, value: Any) -> Any:
-    """Return the text in the input of a stored value that is no text; other values as they are."""
+    """Return the text that the input shows for a stored list or number; other values unchanged."""
     if option.kind == "words":
         return _words(value)
     if option.kind not in _TEXTS or value is None or isinstance(value, str):
@@ -282,7 +290,7 @@ def _switch(option: OptionField, named: dict[str, Any]) -> forms.Field:
 
 def _choice(option: OptionField, named: dict[str, Any]) -> forms.Field:
     stored = named["initial"]
-    # A stored value that the guide does not name is kept.
+    # Offer a stored value that is not a choice of the guide, so that saving the form keeps it.
     own = () if stored in (None, *(value for value, _ in option.choices)) else ((str(stored), str(stored)),)
     return forms.ChoiceField(choices=(*option.choices, *own), **named)
 

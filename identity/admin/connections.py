@@ -54,7 +54,7 @@ from identity.services import connections
 
 _ACTIVITIES = ("authentication", "connected_accounts")
 _MORE = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", *_ACTIVITIES, "metadata"]
-# The lines of accounts that may not change the connection.
+# Read-only lines for accounts that may not change the connection.
 _SHOWN: dict[str, Any] = {
     **{name: shown_activity_of(name) for name in _ACTIVITIES},
     **{name: shown_column(name) for name in ("realms", "enabled_clients", "metadata")},
@@ -69,7 +69,7 @@ def strategy_choices() -> list[tuple[str, str]]:
 
 
 class ButtonChoice(forms.NullBooleanSelect):
-    """A choice of yes, no and not set."""
+    """A choice between "yes", "no" and "not set"."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class ConnectionForm(ServiceForm):
 
     @property
     def _schema(self) -> Members:
-        """The schema of the options, also of a new connection whose strategy was sent."""
+        """The schema of the options. For a new connection, the submitted form contains the strategy."""
         return Connection(strategy=self.instance.strategy or self.data.get("strategy", "")).option_schema
 
     def clean(self) -> dict[str, Any]:
@@ -230,9 +230,9 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     change_form_template = "admin/connection_form.html"
     first_tab = "Settings"
     id_field = "id"
-    # The page of the provider, which the app of logins adds.
+    # The name of the provider page. The app of logins adds this page.
     primary_action = "provider"
-    # What the saved attribute map makes of claims, which the app of logins adds.
+    # Returns the result of the saved attribute map for sample claims. The app of logins sets this function.
     preview_of: Callable[[Connection], Mapping[str, Any] | None] | None = None
 
     def __init__(self, model: type[Connection], admin_site: Any) -> None:
@@ -270,7 +270,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return self.preview_of(row) if has_map and self.preview_of is not None else None
 
     def _callback(self, request: HttpRequest, guide: Guide, row: Connection | None) -> str:
-        """Return the callback address to enter at the provider; empty if there is none, or if it needs the name of a new row."""
+        """Return the callback address to enter at the provider. Empty without one, or if it needs the name of an unsaved row."""
         if not guide.callback or (guide.callback == "named" and row is None):
             return ""
         tenant = row.tenant_id if row else self.tenant_for_new(request)
@@ -284,7 +284,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         first = ["name", "strategy", "display_name"]
         if obj is not None and not self.is_bound(request):
             first.append("tenant")
-        # Users log in to a database connection in the form of the page, so it has no button.
+        # Users of a database connection log in with the form of the login page, so such a connection has no button.
         offered = [name for name in _MORE if name != "show_as_button" or _strategy_of(request, obj) != settings.DATABASE_STRATEGY]
         more = offered if may_change else [_SHOWN.get(name, name) for name in offered]
         dated = [] if obj is None else ["created_at", "updated_at"]
@@ -294,7 +294,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return [(None, {"fields": first}), *fields, _folded("More", [*more, *dated])]
 
     def _guided(self, guide: Guide, *, may_change: bool) -> list[Any]:
-        """Return the sections of the fields of a strategy. Accounts that may not change the connection see their values."""
+        """Return the sections of the fields of a strategy. Without the permission to change, they have read-only values."""
         named = {option.name: field_name(option) if may_change else shown_option(option) for option in guide.fields}
         usual = [named[option.name] for option in guide.fields if not option.is_further]
         further = [named[option.name] for option in guide.fields if option.is_further]

@@ -56,7 +56,7 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
 
 
 def kind_of(number: int, kind: str) -> str:
-    """Return the name of a counted kind after this number: in the singular after 1."""
+    """Return the name of a counted kind that follows this number: the singular for 1, otherwise the plural."""
     return SINGULAR[kind] if number == 1 else kind
 
 

@@ -52,7 +52,7 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
         return () if obj is None else ("type", "connection", "organization", "created_at", "updated_at")
 
     def badge_of(self, row: Group) -> str:
-        """Return the state, and otherwise to what the group belongs."""
+        """Return the state if there is one, otherwise the owner of the group."""
         return super().badge_of(row) or badge(_OWNERS[Group.Type(row.type)])
 
     def create(self, request: HttpRequest, form: Any) -> Group:

@@ -1,4 +1,4 @@
-"""Records the changes of staff in the audit log: per row for recorded models, otherwise as one entry for the action.
+"""Records the changes of staff in the audit log: one entry per row if the model is watched, otherwise one entry for the action.
 
 Replaces Django's own admin log, which is not written.
 """
@@ -47,7 +47,7 @@ class Noting(_ModelAdmin[Row]):
             record(f"Added {self.opts.verbose_name}", about=obj)
 
     def log_change(self, request: HttpRequest, obj: models.Model, message: Any) -> Any:
-        """Record a change that is not recorded for the row itself. Django's message is empty if no field changed."""
+        """Record the change, unless the present act already has an entry about the row. Django's message is empty if no field changed."""
         if message and not is_noted(obj):
             record(message if isinstance(message, str) else f"Changed {self.opts.verbose_name}", about=obj)
 

@@ -53,10 +53,10 @@ def _always(_row: Any) -> bool:
 class ObjectAction:
     """One button.
 
-    `explain` returns the sentence shown before the confirmation. `run` acts through a service and returns the message for the next page,
-    or a response of its own, such as a page with a new secret, which must not be stored for the next page. Refusals of the service become
-    errors of the form. `is_offered` hides the button for rows to which it does not apply. `permission` is the required permission, or a
-    function that returns the permission for a row; the default is the permission to change such rows.
+    `explain` returns the sentence shown before the confirmation. `run` calls a service and returns the message for the next page. It can
+    return a response instead, such as a page with a new secret, because a secret must not be stored in a message. Refusals of the service
+    become errors of the form. `is_offered` hides the button for rows to which it does not apply. `permission` is the required permission,
+    or a function that returns the permission for a row; the default is the permission to change such rows.
     """
 
     name: str
@@ -245,7 +245,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     def buttons_of(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:
         """Return the actions that this account may use on the row now: name, label, address and whether each is dangerous.
 
-        Forms of other tabs are first, and links to other pages are last.
+        Links to the forms on other tabs are first, and links to other pages are last.
         """
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action"
         acts = [action for action in self.object_actions if not action.tab and self.may_act(request, row, action)]

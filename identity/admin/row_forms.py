@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from identity.models import User
 
-# A field offers a choice of at most this many rows. With more rows, staff enter a name or an id.
+# A field lists its rows as choices if there are at most this many. If there are more, staff enter a name or an id.
 MOST_CHOICES = 100
 _NAMED_USERS = 5
 

@@ -25,7 +25,7 @@ class Activity(Closed):
 
 
 class ConnectionSettings(Closed):
-    """Members that creating and changing a connection share. Null clears a member."""
+    """Members of both request bodies: to create and to change a connection. Null clears a member."""
 
     display_name = Text(required=False, allow_null=True, max_length=128)
     options = JsonObject(required=False, allow_null=True)

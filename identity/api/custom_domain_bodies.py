@@ -68,7 +68,7 @@ def domain_fields(body: dict[str, Any]) -> dict[str, Any]:
     if (body.get("custom_client_ip_header") or "") not in _HEADERS:
         raise not_supported("The address of a client is read from X-Forwarded-For of a trusted proxy, and from no other header.")
     if body.get("relying_party_identifier"):
-        raise not_supported("Users of a tenant have no passkeys, so a domain has no identifier for them.")
+        raise not_supported("The service does not support relying_party_identifier: passkeys belong to the host of the login page.")
     fields: dict[str, Any] = {}
     if "custom_client_ip_header" in body:
         fields["client_ip_header"] = body["custom_client_ip_header"] or ""

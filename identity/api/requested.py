@@ -1,4 +1,4 @@
-"""Facts about a request beyond path, query and body."""
+"""Values that are derived from a request and that are not in its path, query or body."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class AppMetadata(JsonObject):
 
 
 class Profile(Closed):
-    """Members that creating and changing a user share. Null clears a member."""
+    """Members of both request bodies: to create and to change a user. Null clears a member."""
 
     email = Email(required=False, allow_null=True)
     email_verified = Switch(required=False)

@@ -22,7 +22,7 @@ _NOT_MADE = "No list: there is no file at BREACHED_PASSWORDS_FILE yet. Make it w
 
 @dataclass(frozen=True)
 class ListStatus:
-    """Whether passwords can be searched. Without `facts` no list can be read, and `problem` says why."""
+    """Whether a list can be searched. If `facts` is None, no list can be read, and `problem` says why."""
 
     facts: Facts | None
     problem: str = ""

@@ -3,8 +3,8 @@
 Layout, all integers little-endian (docs/adr/0117):
 
 1. A head of 4096 bytes: `MAGIC`, then JSON with the facts of the list, padded with spaces.
-2. Records of 6 bytes: bits 20 to 68 of each digest, sorted within their range. A range is the digests with the same first 20 bits,
-   which is a range of the k-anonymity interface.
+2. Records of 6 bytes: bits 20 to 68 of each digest, sorted within their range. A range is the set of digests with the
+   same first 20 bits, as in the k-anonymity interface of the source.
 3. A table of 2^20 + 1 integers of 8 bytes: the number of the first record of each range, and the number of all records.
 
 A search reads 16 bytes of the table and the records of one range, about 5 KB in a list of 900 million entries. The file is read with

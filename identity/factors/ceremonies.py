@@ -130,7 +130,7 @@ def registration_options(
 
 
 def use_options(party: RelyingParty, challenge: bytes, *, allowed: Iterable[Credential] = (), is_passkey: bool = True) -> dict[str, Any]:
-    """Return the options for a signature with one of these keys; without keys, with any passkey of the browser for this domain."""
+    """Return the options for a signature with one of these keys. If no key is given, the browser may use any passkey for this domain."""
     options = webauthn.generate_authentication_options(
         rp_id=party.id, challenge=challenge, allow_credentials=_descriptors(allowed), user_verification=_verification(is_passkey=is_passkey)
     )

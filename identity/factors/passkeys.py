@@ -57,7 +57,7 @@ def enrolment_options(staff: Staff, challenge: bytes) -> dict[str, Any]:
 
 
 def use_options(challenge: bytes, factors: Iterable[StaffFactor] = ()) -> dict[str, Any]:
-    """Return the options for a signature with one of these passkeys; without passkeys, with any passkey of the browser for this host."""
+    """Return the options for a signature with one of these passkeys. If none is given, the browser may use any passkey for this host."""
     return ceremonies.use_options(_party(), challenge, allowed=_credentials(factors))
 
 

@@ -1,6 +1,6 @@
 """The factors of staff accounts: enroll, use, rename, remove. Every change of the set ends the other sessions of the account.
 
-Codes and counters are used by conditional updates, so of two concurrent uses in any processes exactly one succeeds.
+A conditional update marks a code or counter as used. So exactly one of two concurrent uses succeeds, also in different processes.
 """
 
 from __future__ import annotations

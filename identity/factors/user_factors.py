@@ -1,6 +1,6 @@
 """The factors and passkeys of end users: enroll, use, rename, remove. Every change of the set locks the user's row.
 
-Codes and counters are used by conditional updates, so of two concurrent uses in any processes exactly one succeeds.
+A conditional update marks a code or counter as used. So exactly one of two concurrent uses succeeds, also in different processes.
 """
 
 from __future__ import annotations
@@ -368,7 +368,7 @@ def _keep_recovery_code(user: User, digest: str) -> None:
 
 
 def _said(user: User, code: str) -> str:
-    """Return the input of a code's digest. It names the user, so a digest that is copied to another user matches no code."""
+    """Return the text to hash for a code. It contains the user's key, so a digest that is copied to another user matches no code."""
     # The base32 alphabet has no 0, 1 or 8, so a typed 0, 1 or 8 means O, I or B.
     typed = "".join(code[:64].upper().split()).replace("-", "").translate(str.maketrans("018", "OIB"))
     return f"recovery\x00{user.tenant_id}\x00{user.lasting_key}\x00{typed}"

@@ -129,7 +129,7 @@ def _next_row(text: _Text, number: int) -> Any:
 
 
 def _is_final(error: ValueError, text: _Text) -> bool:
-    """Tell whether the error remains with more text. For an unterminated string, the scanner reports the beginning of the string."""
+    """Tell whether the error would remain after more text. For an unterminated string, the scanner reports the beginning of the string."""
     if not isinstance(error, json.JSONDecodeError):
         return True
     return not error.msg.startswith("Unterminated") and error.pos < len(text.window) - _UNDECIDED_WORD

@@ -1,6 +1,6 @@
 """Changes of a user's email address. The new address applies only after its link was opened and confirmed.
 
-Mail, ticket and page are those of the verification of an address (`identity.mail.verification`).
+The verification of an address (`identity.mail.verification`) uses the same mail, ticket and page.
 """
 
 from __future__ import annotations

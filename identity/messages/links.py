@@ -16,7 +16,7 @@ def link_lifetime(tenant_id: str, name: str) -> timedelta | None:
 
 
 def place_after(tenant_id: str, name: str, *, email: str) -> str:
-    """Return the tenant's redirect target after a link was used, with the email address if the tenant wants it; empty for none."""
+    """Return the tenant's redirect target after a link was used, with the email address if the tenant wants it. Empty without a target."""
     row = _row(tenant_id, name)
     if row is None or not row.result_url:
         return ""

@@ -1,4 +1,4 @@
-"""Composite foreign keys: a user and its connection, an identity and its user, are rows of one tenant."""
+"""Composite foreign keys: a user and its connection belong to the same tenant, and so do an identity and its user."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""Composite foreign keys: both ends of every relation of groups, organizations and roles are rows of one tenant."""
+"""Composite foreign keys: the two rows that a relation of a group, organization or role joins belong to the same tenant."""
 
 from django.db import migrations
 

@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
             model_name='role',
             constraint=models.UniqueConstraint(models.F('tenant'), django.db.models.functions.comparison.Coalesce('organization', models.Value('')), models.F('name'), name='identity_role_name_unique'),
         ),
-        # As every relation: both ends are rows of one tenant.
+        # As for every relation, a composite foreign key: both rows belong to the same tenant.
         migrations.RunSQL(
             'ALTER TABLE identity_role ADD CONSTRAINT identity_role_organization_id_same_tenant FOREIGN KEY (tenant_id, organization_id)'
             ' REFERENCES identity_organization (tenant_id, id) DEFERRABLE INITIALLY DEFERRED',

@@ -6,7 +6,7 @@ import foundation.ids
 from django.db import migrations, models
 
 
-# A user and what proves it are rows of one tenant.
+# Composite foreign keys: a user and its factors and tickets belong to the same tenant.
 _OF_A_USER = ("identity_enrolledfactor", "identity_emailticket")
 
 

@@ -1,10 +1,10 @@
-"""The audit log, what keeps it append-only, and what Django's own log of the admin had noted until now."""
+"""Create the audit log and the triggers that keep it append-only, and copy the entries of Django's own admin log into it."""
 
 import django.utils.timezone
 from django.db import migrations, models
 
-# A deletion passes only for the retention: it names a moment in its own transaction, and nothing younger goes, nor anything
-# of the last thirty days. ERRCODE as if the right were missing, because it is.
+# Only the retention can delete entries. Its transaction sets a time, and the trigger permits the deletion of entries that are older than
+# this time and older than thirty days. The error code is that of a missing privilege, because nobody has the privilege.
 _GUARD = """
 CREATE FUNCTION identity_audit_guard() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE

@@ -1,4 +1,4 @@
-"""Call linked identities in the admin what people call them; no table changes."""
+"""Change the name of linked identities in the admin. No table changes."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Built beside a running service: the table is written meanwhile.
+    # Not atomic: the index is built concurrently, so that a running service can write to the table.
     atomic = False
 
     dependencies = [

@@ -1,6 +1,6 @@
-"""Seals what older versions kept in clear in the options of connections, and lets the redaction change entries of the audit log.
+"""Seal the secrets that older versions stored unsealed in the options of connections, and let the redaction change the audit log.
 
-The values were also published: run `manage.py redact_connection_secrets` afterwards, and rotate what it lists (docs/adr/0075).
+The secrets were also published: run `manage.py redact_connection_secrets` afterwards, and rotate the secrets that it lists (docs/adr/0075).
 """
 
 import json
@@ -13,7 +13,7 @@ from identity.options.schemas.nodes import split
 from identity.options.sealed_options import seal_options
 
 _AT_ONCE = 500
-# An entry changes for one reason only: values of a connection's options are taken out of it, in a transaction that says so.
+# Only the redaction can change an entry: its transaction sets a parameter, and only the values of a connection's options may change.
 _GUARD = """
 CREATE OR REPLACE FUNCTION identity_audit_guard() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
@@ -55,10 +55,10 @@ $body$
 
 
 def seal_old_rows(apps, schema_editor):
-    """Part the options of every connection anew. Sealed values that are there keep their tokens.
+    """Split the options of every connection again into readable and sealed options. Values that are already sealed do not change.
 
-    The triggers of the table rest meanwhile: they would keep a copy of each row as it was, with its secrets, and subscribers
-    would hear of a change that no caller made.
+    The triggers of the table are disabled meanwhile. Otherwise they would store a copy of each old row with its secrets, and subscribers
+    would receive an event of a change that no caller made.
     """
     with schema_editor.connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT 1 FROM identity_connection)")
@@ -82,12 +82,12 @@ def _rows_after(cursor, last):
 
 
 def _seal(cursor, identifier, tenant_id, strategy, options, sealed):
-    # Django's connections hand jsonb over as text.
+    # A cursor of Django returns jsonb as text.
     options, sealed = json.loads(options), json.loads(sealed)
     parts = split(schema_of(strategy, is_database=strategy == settings.DATABASE_STRATEGY), options)
     if parts.shown == options:
         return
-    # A value that is sealed already is the newer one.
+    # If an option has both a sealed and an unsealed value, the sealed value is newer.
     found = {path: value for path, value in parts.secrets.items() if path not in sealed}
     sealed |= seal_options(found, place=f"{tenant_id}:connection:{identifier}")
     cursor.execute(
@@ -99,7 +99,7 @@ def _seal(cursor, identifier, tenant_id, strategy, options, sealed):
 class Migration(migrations.Migration):
     dependencies = [("identity", "0020_bulk_actions_at_work")]
     operations = [
-        # Values stay sealed on the way back: an older version does not read them, and shows less.
+        # A reverse migration leaves the values sealed: an older version does not read them, and shows fewer options.
         migrations.RunPython(seal_old_rows, migrations.RunPython.noop),
         migrations.RunSQL(_GUARD, _GUARD_BEFORE),
     ]

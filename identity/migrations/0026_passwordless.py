@@ -7,7 +7,7 @@ from django.db.models.functions import Lower
 
 
 class Migration(migrations.Migration):
-    # The indexes are built beside a running service: the table is written meanwhile.
+    # Not atomic: the indexes are built concurrently, so that a running service can write to the table.
     atomic = False
 
     dependencies = [

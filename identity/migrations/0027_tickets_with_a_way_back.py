@@ -1,4 +1,4 @@
-"""Links that verify an address may lead somewhere afterwards."""
+"""Store where a link that verifies an address redirects the browser after its use."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""Users are told once that a password was found in a breach, and of logins from new browsers."""
+"""Store when a user was notified of a breached password, and add the mails about logins from new browsers."""
 
 from django.db import migrations, models
 

@@ -26,7 +26,7 @@ BEGIN
 END
 $body$;
 """
-# The entries of a tenant that has not arrived are copies. Their removal names the tenant in its own transaction.
+# If the tenant is arriving, its entries are copies. The transaction that removes the import names the tenant and may delete them.
 _OF_ARRIVING = """    IF TG_OP = 'DELETE' AND OLD.tenant_id = coalesce(current_setting('identity.audit_removed_import', true), '') THEN
         IF EXISTS (SELECT FROM identity_tenant WHERE id = OLD.tenant_id AND status = 'arriving') THEN
             RETURN OLD;

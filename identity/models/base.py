@@ -26,7 +26,7 @@ class TenantOwned(models.Model):
 
 
 class RecordedModel(TenantOwned):
-    """A row whose changes become events. Saves and deletes in one transaction with its signals, after locking its root."""
+    """A row whose changes become events. `save` and `delete` lock its root, and run in one transaction with their signals."""
 
     is_recorded: ClassVar[bool] = True
 

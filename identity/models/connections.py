@@ -87,7 +87,7 @@ class Connection(DeletedInParts, RecordedModel):
 
     @property
     def shown_options(self) -> dict[str, Any]:
-        """The readable options, also of a row that an older version of the service wrote."""
+        """The readable options. Secrets that an older version of the service stored unsealed are left out."""
         return split(self.option_schema, self.options).shown
 
     def set_options(self, options: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ class StaffManager(BaseUserManager["Staff"]):
         return self.create_user(email, password, is_superuser=True, tenant=None, **fields)
 
     def get_by_natural_key(self, username: str | None) -> Staff:
-        # Not `iexact`: PostgreSQL compares upper case, and `I` is also the upper case of a dotless i.
+        # Not `iexact`: it compares in upper case, and a dotless i also has the upper case `I`, so a different address would match.
         return self.get(email=canonical_email(username or ""))
 
 

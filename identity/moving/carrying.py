@@ -24,7 +24,7 @@ Places = Callable[[Any], Mapping[Pointer, str]]
 class Sealed:
     """A column with encrypted values. `holding` selects the rows that have an encrypted value.
 
-    `members` are the top-level members of a JSON column that are encrypted; empty if the whole column is.
+    `members` are the top-level members of a JSON column that are encrypted; empty if the whole column is encrypted.
     """
 
     column: str
@@ -71,7 +71,7 @@ def carry(
 
     `left_behind` gives the reason of each table that a move does not copy. `keys` names, for columns without a foreign key, the model
     whose primary key they contain. `cleared` names columns that are empty at the target. Triggers add rows to tables of
-    `filled_by_triggers` during an import, which deletes these rows in the same transaction.
+    `filled_by_triggers` during an import. The import deletes these rows in the same transaction.
     """
 
     def model(name: str) -> type[models.Model]:

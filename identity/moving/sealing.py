@@ -16,7 +16,7 @@ from identity.moving.failures import MoveRefused
 from identity.moving.journey import Journey
 from identity.moving.tables import CarriedTable, Shift
 
-# The sum is taken modulo this number, so that it does not depend on the order of rows.
+# Digests are added modulo this number. Unlike one digest of all rows, a sum does not depend on the order of the rows.
 _MODULUS = 2**128
 _ROWS_AT_ONCE = 1000
 

@@ -24,7 +24,7 @@ Offsets = Mapping[str, "Shift"]
 
 @dataclass(frozen=True)
 class Shift:
-    """The primary keys of one table: the first and last of the tenant, and what the import adds to them."""
+    """The primary keys of one table: the first and last key of the tenant, and the number that the import adds to each key."""
 
     first: int
     last: int
@@ -79,7 +79,7 @@ class Column:
 
 
 def _moved_text(key: TextKey, value: str, row: str, offsets: Offsets, sign: int) -> str:
-    """Shift the primary key in a text. Keys of rows outside the tenant, such as accounts of the platform, stay."""
+    """Shift the primary key in a text. Keys of rows outside the tenant, such as accounts of the platform, stay unchanged."""
     cases = []
     for label, table in _kinds(key).items():
         if (shift := offsets.get(table)) is None:
@@ -226,7 +226,7 @@ def _columns(model: type[Model], carried: set[type[Model]], late: set[models.Fie
 
 
 def _keys_of(model: type[Model] | None, carried: set[type[Model]]) -> str:
-    """Return the table from whose sequence the primary keys of a model come, an empty text if they come from no sequence."""
+    """Return the table whose sequence supplies the primary keys of a model; empty if they come from no sequence."""
     while model is not None and model in carried:
         key = _key(model)
         if isinstance(key, models.AutoField | models.BigAutoField):

@@ -10,8 +10,8 @@ from typing import Literal
 class OptionField:
     """One option as a field. A dot in the name separates an object from its member.
 
-    `words` is a text of words or a list of words, `area` a long text that is no secret. Three kinds are objects that are entered as rows:
-    `claims` maps fields of the profile to claims, `texts` names to texts, and `parameters` names to rules of `upstream_params`.
+    `words` is a text of words or a list of words. `area` is a long text that is not secret. Three kinds are objects that are entered as
+    rows: `claims` maps profile fields to claims, `texts` maps names to texts, and `parameters` maps names to rules of `upstream_params`.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""Forms of strategies whose connections the service stores, but with which no user can log in. Each names the strategy to use. Pure.
+"""Forms of strategies whose connections the service stores, but with which no user can log in. Pure.
+
+Each form names the strategy to use instead.
 
 Tenants import such connections from other services. The users, groups and events of these connections work as usual.
 """

@@ -1,7 +1,7 @@
 """Predicates on a JSON column in the SQL/JSON path language of PostgreSQL. Pure.
 
 In lax mode a path searches inside arrays, so `app_metadata.roles:admin` finds one role among many. Each literal is written as a JSON
-string, which no character can end early. The whole path is one bound parameter of the statement.
+string, so no character of a value can end the literal early. The whole path is one bound parameter of the statement.
 """
 
 from __future__ import annotations

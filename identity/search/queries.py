@@ -90,7 +90,7 @@ class Not(Generic[Leaf]):
     part: Node[Leaf]
 
 
-# A tree of clauses. Its leaves are terms, and conditions on columns after `identity.search.compiling`.
+# A tree of clauses. Its leaves are terms. `identity.search.compiling` replaces the terms by conditions on columns.
 Node: TypeAlias = Union[Leaf, "AllOf[Leaf]", "AnyOf[Leaf]", "Not[Leaf]"]
 Clause: TypeAlias = Node[Term]
 EVERYTHING: Clause = AllOf(())

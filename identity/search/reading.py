@@ -16,7 +16,8 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
 # Rows of the first walk: a few milliseconds, and all users of most tenants.
 WALK = 3_000
-# A condition is frequent if at least one row in this many matches. Then the walk continues; rarer matches are collected.
+# A condition is frequent if at least one in this number of walked rows matches. For a frequent condition the walk continues. For a
+# rarer condition the matches are collected.
 _FREQUENT = 100
 # Maximum walk of a count. Beyond it, the condition's own index counts faster.
 _COUNT_WALK = 20_000

@@ -69,7 +69,7 @@ def update_connection(
     """Replace the named fields. Name and strategy never change.
 
     `options` replaces the whole object, but keeps sealed members that it does not name; None clears all members. `discovered` is the
-    metadata of the provider in the new options. Raises `Invalid`, also if a URL changes that receives kept credentials.
+    metadata of the provider in the new options. Raises `Invalid`, also if a URL changes to which kept credentials are sent.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)
@@ -89,7 +89,7 @@ def update_connection(
 
 
 def delete_connection(*, tenant_id: str, connection_id: str) -> Job | None:
-    """Delete a connection, after its relations to organizations, its groups, its users and the identities linked from it.
+    """Delete a connection. Deletes its relations to organizations, its groups, its users and its linked identities first.
 
     For a large connection, returns the job that continues. Raises `NotFound`.
     """
@@ -149,7 +149,7 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
 
 
 def _check_switches(fields: dict[str, Any], *, stored: Connection | None) -> None:
-    """Refuse members other than `active` in two objects, because responses would publish them. Unchanged stored members may stay."""
+    """Refuse new members besides `active` in `authentication` and `connected_accounts`, because responses would publish them."""
     for name in ("authentication", "connected_accounts"):
         value, known = fields.get(name), getattr(stored, name, None)
         if value is None or value == known:

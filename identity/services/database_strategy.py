@@ -19,7 +19,7 @@ class StrategyChanged(ImproperlyConfigured):
 
 
 def written_strategy(connections: QuerySet[Connection]) -> str:
-    """Return the database strategy of these connections if it is not that of the setting; empty if nothing differs."""
+    """Return the database strategy of these connections if it differs from the setting; empty if both are equal."""
     # The service writes `passwordPolicy` into every new database connection.
     others = connections.exclude(strategy__in=known_strategies()).filter(options__has_key="passwordPolicy")
     return others.values_list("strategy", flat=True).first() or ""

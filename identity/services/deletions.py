@@ -110,7 +110,7 @@ def deletion_of(model: type[models.Model], job_type: Job.Type, *, missing: str, 
 
 
 def what_hangs_on(row: models.Model) -> dict[str, int]:
-    """Return the number of dependents of each kind that a deletion would delete, without kinds that have none."""
+    """Return the number of dependents that a deletion would delete, by kind. Kinds without dependents are left out."""
     return {name: number for name, number in _deletions[type(row)].count(row).items() if number}
 
 

@@ -113,7 +113,7 @@ def set_default_domain(*, tenant_id: str, host: str) -> CustomDomain:
 def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = False) -> None:
     """Remove a host, so that the tenant no longer answers on it.
 
-    Raises `NotFound`, `NotSupported` for the canonical domain, which is the `source` of every event, and `Conflict` for the default
+    Raises `NotFound`, `NotSupported` for the canonical domain (it is the `source` of every event), and `Conflict` for the default
     domain. An operator may remove the default domain: links in mails then use the canonical domain.
     """
     domain = _locked(tenant_id, domain_id)

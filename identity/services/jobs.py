@@ -68,7 +68,7 @@ def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[
 
 
 def let_people_cancel(*job_types: Job.Type) -> None:
-    """Allow the cancellation of types whose steps only workers load, because pages offer the cancellation too."""
+    """Allow staff to cancel jobs of these types. For types whose steps only workers load: the pages of web processes must know them too."""
     _cancellable.update(job_types)
 
 

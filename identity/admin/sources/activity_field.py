@@ -1,4 +1,4 @@
-"""A form field for an object with one known member: `active`. The choices are not set, on and off."""
+"""A form field for an object with one known member: `active`. It has three choices: "Not set", "On" and "Off"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_SHOWN = 80
 
 
 class ActivityField(forms.ChoiceField):
-    """An object with `active`, or None. On and off keep the other stored members; the choice that removes them names them."""
+    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes them, and its label names them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, **options)
@@ -25,7 +25,7 @@ class ActivityField(forms.ChoiceField):
         self.name_stored(None)
 
     def name_stored(self, stored: Any) -> None:
-        """Offer choices for this stored value, and name its other members."""
+        """Set the choices for this stored value. Name its members other than `active`."""
         self.stored = stored
         named = ", ".join(sorted(self._others))
         unusual = [] if self._is_usual else [(_STORED, f"As stored: {_cut(stored)}")]
@@ -45,7 +45,7 @@ class ActivityField(forms.ChoiceField):
         return self.stored is None or (isinstance(self.stored, Mapping) and isinstance(self.stored.get("active"), bool))
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the choice of a stored value. The text that was sent is kept."""
+        """Return the choice for a stored value. A value that is already a choice, as in a submitted form, is returned unchanged."""
         if isinstance(value, str) and value in self._offered:
             return value
         if not self._is_usual:
@@ -55,7 +55,7 @@ class ActivityField(forms.ChoiceField):
 
     def clean(self, value: Any) -> Any:
         if value is None:
-            # A page sends the choice always. Without it the stored value stays.
+            # A page always sends the choice. A program can omit it, and the stored value then stays.
             return self.stored
         choice = super().clean(value)
         if choice == _STORED:

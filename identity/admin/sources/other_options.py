@@ -40,7 +40,7 @@ def flattened(schema: Members, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def nested(schema: Members, rows: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of rows whose names `flattened` joined. Other names with a dot stay as they are."""
+    """Return the nested options, which undoes `flattened`. A dot after a name that is no object in the schema stays in the name."""
     found: dict[str, Any] = {}
     for name, value in rows.items():
         place, node, parts = found, schema, name.split(".")

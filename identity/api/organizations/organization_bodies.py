@@ -38,7 +38,7 @@ class OrganizationConnectionToAdd(OrganizationConnectionToChange):
 
 
 class OrganizationSettings(Closed):
-    """Members that creating and changing an organization share."""
+    """Members of both request bodies: to create and to change an organization."""
 
     display_name = Text(required=False, max_length=255, allow_null=True)
     branding = JsonObject(required=False, allow_null=True)

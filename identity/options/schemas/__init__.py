@@ -41,5 +41,5 @@ DATABASE = own.DATABASE
 
 
 def schema_of(strategy: str, *, is_database: bool) -> Members:
-    """Return the schema of a strategy. Without its own schema, a strategy has that of any OAuth 2.0 provider."""
+    """Return the schema of a strategy. A strategy without its own schema has the schema for any OAuth 2.0 provider."""
     return DATABASE if is_database else SCHEMAS.get(strategy, social.OAUTH2)

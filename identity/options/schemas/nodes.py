@@ -55,7 +55,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Mapped:
-    """Nested objects with readable leaves: expressions by the names of attributes."""
+    """Nested objects whose leaves are readable. They map names of attributes to expressions."""
 
 
 Node = Readable | Secret | Members | Each | Mapped
