@@ -1,7 +1,7 @@
 """Rate limit of requests to an action's server: a token bucket per action in the database, shared by all processes.
 
 A run waits briefly for a token. A delivery that would have to wait longer is put off, so that its worker is free. Each such delivery
-gets its own turn, so that ten thousand deliveries do not start at the same time.
+gets its own turn (the time at which it runs), so that ten thousand deliveries do not start at the same time.
 """
 
 from __future__ import annotations

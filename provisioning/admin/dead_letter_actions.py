@@ -83,7 +83,7 @@ def _by_tenant(letters: Iterable[DeadLetter]) -> dict[str, list[int]]:
 
 
 def is_unsettled(letter: DeadLetter) -> bool:
-    """Tell whether the destination does not have the event: it is not delivered, not waiting and not resolved."""
+    """Tell whether the destination does not have the event: the dead letter is open, acknowledged or ignored."""
     return letter.state in triage.UNSETTLED
 
 
@@ -98,7 +98,7 @@ def _redeliver(*, force: bool = False, with_current_profile: bool = False) -> Ca
 
 
 def _entity_of(letter: Any) -> str:
-    """Return the name of the entity that the page has read, or the id."""
+    """Return the name of the entity. If the page has not read the name, return the id."""
     return str(letter.entity.text if hasattr(letter, "entity") else letter.key)
 
 

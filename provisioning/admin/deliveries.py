@@ -103,12 +103,12 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
 
 
-# The page to which the advice of a delivery leads, by the name of the fact with its address.
+# The labels of the button that follows the advice, by the name of the fact that the button opens.
 _WAYS = {"Dead letter": "Open the dead letter", "Event stream": "Open the event stream"}
 
 
 def _way_on(verdict: Verdict) -> dict[str, Any]:
-    """Return the button of a delivery that failed or that waits because of its stream. Other deliveries need no act."""
+    """Return the button of a delivery that failed or that waits because of its stream. Other deliveries have no button."""
     fact = next((fact for fact in verdict.facts if fact.name == verdict.leads_to), None)
     if fact is None or not fact.cell.url:
         return {}

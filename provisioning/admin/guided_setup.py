@@ -96,7 +96,8 @@ def _user_to_preview(setup: GuidedSetup) -> str:
 
 
 def _overlaps(setup: GuidedSetup) -> list[str]:
-    """Return a warning for each enabled stream that writes to the same server. The server is known after the dry run has deployed it."""
+    """Return a warning for each enabled stream that writes to the same server. The server is known once
+    the dry run has deployed the action."""
     return [] if setup.stream is None else overlap_warnings(setup.action.tenant_id).get(setup.stream.pk, [])
 
 

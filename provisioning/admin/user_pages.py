@@ -167,7 +167,7 @@ def _key(text: str) -> int | None:
 
 
 def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list[Event], int | None, int | None]:
-    """Return events of the user, newest first, which an index by entity finds, and the keys of the older and the newer page."""
+    """Return events of the user, newest first, and the keys of the older and the newer page. Uses the index by entity."""
     events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").defer("body")
     if after is not None:
         found = list(events.filter(pk__gt=after).order_by("pk")[: PAGE_ROWS + 1])

@@ -91,7 +91,7 @@ class ExecutionEndpoint(Endpoint):
     """The result of one execution of an action."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "retrieve": Operation("get_action_execution", "Read an execution, for ten days", _READ, 200, EXECUTION, refuses=(404,)),
+        "retrieve": Operation("get_action_execution", "Read an execution (kept for ten days)", _READ, 200, EXECUTION, refuses=(404,)),
     }
 
     def retrieve(self, request: Request, id: str) -> Response:

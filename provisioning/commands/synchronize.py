@@ -22,8 +22,7 @@ HELP = f"""Synchronize existing users with the SCIM server of a stream, before t
 A stream delivers only changes made while it is enabled; existing users need one synchronization. Each user of the stream's
 connections is looked up by externalId. If this finds an account that differs, the account is updated. If it finds no account,
 the account that --match identifies is linked: it gets the externalId and the attributes of the user. Without such an account, a new
-account is created. Accounts of other
-users, and ambiguous accounts, are never changed; the report lists them.
+account is created. Accounts of other users, and ambiguous accounts, are never changed; the report lists them.
 
 Without --yes the command starts with a dry run and asks for confirmation. You can repeat the command: a second run writes only
 accounts that differ. The synchronization is a job that survives Ctrl+C and crashes; --resume continues it.

@@ -93,7 +93,7 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 def redeliver_next(job: Job) -> bool | Pause:
     """Put the next dead letters back into their lanes. The dead letters of a user keep their order.
 
-    `summary` counts dead letters that were already redelivered as skipped, and deletions of existing users as blocked.
+    In `summary`, a dead letter that was already redelivered counts as skipped. The deletion of a user that exists again counts as blocked.
     """
     asked = job.parameters
     letters = _left(job)

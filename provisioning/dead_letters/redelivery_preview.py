@@ -45,7 +45,7 @@ class Preview:
 
 
 def preview(letter: DeadLetter, *, current_profile: bool, names_hold: bool = True) -> Preview:
-    """Return the effect that a redelivery of the dead letter would have now. `names_hold`: a note says that the stream is held.
+    """Return the effect that a redelivery of the dead letter would have now. With `names_hold`, a note says if the stream is held.
 
     Raises `Conflict` if the effect cannot be determined, and `NotFound` if the user has no current profile. Reports an unreachable server
     as a note.
@@ -146,7 +146,7 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
 
 
 def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
-    """Note what a delivery would do by the rules of `UserSync`, if the account is at the path `place`, or if there is no account (None)."""
+    """Note what a delivery would do by the rules of `UserSync`. `place` is the path of the account; None if there is no account."""
     is_deletion, is_creation = event_type == "user.deleted", event_type == "user.created"
     if is_deletion and place is not None:
         shown.verb, shown.path = "DELETE", place

@@ -21,8 +21,8 @@ _MOST_COUNTED = 10_000
 # A dead letter counts as new for this many seconds. This is longer than a period, so that a paused sweep misses no new kind.
 _NEW_SECONDS = 3600.0
 
-# Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock, so an alert at the
-# end of a period would be repeated a moment later; therefore an alert that is less than one period old prevents another alert, too.
+# Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock: an alert at the
+# end of a period could be repeated at the start of the next period. So an alert that is less than one period old also prevents an alert.
 _RAISE = """
 INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
 SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,

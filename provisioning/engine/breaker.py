@@ -1,7 +1,7 @@
 """Holds a stream whose destination is misconfigured or unreachable. No event is lost, and delivery resumes in order.
 
-The breaker opens after three consecutive 401 answers; after 403 for two users, or for one user if the server also refuses reads
-(`read_probe`); and after many other consecutive failures with several users. An action that reports `Misconfigured` holds its
+The breaker opens in three cases: three consecutive 401 answers; 403 for two users, or for one user if the server also refuses reads
+(`read_probe`); many other consecutive failures with several users. An action that reports `Misconfigured` holds its
 stream immediately. A worker periodically probes a held stream with one delivery; the first success resumes the stream (ADR 0032, ADR
 0076).
 """

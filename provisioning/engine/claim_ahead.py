@@ -1,13 +1,13 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next delivery.
 
-The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` has the figure of
-the time that the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in advance
+The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` says how
+much time the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in advance
 has the same guarantees as any other claim: the attempt is counted before it starts, and the lane is leased under a token. The lane differs
 from the lane of the running delivery. Three rules limit its side effects:
 
 1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
    destination while another process is idle. A claim that must not run is given back, and its attempt does not count.
-2. Claim in advance only during a first attempt, and only a delivery whose next attempt is its first but not its only attempt. So a
+2. Claim in advance only while a first attempt runs. Claim only a delivery that has had no attempt yet and may have more than one. So a
    delivery that crashes its worker costs one other delivery at most one attempt, and never its last attempt.
 3. Settle only plain successes with a script. Failures, holds and redeliveries are written synchronously, with no script pending.
 """

@@ -185,7 +185,7 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
 def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     try:
         if isinstance(result, Failure):
-            # New facts about an account are stored even if the claim is lost.
+            # Store the account links that the run has changed, even if the claim is lost.
             write_links(result.links)
         step = _conclude(claim, result, go_on=go_on)
     except LeaseLost:

@@ -22,8 +22,8 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
 )
-# One statement, because it runs for every delivery. It locks the lane, and changes nothing if the claim no longer owns the lane, except
-# that it always writes the account link, which records facts. A write to the destination also resets the breaker's count of failures.
+# One statement, because it runs for every delivery. It locks the lane. If the claim no longer owns the lane, it writes only
+# the account link, which says what has happened at the destination. A write to the destination also resets the breaker's count of failures.
 # With the condition on the tenant, every index that contains the id is as fast as the primary key (see `lane_rows`).
 _SETTLE = f"""
 WITH lane AS (

@@ -1,7 +1,7 @@
 """SQL statements of `provisioning.engine.lanes`. They run in the transaction of the caller.
 
-The lane's row is the lock of all deliveries in the lane. A separate statement after the lock was granted must decide whether a lane is
-empty, because only the snapshot of this statement includes deliveries that a dispatch committed during the wait for the lock. The
+The lane's row is the lock of all deliveries in the lane. Decide whether a lane is empty in a separate statement, after the lock was
+granted: only the snapshot of this later statement includes deliveries that a dispatch committed during the wait for the lock. The
 statement that locks the lane may also claim a waiting delivery, because only the owner of the lock settles that delivery.
 """
 

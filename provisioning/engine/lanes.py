@@ -220,7 +220,7 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
 def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
     """Find the next claim after `SETTLE_AND_TAKE` has locked a lane and claimed no delivery.
 
-    The delivery must not run, or the stream is held or disabled.
+    This happens if the delivery must not run, or if the stream is held or disabled.
     """
     if taken.lane_id == claim.lane_id:
         with transaction.atomic():

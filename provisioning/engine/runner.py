@@ -68,7 +68,7 @@ def run_action(
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
-    `links` reads the account links of the event's user; the outcome or the exception contains new facts about these links. Raises a
+    `links` reads the account links of the event's user; the outcome or the exception contains the links that changed. Raises a
     subclass of `ActionError` for every failure, with the log lines and exchanges attached: `Misconfigured` if the stream must be held.
     Raises `NoTurn` if the limit of requests is reached and the run has written nothing. Results and exceptions contain no secrets. An
     installed entry point is interrupted at the deadline; templates check the deadline themselves.

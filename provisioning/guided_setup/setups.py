@@ -57,7 +57,7 @@ class GuidedSetup:
 
     @cached_property
     def states(self) -> Mapping[str, StepState]:
-        """The state of each step by its name, as at the first use."""
+        """The state of each step by its name. Computed once, at the first use."""
         (draft,) = drafts_of([self.action])
         return states_of(draft, self.newest_trial(TESTS), self.newest_trial(PREVIEWS), self.dry_run)
 

@@ -21,7 +21,7 @@ from provisioning.scim.settings import BASE_URL
 
 logger = logging.getLogger(__name__)
 
-# Selects the newest write of each user by one version. The user name is known if it is the e-mail address and the log still has the
+# Selects the newest write of one version for each user. The user name is known if it is the e-mail address and the log still has the
 # event. Deliveries settled after the next version was deployed are excluded, because they may have gone to another server.
 _LEARN = """
 WITH written AS (

@@ -49,7 +49,7 @@ _NAMES = ", ".join(_COLUMNS)
 _RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _KEY = ("action_id", "server", "user_id")
 _REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
-# Decides between concurrent runs: ignores facts that are older than the link or than its end. Stores a late remote id if the link has
+# Decides between concurrent runs: ignores a row that is older than the stored link or than its end. Stores a late remote id if the link has
 # none. A link that an administrator confirmed during the run stays confirmed.
 UPSERT = f"""
 INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
@@ -144,7 +144,7 @@ class DatabaseRows:
 
 
 class RunLinks:
-    """The links of one run of an action for the event at `position`, and the new facts of the run.
+    """The account links that one run of an action reads and changes, for the event at `position`.
 
     On `shared_servers` a run locks the user's account, because other enabled streams of the tenant also write to these servers.
     """
@@ -176,7 +176,7 @@ class RunLinks:
         return [link.document() for book in self._books for link in book.changes if not self._holds_secret(link)]
 
     def store(self) -> None:
-        """Write new facts immediately, for runs that settle no delivery."""
+        """Write the changed links immediately, for runs that settle no delivery."""
         write_links(self.changes)
         self._books.clear()
 

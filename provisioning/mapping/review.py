@@ -15,7 +15,7 @@ from provisioning.mapping.values import Fitting
 
 
 def check_sendable(table: Iterable[MappingRow]) -> None:
-    """Raise `MappingRefused` for a row that can send a value for no user, and for two rows of one attribute."""
+    """Raise `MappingRefused` for a row whose value cannot be sent for any user, and for two rows of one attribute."""
     problems: list[TableProblem] = []
     seen: set[ScimPath] = set()
     for index, row in enumerate(table):

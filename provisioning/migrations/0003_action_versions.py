@@ -5,7 +5,7 @@ import uuid
 from django.db import migrations, models
 
 
-# What was deployed before there were versions ran as its draft was: that becomes version 1.
+# Before this migration, deliveries ran the draft of a deployed action. This draft becomes version 1.
 _FIRST_VERSIONS = """
 INSERT INTO provisioning_actionversion (id, action_id, number, template, entry_point, options, mapping, secrets, is_deployed, created_at)
 SELECT gen_random_uuid(), a.id, 1, a.template, a.entry_point, a.options, a.mapping, coalesce((

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Built beside a running service: the tables are written meanwhile.
+    # Not atomic: the indexes are built concurrently, so that a running service can write to the tables.
     atomic = False
 
     dependencies = [

@@ -1,4 +1,4 @@
-"""Call synchronised users in the admin what people call them; no table changes."""
+"""Change the name of synchronized users in the admin. No table changes."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Built beside a running service: the table is written meanwhile.
+    # Not atomic: the index is built concurrently, so that a running service can write to the table.
     atomic = False
 
     dependencies = [
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # The connections of the service end a statement after 30 seconds; an index of a large table takes longer.
+        # The database connections of the service cancel a statement after 30 seconds, but an index of a large table takes longer.
         migrations.RunSQL("SET statement_timeout = 0; SET lock_timeout = 0", migrations.RunSQL.noop),
         AddIndexConcurrently(
             model_name="delivery",

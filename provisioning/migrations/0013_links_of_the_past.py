@@ -1,4 +1,4 @@
-"""Learn the accounts that deliveries of before have created; taking it back leaves the rows, which the table takes with it."""
+"""Create links for the accounts that earlier deliveries created. The reverse migration deletes nothing: it drops the table later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import migrations
 
 
 def learn(apps: Any, schema_editor: Any) -> None:
-    # Sealed addresses are opened by the code that seals them; a fresh database has none.
+    # Import the code that decrypts the server URLs only if there are versions. A new database has none.
     versions = apps.get_model("provisioning", "ActionVersion")._base_manager.all()
     if not versions.exists():
         return
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # One statement per version of an action, over all of its deliveries.
+        # No time limit: one statement per version reads all deliveries of the action.
         migrations.RunSQL("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0", migrations.RunSQL.noop),
         migrations.RunPython(learn, migrations.RunPython.noop),
     ]

@@ -1,4 +1,4 @@
-"""Count answers with 401 and 403 in a row beside the other failures of a stream."""
+"""Count consecutive 401 answers and 403 answers separately from the other failures of a stream."""
 
 from django.db import migrations, models
 

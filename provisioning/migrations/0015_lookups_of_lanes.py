@@ -1,4 +1,4 @@
-"""Keep lookups of lanes by their id from the index of due lanes."""
+"""Prevent lookups of lanes by id from using the index of due lanes."""
 
 from django.db import migrations, models
 from django.db.models import F

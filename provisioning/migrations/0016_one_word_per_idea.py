@@ -1,4 +1,4 @@
-"""Words of the code: no table and no column changes."""
+"""Rename fields in the code. No table and no column changes."""
 
 from django.db import migrations, models
 

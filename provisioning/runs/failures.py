@@ -34,7 +34,7 @@ class ActionError(Exception):
         self.retry_after = retry_after
         # Whether the server may have processed the failed request or an earlier try of that request.
         self.is_uncertain = False
-        # Set by the runner: exchanges and log lines of this attempt, and new facts about account links.
+        # Set by the runner: exchanges and log lines of this attempt, and the rows of account links that the run has changed.
         self.exchanges: list[dict[str, Any]] = []
         self.log_lines: list[dict[str, Any]] = []
         self.links: list[dict[str, Any]] = []

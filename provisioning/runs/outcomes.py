@@ -71,7 +71,7 @@ class Success:
     reason: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
-    # New facts about the user's account as rows of `AccountLink`, which must not be masked.
+    # The rows of `AccountLink` that the run has changed. They must not be masked.
     links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
 

@@ -1,4 +1,4 @@
-"""Account links of one user in one run. Judges accounts that a server returns, and collects new facts about these accounts. Pure."""
+"""Account links of one user in one run: which account belongs to the user, and the changes that the run makes to the links. Pure."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class LinkRows(Protocol):
 
 
 class LinkBook:
-    """The account links that concern one user in one run, and facts that the run has learned.
+    """The account links that concern one user in one run, and the changes that the run makes to them.
 
-    Facts that must be stored before a request are written immediately; all other facts are collected in `changes` for the outcome.
+    Changes that must be stored before a request are written immediately; all other changes are collected in `changes` for the outcome.
     """
 
     def __init__(self, rows: LinkRows | None, owner: Link, *, position: int) -> None:
@@ -43,7 +43,7 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
-        # Links of other actions that this run has ended. Ids of accounts that the server reported as missing in this run.
+        # First: links of other actions, if this run has ended them. Second: ids of accounts that the server reported as missing.
         self._ended_kin: list[Link] = []
         self._gone: set[str] = set()
         # Whether the server has reported in this run that the linked account does not exist.
@@ -272,8 +272,7 @@ class LinkBook:
 
     @property
     def is_suspected(self) -> bool:
-        """Whether the user's link is a suspect, which an administrator has not confirmed, and the server has not reported its account as
-        missing."""
+        """Whether the user's link is a suspect, and the server has not reported the linked account as missing."""
         return self.own is not None and self.own.is_suspect and self.own.ended is None and not self.own.is_missing
 
     def _take(self, rows: list[Link]) -> None:

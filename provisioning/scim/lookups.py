@@ -128,7 +128,8 @@ class AccountLookup:
         return responses.found_resources(answer.status, answer.body)
 
     def misses(self, resource_id: str, external_id: str) -> bool:
-        """Tell whether the filter fails to find an account that the listing shows with this key. If so, store this fact."""
+        """Tell whether the filter fails to find an account that the listing shows with this key. If so, store this
+        as a capability of the server."""
         try:
             found = self.filtered("externalId", external_id)
         except FilterRefused:

@@ -26,7 +26,8 @@ class ScimOptions:
 
     - `upsert` creates a missing user on update.
     - `adopt_on_conflict` takes over an existing resource if its user name is proven to be the user's.
-    - `user_name_proof`: `never` accepts no proof, `verified` an e-mail address that this service has verified, `always` an equal name.
+    - `user_name_proof`: `never` accepts no proof; `verified` accepts an e-mail address that this service has verified; `always` accepts
+      an equal name.
     - `trust_connection_addresses` also accepts addresses that other connections report as verified.
     - `enterprise` enables the rows of the Enterprise User extension.
     - `requests_per_second` limits the requests of all processes together; None is no limit.

@@ -41,8 +41,8 @@ def values_at(resource: Resource, path: ScimPath) -> list[Any]:
 def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow], *, clears: bool) -> list[Difference]:
     """Compare the values of an update with the server's resource, for each row of the mapping table.
 
-    `clears`: the update removes unmapped values, as PUT does. A list always replaces the whole list. Attributes outside the
-    table are not compared, because servers add attributes of their own.
+    With `clears`, the update removes unmapped values, as PUT does. A mapped list always replaces the whole list on
+    the server. Attributes outside the table are not compared, because servers add attributes of their own.
     """
     rows = [row for row in table if row.enabled and row.when in ("both", "update")]
     paths = [parse_path(row.path) for row in rows]

@@ -45,7 +45,7 @@ class Remote:
 
     @contextmanager
     def client(self, user_id: str, position: int) -> Iterator[ScimClient]:
-        """Yield a client for one user with a separate deadline; store new facts about the account at the end."""
+        """Yield a client for one user with a separate deadline; store the changed links at the end."""
         recorder, links = ExchangeRecorder(self.mask), RunLinks(self._setup, position)
         links.keep_out([self.settings.bearer_token, self.settings.base_url])
         book = links.book(server_of(self.settings.base_url), user_id)
@@ -55,13 +55,13 @@ class Remote:
             links.store()
 
     def held_by_others(self, remote_ids: Collection[str]) -> set[str]:
-        """Return the ids of the accounts, among these, that are linked to users of other tenants."""
+        """Return those of the given account ids that are linked to users of other tenants."""
         return accounts_of_other_tenants(server_of(self.settings.base_url), remote_ids, tenant_id=self._setup.tenant_id)
 
     def note_missed(self, user: dict[str, Any]) -> bool:
         """Search with a filter for the key of a listed account.
 
-        If the server does not find the account, store this fact and return True.
+        If the server does not find the account, store this as a capability of the server and return True.
         """
         recorder = ExchangeRecorder(self.mask)
         client = ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))

@@ -46,7 +46,7 @@ class ScimSession:
     links: RunLinks
 
     def client_of(self, user_id: str) -> ScimClient:
-        """Return the client for one user. The client reads the user's account links; `links.store` saves new facts."""
+        """Return the client for one user. The client reads the user's account links; `links.store` saves the changed links."""
         return self.client.for_user(self.links.book(server_of(self.settings.base_url), user_id))
 
 

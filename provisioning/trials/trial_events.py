@@ -21,7 +21,7 @@ from provisioning.engine import lanes, nudges
 from provisioning.engine.streams import locked_stream
 from provisioning.models import Delivery
 
-# Each test event has its own order key, so that neither does it wait for other events, nor do other events wait for it.
+# Each test event has its own order key, so that it does not wait for other events, and other events do not wait for it.
 KEY_PREFIX = "test:"
 
 

@@ -46,7 +46,7 @@ def waits_of(count: int, letters: Iterable[DeadLetter]) -> str:
         return ""
     if len(streams) == 1:
         return f"{'It waits' if count == 1 else 'They wait'}, because {obstacles[0]}"
-    return f"Those of {len(obstacles)} of {len(streams)} streams wait, because the streams are held or disabled."
+    return f"The redeliveries of {len(obstacles)} of {len(streams)} streams wait, because these streams are held or disabled."
 
 
 def outlook_panel(outlook: Outlook) -> Panel:

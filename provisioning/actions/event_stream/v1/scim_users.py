@@ -17,7 +17,7 @@ from provisioning.scim.settings import ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
 from provisioning.scim.user_sync import Circumstances, UserSync
 
-# The lock is valid for this many seconds longer, because the last request of a run may end after the deadline of the run.
+# The lock expires this many seconds after the deadline of the run, because the last request of the run may end after the deadline.
 _LOCK_MARGIN_SECONDS = 5.0
 
 
@@ -101,7 +101,7 @@ class ScimUserProvisioning:
 
 
 def _set_up(options: Any, mapping: Any) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
-    """Parse options and mapping, which were checked on saving. Raises `Misconfigured`, which holds the stream, if the row is invalid."""
+    """Parse options and mapping, which were checked on saving. Raises `Misconfigured`, which holds the stream, if they are invalid."""
     try:
         parsed = parse_options(options)
         return parsed, parse_table(mapping, enterprise=parsed.enterprise)
