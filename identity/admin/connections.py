@@ -232,7 +232,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     id_field = "id"
     # The name of the provider page. The app of logins adds this page.
     primary_action = "provider"
-    # Returns the result of the saved attribute map for sample claims. The app of logins sets this function.
+    # Applies the saved attribute map to the newest claims of the connection. The app of logins sets this function.
     preview_of: Callable[[Connection], Mapping[str, Any] | None] | None = None
 
     def __init__(self, model: type[Connection], admin_site: Any) -> None:

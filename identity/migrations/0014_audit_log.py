@@ -4,7 +4,7 @@ import django.utils.timezone
 from django.db import migrations, models
 
 # Only the retention can delete entries. Its transaction sets a time, and the trigger permits the deletion of entries that are older than
-# this time and older than thirty days. The error code is that of a missing privilege, because nobody has the privilege.
+# this time and older than thirty days. The error code is that of a missing privilege, because no account has it.
 _GUARD = """
 CREATE FUNCTION identity_audit_guard() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE

@@ -1,4 +1,6 @@
-"""Deletes relations together with the user, role, group or organization that they refer to: in one order, after locking the roots.
+"""Deletes relations together with the user, role, group or organization that they refer to.
+
+The order is always the same. The main rows (roots) of the documents that contain the relations are locked first.
 
 Dependents of a row are deleted before the row, so no consumer sees a relation of a deleted object.
 """

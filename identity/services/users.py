@@ -1,4 +1,4 @@
-"""Create, change, block, delete, link and unlink users. Each call is one transaction that locks its roots first."""
+"""Create, change, block, delete, link and unlink users. Each call is one transaction, which first locks the users."""
 
 from __future__ import annotations
 
