@@ -110,7 +110,7 @@ def speaking(language: str) -> Iterator[None]:
 
 
 def speak(language: str) -> None:
-    """Switch the language until the innermost `speaking` block ends. For pages that know the user only after they have begun.
+    """Switch the language until the innermost `speaking` block ends. For pages that find the user only after the block has begun.
 
     Raises `RuntimeError` outside of `speaking`: the thread would keep the language for its next request.
     """

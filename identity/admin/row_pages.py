@@ -33,7 +33,7 @@ class RowPage:
     permission: str
     # Hides the button and the page for rows to which they do not apply.
     is_offered: Callable[[Any], bool] = _always
-    # False for a page that only a table of the row leads to.
+    # False for a page that is linked only from a table on the page of the row.
     in_menu: bool = True
 
 

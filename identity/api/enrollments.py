@@ -15,7 +15,7 @@ from identity.factors.user_factors import factors_of
 from identity.models import EnrolledFactor
 
 Kind = EnrolledFactor.Kind
-# Names that older clients use for the kinds of factors that they know.
+# Older clients support two kinds of factors, under these names. Other kinds have their own names.
 _METHODS = {Kind.TOTP: "authenticator", Kind.PHONE: "sms"}
 _READABLE = 4
 _ENROLLMENTS: Schema = {

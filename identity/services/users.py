@@ -50,7 +50,7 @@ def create_user(*, tenant_id: str, connection: Connection, identifier: str = "",
     refuse_if_being_deleted(connection)
     user = new_user(connection, identifier or new_hex_id(), profile)
     if identifier:
-        # A concurrent request that links a user turns its id into the id of an identity. Wait for such requests, then read.
+        # A concurrent request that links a user makes the user's id the id of an identity. Wait for such requests, then read.
         _lock_user_id(tenant_id, user.user_id)
     if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
         raise AlreadyExists("The user already exists.")
