@@ -50,7 +50,7 @@ class IgnoreKindForm(ReasonForm):
 
 
 class HearAgainForm(ReasonForm):
-    """A form without fields, because only the audit log gets an entry."""
+    """Asks for a reason, which only the audit log stores."""
 
 
 class KindPages(DeadLetterPage):

@@ -157,7 +157,7 @@ def catches(delivery_id: int) -> bool:
 
 
 def is_forbidden(*, stream_id: str, tenant_id: str) -> bool:
-    """Tell whether the stream is enabled and not held, and the last answers of its destination were 403."""
+    """Tell whether the stream is enabled and not held, and whether the last answers of its destination were 403."""
     return fetch_one(_IS_FORBIDDEN, [stream_id, tenant_id]) is not None
 
 

@@ -78,8 +78,8 @@ class AccountLookup:
         1. Filter by `externalId`. An account with our key belongs to the user.
         2. If the server refuses the filter, or finds no account although a link is open, read the linked account. Without a link of
            this action, use a link of another action of the tenant.
-        3. Without any link, filter by `userName` if the server refused the first filter, or if this filter is known to miss accounts with
-           our key.
+        3. Without any link, filter by `userName` if the server refused the filter by `externalId`, or if that filter is known to miss
+           accounts with our key.
 
         Raises a `DataFailure` if a returned account may belong to another user, and `RouteMissing` for a 404 without a SCIM error body.
         """
