@@ -47,7 +47,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and tests from later garbage collections, as a process of the service excludes the objects of its start."""
+    """Exclude modules and tests from later garbage collections. Processes of the service do the same at the end of their start."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
@@ -80,7 +80,7 @@ def _make_database(config: pytest.Config) -> None:
 
 @receiver(connection_created)
 def _keep_for_the_next_request(connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Keep a connection of a long-lived thread open for its next request. `_end_of_test` gives the reason."""
+    """Keep the connection of a long-lived thread open for the next request of the thread. `_end_of_test` gives the reason."""
     thread = threading.current_thread()
     if thread is threading.main_thread() or thread.name.startswith("authapi"):
         connection.close_at = None

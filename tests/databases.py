@@ -1,9 +1,10 @@
 """The databases of a run. The schema is created in one database, and every other database is a copy of it.
 
-The database with the schema, to which no test connects, exists as long as a process of the run. A killed run leaves it behind, and the
-next run on the same server removes it. A lock, which the server releases with its connection, shows whether a run is alive.
+No test connects to the database with the schema. The last process of the run removes it. If the run is killed, the next run on the same
+server removes it. Each process of a run holds a lock, which the server releases when the process ends, so other runs can find out whether
+the run is alive.
 
-Many short runs one after another can use one database, which the environment names. The first run creates it, and no run removes it.
+Many consecutive short runs can use one database, which `TEST_KEPT_DATABASE` names. The first run creates it, and no run removes it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PREFIX = "test_migrated_"
 # The workers of a run use this name to find the common database.
 _TEMPLATE = _PREFIX + (os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16))
 _KEPT = os.environ.get("TEST_KEPT_DATABASE")
-# hashtext reduces a name to the 32 bits of a lock. The first number distinguishes the two kinds of locks.
+# First numbers of the two kinds of advisory locks. The second number is the hashtext of a name, because it must have 32 bits.
 _LIVES, _MAKES = 1, 2
 
 
@@ -41,7 +42,7 @@ def migrated_test_database() -> Iterator[None]:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = _KEPT or f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
-        # A killed run may have left the database. If that run is still alive, this run stops here.
+        # A killed run may have left the database. If another run still uses the database, this statement fails.
         _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
         with connected_to(name):

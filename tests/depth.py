@@ -20,6 +20,6 @@ def sized(usual: int, deep: int) -> int:
 
 
 def sample(things: Sequence[T], key: str, usual: int) -> Sequence[T]:
-    """Return all cases in a deep run. Otherwise return `usual` of them, which differ by `key` and are the same in every run."""
+    """Return all cases in a deep run. Otherwise return `usual` cases: each `key` selects other cases, and the same cases in every run."""
     start = sum(map(ord, key)) % len(things)
     return things if IS_DEEP else [*things[start:], *things[:start]][:usual]

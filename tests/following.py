@@ -43,7 +43,7 @@ def checkout_of(service: Service, directory: Path) -> Iterator[Path]:
 
 
 class Reader:
-    """Follows steps. `doings` are the browser steps by name. `instead` contains replacements for words of the page."""
+    """Follows steps. `doings` maps names to actions in a browser. `instead` contains replacements for words of the page."""
 
     def __init__(
         self, service: Service, directory: Path, *, doings: Mapping[str, Callable[[], object]], instead: Mapping[str, str]
@@ -52,7 +52,7 @@ class Reader:
         self._environment = service.environment | {"HOME": str(directory)}
         self._doings, self._instead = doings, instead
         self._terminals: dict[str, Terminal] = {}
-        # The part of each terminal's output that no block of the page has matched yet, as a position in the whole output.
+        # For each terminal: the position in its output up to which the blocks of the page have matched.
         self._places: dict[str, int] = {}
         self._last = "first"
 

@@ -1,4 +1,4 @@
-"""How PostgreSQL runs a statement: the conditions that an index answers, and the rows that it reads in vain."""
+"""How PostgreSQL runs a statement: the nodes of its plan, and the number of rows that it reads and discards."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _INDEXES = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
 
 
 def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any], *, analyzed: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Run a statement with indexes if possible, undo it, and return the nodes of its plan.
+    """Run a statement, with indexes where possible. Roll it back, and return the nodes of its plan.
 
-    The statistics of the tables `analyzed` are renewed for the plan, and restored with the end of the transaction.
+    Before the statement, ANALYZE renews the statistics of the tables in `analyzed`. The rollback restores the old statistics.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_INDEXES)
@@ -27,9 +27,9 @@ def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any], *, analyz
 
 
 def read_in_vain(statement: str, values: Mapping[str, Any] | Sequence[Any], *, table: str) -> int:
-    """Return the number of rows of a table that the statement reads and then leaves out. It must read the table.
+    """Return how many rows of `table` the statement reads and then filters out. The statement must read the table.
 
-    With statistics from before the test, PostgreSQL could choose an index for another order.
+    Renews the statistics of the table first: with old statistics, PostgreSQL could choose an index for another order.
     """
     plan = plan_of(statement, values, analyzed=[table])
     nodes = [node for node in plan if node.get("Relation Name") == table and node["Node Type"] != "ModifyTable"]

@@ -1,4 +1,4 @@
-"""Which cases of a test run on which day (`tests.turns`)."""
+"""`tests.turns` selects the cases of a test that run on a given day."""
 
 from __future__ import annotations
 

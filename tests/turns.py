@@ -1,13 +1,12 @@
-"""A pytest plugin that divides the cases of a test into four parts. A run executes one part.
+"""A pytest plugin that divides the cases of a test into at most four parts. A run executes one part.
 
 `make test` always executes the same part, so that the same source gives the same result. `make test TURN=today` executes another part
 each day.
 
-This applies only to tests that use the database and have more than four cases, because a case with a database takes a hundred times as
-long as others. Depending on the number of cases, a run executes one case in two, one in three, or one in four, spread over the whole list.
-Four runs with consecutive numbers execute each case.
-`make test-deep` runs all of them, and so does every run without this option. A test whose cases must stay together has the mark
-`whole`.
+This applies only to tests that use the database and have more than four cases, because a case with a database takes a hundred times as long
+as others. Depending on the number of cases, a run executes one case in two, one in three, or one in four, spread over the whole list. Four
+runs with consecutive numbers of days execute each case at least once. `make test-deep` and every run without `--turn` execute all cases. A
+test whose cases must stay together has the mark `whole`.
 """
 
 from __future__ import annotations

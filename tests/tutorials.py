@@ -66,7 +66,7 @@ def _steps(text: str) -> Iterator[Step]:
             yield _block(found["language"], found["content"], marks)
             marks = {}
         elif word not in _WORDS:
-            raise NotATutorial(f"Nobody knows what {word!r} means.")
+            raise NotATutorial(f"Unknown instruction: {word!r}.")
         elif word in {"do", "ctrl-c"}:
             yield Step(word, value)
         else:
@@ -86,7 +86,7 @@ def _block(language: str, content: str, marks: dict[str, str]) -> Step:
         return Step("run", content, marks)
     if language == _SHOWN:
         return Step("shown", content, marks)
-    raise NotATutorial(f"A block of {language or 'no language'!r} is neither run, nor shown, nor saved.")
+    raise NotATutorial(f"The test cannot use a block of {language or 'no language'!r}.")
 
 
 def pattern_of(shown: str) -> re.Pattern[str]:

@@ -31,7 +31,7 @@ NUMBERS = {
     "provisioning_delivery": {"position"},
     "provisioning_streamtally": {"count"},
 }
-# Files that encrypt only values that a move does not carry: in rows of tables that a move leaves out, or outside the rows of a tenant.
+# Files that encrypt only values that a move does not carry: the move leaves out their table, or they are in no row of a tenant.
 ENCRYPTS_ELSEWHERE = {
     "authapi/accounts/passwordless/starting.py": "PasswordlessCode stays behind",
     "authapi/factors/passkey_ceremonies.py": "PasskeyCeremony stays behind",
@@ -44,7 +44,7 @@ ENCRYPTS_ELSEWHERE = {
     "config/console/staff_account/app_secret.py": "a session of staff",
     "provisioning/admin/setup/kept_token.py": "a session of staff",
 }
-# Files that encrypt the values of a column that `carry` declares, with this column.
+# Files that encrypt the values of a column, each with the column. The declarations of the move (`carry`) must list the column.
 DECLARED = {
     "authapi/accounts/handed_tickets.py": "authapi_accountticket.parameters",
     "authapi/accounts/passwordless/messages.py": "identity_job.parameters",

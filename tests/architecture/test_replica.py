@@ -1,4 +1,4 @@
-"""Only lists of the admin and exports read on a replica, which lags behind."""
+"""Only exports and the lists of the admin read from a replica, because a replica lags behind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("foundation", "identity", "authapi", "events", "provisioning", "config")
-# Each of these modules shows the age of its rows, or reads only on a replica that has every change that its reader needs.
+# Each of these modules shows the age of its rows, or reads only from a replica that already has every change that the reader must see.
 READERS = {
     "foundation/admin/keyset_list.py",
     "foundation/admin/replica_source.py",

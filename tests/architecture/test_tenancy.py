@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "config")
 UNBOUND = frozenset({"all_tenants", "_default_manager", "_base_manager"})
 
-# Module and function: the number of such reads, and the reason.
+# Keys: module and function. Values: the number of reads of all tenants in the function, and the reason.
 ALLOWED = {
     ("authapi/accounts/attack_notices.py", "due_notices"): (1, "a scheduled task finds due notices of all tenants"),
     ("authapi/accounts/attack_notices.py", "_taken"): (1, "a worker claims a notice by its key"),
@@ -71,7 +71,7 @@ ALLOWED = {
 
 
 def uses_in(module: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield module and function for each read in a module that is not limited to one tenant."""
+    """Yield module and function for each read of all tenants' rows in the text of a module."""
     waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(ast.parse(text), ())]
     while waiting:
         node, names = waiting.pop()
