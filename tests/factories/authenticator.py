@@ -19,7 +19,7 @@ _PRESENT, _VERIFIED, _ATTESTED = 0x01, 0x04, 0x40
 
 @dataclass
 class Authenticator:
-    """One passkey. `origin` is the page for which it signs, and `verifies` tells whether it verifies its user."""
+    """One passkey. `origin` is the page for which it signs, and `verifies` tells whether the authenticator verifies its user."""
 
     origin: str = ORIGIN
     verifies: bool = True

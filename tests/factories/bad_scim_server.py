@@ -53,7 +53,7 @@ class Fate:
 
 @dataclass
 class BadServer:
-    """The sender of requests for runs. Each request is a call of `send`."""
+    """The server. It replaces the HTTP sender of a run: each call of `send` is a request to the server."""
 
     manners: Manners
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class BadServer:
         if account["owner"] != self.acting:
             if not self.is_excused(account):
                 self.violations.append(f"{method} of {account} for {self.acting}")
-            # From this point, the account cannot be distinguished from an account that the user always had.
+            # No run can tell this account from an account that the user always had, so later writes for this user are no violations.
             account["owner"] = self.acting
         if method == "DELETE":
             if self.manners.only_deactivates:

@@ -1,4 +1,4 @@
-"""Links in memory that follow the rules of `provisioning.links.rows`, for runs without a database."""
+"""Account links in memory, for runs without a database. They follow the rules of `provisioning.links.rows`."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ Mangler = Callable[[bytes], Wire]
 
 
 class Relay:
-    """Handler of a faulty server. The entries for a verb are used once each, in order. Afterwards, the real server answers.
+    """The handler of the relay. `instead` and `after` contain entries for the next requests of each verb, used once each and in order.
 
-    `instead` answers without the real server. `after` gets the real response and returns the response to the client.
+    An entry of `instead` is a response that replaces the real server. An entry of `after` gets the real response, and returns the response
+    to the client. Without an entry, the client gets the real response.
     """
 
     def __init__(self, server: RealServer) -> None:

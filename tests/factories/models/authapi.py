@@ -80,7 +80,7 @@ def unknown_digest() -> LazyFunction:
 
 
 class ClientFactory(Factory[Client]):
-    """A machine client. Its secret is not kept. `tests.factories.authapi` has clients that can authenticate."""
+    """A machine client, whose secret is discarded. `tests.factories.authapi` has clients that can authenticate."""
 
     class Meta:
         model = Client
@@ -103,7 +103,7 @@ class ClientCredentialFactory(RowFactory[ClientCredential]):
 
 
 class TokenExchangeProfileFactory(RowFactory[TokenExchangeProfile]):
-    """A record of issued tokens that no key has signed."""
+    """A profile of an issuer whose tokens no test can sign, because no server has its keys."""
 
     class Meta:
         model = TokenExchangeProfile

@@ -1,4 +1,4 @@
-"""Factories of events, their positions in the log, and event streams. They save rows. The product uses the recorder and the numberer."""
+"""Factories of events, their positions in the log, and event streams. They bypass the recorder and the numberer."""
 
 from __future__ import annotations
 
