@@ -18,7 +18,7 @@ from tests.mutants.running import Runner, copied_tree, runner, servers, warm_up
 ROOT = Path(__file__).resolve().parents[2]
 _EXPLANATION = """\
 A mutant is a fault that breaks one rule of the product, such as a lock that is not taken. It is planted in a copy of the checkout,
-and the tests near it run until the first failure.
+and the tests that its entry names run until the first failure.
 
   caught   a test failed: the rule is tested
   missed   every test passed: write the missing test, or improve a mutant that breaks nothing

@@ -1,4 +1,4 @@
-"""Runs pytest in a forked child process, which ends without the cleanup of its parent, and reads the verdict from the child's end."""
+"""Runs pytest in a forked child process, which ends without the cleanup of its parent, and reads the verdict from the child's exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges many mutants with tests that a process has collected once. A child, forked after the collection, runs the tests of one mutant.
+"""Judges many mutants with tests that a process has collected once. For each mutant, the process forks a child, which runs the tests.
 
 The collection takes longer than most tests of pure modules.
 """
@@ -31,7 +31,7 @@ class CollectedTests:
     def judge(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
         """Run tests with the changed code for at most `longest` seconds. `tests` are names of tests, or of files with tests.
 
-        Return None if the process cannot take the changed code, because the collection has already used it, or has no such test.
+        Return None if the process cannot take the changed code (see `LoadedFunctions.can_take`), or did not collect all the tests.
         """
         self._requests.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest))
         answer: tuple[str, str, float, str] | None = self._requests.recv()
@@ -124,7 +124,7 @@ def _judged(items: Sequence[pytest.Item], functions: LoadedFunctions, graft: Gra
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if failure.name:
                 break
-        # The end of the session, without the reports of plugins: the fixtures that live as long as the session.
+        # Tear down the fixtures of the session. A normal end of the session would also start the reports of plugins.
         session._setupstate.teardown_exact(None)
         return int(pytest.ExitCode.TESTS_FAILED if failure.name else pytest.ExitCode.OK)
 

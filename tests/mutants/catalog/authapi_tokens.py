@@ -75,7 +75,7 @@ MUTANTS = (
         at="authapi.tokens.token_state:_load_token_states",
         old="clients.get((tenant_id, client_id), _UNKNOWN)",
         new="next((state for key, state in clients.items() if key[1] == client_id), _UNKNOWN)",
-        rule="The state of a token is read from the client of the same tenant.",
+        rule="The state of a token comes from the client of the token's tenant, and never from a client of another tenant.",
         tests=(
             "tests/authapi/tokens/test_token_state.py",
             "tests/authapi/tokens/test_tokens.py",

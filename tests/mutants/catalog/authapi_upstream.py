@@ -58,7 +58,7 @@ MUTANTS = (
         at="authapi.upstream.sent_claims:kept_claims",
         old=" or _is_hidden(name, value, read)",
         new="",
-        rule="A test of a connection stores neither tokens nor claims with the name of a secret.",
+        rule="A test of a connection stores no tokens, and no claims whose names are names of secrets.",
         tests=("tests/authapi/upstream/test_tested_claims.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="authapi.upstream.connection_tests:_message",
         old="shown_message(raw, hides=hides)",
         new="shown_message(raw)",
-        rule="The decoded message of a test has no values of attributes with the name of a secret.",
+        rule="A connection test shows the decoded message without the values of attributes whose names are names of secrets.",
         tests=("tests/authapi/upstream/test_tested_claims.py",),
     ),
     Mutant(

@@ -58,7 +58,7 @@ MUTANTS = (
         at="events.log.cursor:_decoded",
         old='or urlsafe_b64encode(raw).rstrip(b"=").decode() != text',
         new="",
-        rule="A cursor has exactly one valid spelling.",
+        rule="Each cursor has exactly one valid text.",
         tests=("tests/events/test_cursor.py",),
     ),
     Mutant(

@@ -104,7 +104,7 @@ MUTANTS = (
         at="events.stream.stream:Stream._offset",
         old="Cursor(self._epoch, self.position)",
         new="Cursor(self._epoch, self.subscription.start.position)",
-        rule="A heartbeat moves the offset over events that the filter leaves out.",
+        rule="A heartbeat advances the offset past events that the filter excludes.",
         tests=("tests/conformance/test_filtering.py",),
     ),
     Mutant(

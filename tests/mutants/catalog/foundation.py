@@ -21,7 +21,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.get_queryset",
         old='if tenant is None:\n            raise TenantRequired(f"{self.model.__name__}: {TenantRequired.__doc__}")',
         new="if tenant is None:\n            return GuardedQuerySet(self.model, using=self._db)",
-        rule="A row of a tenant is never read without a tenant.",
+        rule="A query of rows of tenants is refused if it does not name a tenant.",
         tests=(
             "tests/architecture/test_tenancy.py",
             "tests/events/test_tripwire.py",
@@ -43,7 +43,7 @@ MUTANTS = (
         at="foundation.tenancy:GuardedQuerySet.delete",
         old="_lock_roots(self)",
         new="pass",
-        rule="A deletion locks the documents of its rows first.",
+        rule="A bulk deletion first locks the documents of the rows that it deletes.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -204,7 +204,7 @@ MUTANTS = (
         at="foundation.database.engine.base:DatabaseWrapper._commit",
         old="isinstance(error.__cause__, psycopg.OperationalError)",
         new="False",
-        rule="A caller gets a specific error if it is unknown whether a transaction was saved.",
+        rule="A caller gets a specific error if it is unknown whether a transaction was committed.",
         tests=("tests/foundation/database/test_engine.py",),
     ),
     Mutant(
@@ -311,7 +311,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.of",
         old="using=self._db",
         new='using="replica"',
-        rule="Only the listed modules read from a replica.",
+        rule="Only the modules that `tests/architecture/test_replica.py` lists read from a replica.",
         tests=("tests/architecture/test_replica.py",),
     ),
     Mutant(

@@ -280,7 +280,7 @@ MUTANTS = (
         at="identity.audit.entries:record",
         old="shown(name, value) for",
         new="value for",
-        rule="A fact in the audit log whose name looks like a secret is hidden.",
+        rule="The audit log hides each value whose name looks like the name of a secret.",
         tests=("tests/identity/audit/test_audit_log.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="A worker process that has used its full time for a stream next serves the stream that it has served least recently.",
+        rule="After a worker process has used its full time for a stream, it serves the stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -144,7 +144,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:claim_named",
         old="return None if lane.is_leased else NotDue(lane.due_in)",
         new="pass",
-        rule="A worker cannot claim a certain lane while another worker holds the lane or the lane is paused.",
+        rule="A worker that requests one specific lane cannot claim it while another worker has the lane or the lane is paused.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(

@@ -90,7 +90,7 @@ MUTANTS = (
         at="provisioning.links.rows:DatabaseRows.begin",
         old="run_script([_BEGIN_CREATE], values, is_repeatable=True)",
         new="run_script([_READ], self._values(()))",
-        rule="The doubt about a create is stored before its request is sent.",
+        rule="The service stores the doubt about a create before it sends the create request.",
         tests=("tests/provisioning/engine/test_account_links.py",),
     ),
     Mutant(
@@ -157,7 +157,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="A worker process that has used its full time for a stream next serves the stream that it has served least recently.",
+        rule="After a worker process has used its full time for a stream, it serves the stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
 )

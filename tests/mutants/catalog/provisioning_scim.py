@@ -112,7 +112,7 @@ MUTANTS = (
         at="provisioning.actions.scope:is_in_scope",
         old="return value is True",
         new="return value is not False",
-        rule="A user is outside a scope that has no value for the user.",
+        rule="A user is outside the scope if the expression of the scope has no value for the user.",
         tests=("tests/provisioning/actions/test_scope.py",),
     ),
     Mutant(

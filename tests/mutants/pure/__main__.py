@@ -22,7 +22,7 @@ from tests.mutants.seeded.scoring import Drawn, Score, noted_tests, passes_after
 
 _ENVIRONMENT = ROOT / ".mutation"
 _LISTING = Path(__file__).with_name("listing.py")
-# Time of the tests of one mutant, without a mutant.
+# The most seconds that the tests of one mutant may take on the unchanged source.
 _MOST_SECONDS = 10.0
 _LOCK = ROOT / "requirements" / "mutation.lock"
 _EXPLANATION = """\

@@ -53,7 +53,7 @@ def pure_modules() -> tuple[str, ...]:
 
 
 def files_near(module: str) -> tuple[str, ...]:
-    """Return the test files that import the module, and the test files that use it through another module."""
+    """Return the test files that import the module, or the test files that use it through another module."""
     package, _, name = module.rpartition(".")
     named = re.compile(
         rf"^(?:from {re.escape(module)}(?:\.\w+)* import|import {re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b)",

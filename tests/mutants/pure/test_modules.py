@@ -1,4 +1,4 @@
-"""Each pure module has tests near it, and each mutant changes more than an annotation."""
+"""Tests use each pure module, and each mutant changes more than an annotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules of each area, and the tests near them."""
+"""The modules of each area, and the tests that check these modules."""
 
 from __future__ import annotations
 

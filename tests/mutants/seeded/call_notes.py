@@ -19,7 +19,7 @@ import pytest
 
 ASKED = Path(".mutant-files.json")
 NOTED = Path(".mutant-calls.json")
-# The key of what the collection executes, for example for the values of parameters.
+# The key, in the notes, of the code that the collection of the tests executes, for example to compute the values of parameters.
 COLLECTION = ""
 _notes: dict[str, tuple[float, list[str], dict[str, list[int]]]] = {}
 _files: dict[str, str] = {}

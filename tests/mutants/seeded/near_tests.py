@@ -26,7 +26,8 @@ class Noted:
 class NearTests:
     """The notes of each test, and the functions that the collection calls.
 
-    `in_process` tells that no test reaches the source by another process. Only a test that executes a line can then notice its mutant.
+    `in_process` tells that no test reaches the source by another process. In that case, only a test that executes a line can notice a
+    mutant of this line.
     """
 
     notes: Mapping[str, Noted]
@@ -57,9 +58,9 @@ class NearTests:
     def of(self, file: str, source: str, change: Change, *, most_seconds: float | None = None) -> tuple[str, ...]:
         """Return the names of the tests that can notice the change of `file`, fast tests first, up to a sum of `most_seconds`.
 
-        They execute the changed statement. If no test does, they call its function, and if no test does, they are all tests. The last two
-        are left out if no test runs the source in another process. A change outside of functions, or in a function that the collection
-        calls, can have an effect on every test.
+        These are the tests that execute the changed statement. If there are none, and tests may run the source in another process, these
+        are the tests that call the changed function, or all tests if no test calls it. A change outside of functions, or in a function that
+        the collection calls, can have an effect on every test: then all tests are returned.
         """
         function = f"{file}:{change.function}"
         if not change.function or function in self.of_collection:

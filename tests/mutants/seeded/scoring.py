@@ -56,7 +56,7 @@ def noted_tests(areas: Sequence[Area], using: Runner) -> NearTests | None:
 
 
 def passes_afterwards(areas: Sequence[Area], using: Runner) -> bool:
-    """Tell whether the tests still pass on the database that the mutants have used. Otherwise, rows of a mutant may have failed a test."""
+    """Tell whether the tests still pass on the database that the mutants have used. If not, rows of a mutant may have caused failures."""
     return _without_a_mutant(areas, using, "after all mutants")
 
 

@@ -26,7 +26,7 @@ _REFRESH = "authapi.tokens.refresh_tokens"
 _REDELIVERY = "provisioning.dead_letters.redelivery"
 _NUMBERING = "events.log.numbering"
 _LOG = "events.log.reading"
-_ONLY_KILLS = "The failpoint does nothing unless a fault test kills the process there, and the fault tests are not in this area."
+_ONLY_KILLS = "Only fault tests use the failpoint, to kill the process there, and the fault tests are not in this area."
 SURVIVORS: tuple[Survivor, ...] = (
     Survivor(
         module=_REFRESH,
@@ -187,7 +187,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="install",
         old="not wanted",
         new="False",
-        reason="Without missing triggers, the statements replace the function by itself.",
+        reason="If no trigger is missing, the statements replace the function with an equal function.",
     ),
     Survivor(
         module="events.record.tripwire",
