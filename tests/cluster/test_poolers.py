@@ -25,7 +25,7 @@ from tests.faults.worker import environment_of
 SENTENCE = "set `pool_mode = session`"
 
 pytestmark = [pytest.mark.usefixtures("committed_db"), pytest.mark.timeout(300)]
-# The start of a worker takes ten seconds of processor time, and a busy machine has many times that to do.
+# A worker needs ten seconds of processor time to start. On a busy machine, this takes many times longer.
 _START_SECONDS = 180
 
 

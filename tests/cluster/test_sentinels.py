@@ -51,7 +51,7 @@ def events_arrive_by_hints(world: SentinelWorld, tenant: Seeded, following: Foll
 
 
 def deliveries_arrive_by_nudges(deliveries: Deliveries) -> None:
-    """Wait until the worker delivers more events, before it would find them without the queue."""
+    """Require that the worker delivers more events long before the sweep would find them, so nudges must arrive through the queue."""
     before = len(recorded(deliveries.directory, step="end"))
     eventually(lambda: len(recorded(deliveries.directory, step="end")) > before + 10, seconds=_PATIENCE_SECONDS)
 

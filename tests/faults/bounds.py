@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def longest_seconds(*, delays: Sequence[float], jitter: float, lease: float, nudge: float, sweep: float) -> float:
-    """Return the seconds within which an event is delivered, skipped or a dead letter if no earlier event of its document waits.
+    """Return the seconds after which an event is delivered, skipped or dead, if no earlier event of its document is waiting.
 
     Each attempt lasts at most its lease, even if its worker is killed. It begins at the latest when the message for its lane counts as
     lost and the next sweep sends another message. Two more messages precede the first attempt: one for the dispatch and one

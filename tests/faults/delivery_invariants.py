@@ -73,7 +73,7 @@ def assert_right_documents(stream: EventStream, directory: Path) -> None:
 
 
 def assert_books_agree(stream: EventStream) -> None:
-    """The attempts of each delivery are numbered without a gap and match its count. Only the last attempt settles the delivery.
+    """The attempts of each delivery have the numbers from 1 to `Delivery.attempts`. Only the last attempt settles the delivery.
 
     An attempt after a settling attempt means that an outcome was stored without a valid lease.
     """

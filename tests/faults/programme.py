@@ -57,7 +57,7 @@ def load_per_core() -> float:
 
 
 def tested_nothing(*, found: int, started: int) -> bool:
-    """Report whether a limited run had not enough time for any of its fault tests."""
+    """Report whether the run has a time limit, found fault tests, and had time to start none of them."""
     return limit_seconds() is not None and found > 0 and started == 0
 
 
@@ -71,12 +71,12 @@ class Budget:
     _taken: float = 0.0
 
     def slowness(self, load: float) -> float:
-        """Return how many times longer than on an idle machine a test takes: by the tests of this run, and by the load per core."""
+        """Return how many times slower than an idle machine this machine is, estimated from the tests of this run and the load per core."""
         measured = self._taken / self._expected if self._expected >= _ENOUGH_SECONDS else 1.0
         return max(1.0, measured, load)
 
     def has_time_for(self, expected: float, *, now: float, load: float) -> bool:
-        """Report whether the run will end before the limit if it now starts a test that takes so long on an idle machine."""
+        """Report whether the run ends before its limit if it now starts a test that takes `expected` seconds on an idle machine."""
         needed = (expected + _END_SECONDS) * self.slowness(load)
         return self.limit is None or now - self.began + needed <= self.limit
 

@@ -28,7 +28,7 @@ class Answered:
 
 @dataclass
 class Requests:
-    """A client of one tenant at one web process, which keeps its changes for the check of the history."""
+    """A client of one tenant at one web process. It stores its changes, so that a test can check the history."""
 
     tenant: Seeded
     address: tuple[str, int]

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.fault
 
 BURST = 10_000
 WORKERS = 2
-# The time of one turn for the burst and one turn for the event of the other tenant, doubled because a test machine may be slow.
+# One turn for the burst, one turn for the event of the other tenant, and four more seconds because a test machine may be slow.
 BOUND_SECONDS = 2 * TURN_SECONDS + 4.0
 
 

@@ -1,4 +1,4 @@
-"""Workers killed during an import and an export. The next worker continues without duplicates."""
+"""Workers are killed during an import and an export. The next worker continues without duplicates."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def of_the_target(target: Target, directory: Path) -> Commands:
 
 
 def counts(tenant_id: str) -> dict[str, int]:
-    """Count the rows of each table but the audit log, which also has entries of the commands."""
+    """Count the rows of each table except the audit log, which also has entries about the commands."""
     return {table.name: table.owned.rows(tenant_id).count() for table in carried_tables() if table.model is not AuditEntry}
 
 

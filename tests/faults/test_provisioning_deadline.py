@@ -31,7 +31,7 @@ SHORT = {
     "DELIVERY_SWEEP_SECONDS": str(SWEEP),
     "BREAKER_FAILURES": "0",
 }
-# The time for replacing a killed worker process, which is long on the machine of a test.
+# The longest time until a killed worker process is replaced, on a busy test machine.
 RESTART_SECONDS = 10.0
 _LONGEST = """
 SELECT max(extract(epoch FROM d.settled_at - l.recorded_at))::float8 FROM provisioning_delivery d

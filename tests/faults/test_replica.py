@@ -1,4 +1,4 @@
-"""Lists of the admin and exports on a real streaming replica, which is paused, lags and fails. Everything else reads on the primary."""
+"""Lists of the admin and exports on a real streaming replica, which is paused, lags and fails. Everything else reads from the primary."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_interface_and_the_stream_show_new_rows_and_never_connect_to_the_rep
         request.add_header("Authorization", f"Bearer {token}")
         with urlopen(request, timeout=30) as answer:
             found = json.load(answer)
-        # A pool keeps a connection open, so a process that had read on the replica would still be connected.
+        # A pool keeps a connection open, so a process that had read from the replica would still be connected.
         readers = paused.query(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'")  # noqa: S608  (a constant)
 
     assert later.user_id in event.data

@@ -1,4 +1,4 @@
-"""Hints are optional. If Redis refuses every hint, polling finds every event, only later."""
+"""Hints are optional. If Redis refuses every hint, polling still finds every event, but later."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _USERS, _ROUNDS = 6, 5
 
 
 def test_positions_cursors_and_slots_do_not_depend_on_the_clock_of_a_process(world: World, following: Following) -> None:
-    # A token is valid from its issue by the clock of each process. This token was issued two hours ago.
+    # Each process compares the issue time of a token with its own clock. This token was issued two hours ago, so every clock accepts it.
     [tenant] = world.new_tenants(1, **clock(-2))
     began = time.time()
     with (

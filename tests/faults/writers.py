@@ -49,7 +49,7 @@ class Writers:
         return sum(operation.outcome != "unknown" or operation.ended < float("inf") for operation in self.operations())
 
     def have_begun(self) -> bool:
-        """Report whether each writer has begun its first transaction or has ended. A writer that begins during a fault cannot start."""
+        """Report whether each writer has begun its first transaction or has ended. Tests wait for this before they cause a fault."""
         begun = sum(path.stat().st_size > 0 for path in self.directory.glob("*.log"))
         return begun + sum(process.poll() is not None for process in self.processes) >= len(self.processes)
 

@@ -128,7 +128,7 @@ class Writer:
         getattr(self, f"_{name}")(mark)
 
     def _can(self, name: str) -> bool:
-        # Rows that this transaction created or deleted are not used until it is known to be committed.
+        # If this transaction has already recorded a change, only create rows or change shared rows, because it may still be rolled back.
         if self.keys:
             return name.startswith("create") or "shared" in name
         owned = {

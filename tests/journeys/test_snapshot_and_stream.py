@@ -132,7 +132,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_during_writes(service: Ser
             with mirroring(service, program, copy) as process:
                 eventually(lambda: copied(copy), what="the snapshot")
                 more_is_written()
-                # Kill the program instead of stopping it, then write changes that it cannot have read.
+                # Freeze the program, then write changes that it cannot have read. At the end of the block, the program is killed.
                 process.send_signal(signal.SIGSTOP)
                 more_is_written()
                 assert is_behind(copy, service)
@@ -141,7 +141,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_during_writes(service: Ser
                 is_over.set()
                 for writer in writing:
                     writer.result()
-                eventually(lambda: copied(copy) == listed(service), what="the copy in step")
+                eventually(lambda: copied(copy) == listed(service), what="a copy that equals the list")
         finally:
             is_over.set()
 
