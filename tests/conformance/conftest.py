@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/conformance" not in item.path.as_posix():
             continue
         if is_remote() and item.get_closest_marker("remote") is None:
-            item.add_marker(pytest.mark.skip(reason=f"writes, or needs the database of the service; {URL_VARIABLE} names another's"))
+            item.add_marker(pytest.mark.skip(reason=f"the test needs the service's database; {URL_VARIABLE} names a remote service"))
         if _runs_on(item, "daphne") and item.get_closest_marker("transport") is None:
             item.add_marker(pytest.mark.deep)
 

@@ -84,7 +84,7 @@ class Subscriber:
     def _receive(self, until: float) -> None:
         left = until - time.monotonic()
         if left <= 0:
-            raise TimeoutError("nothing came in time")
+            raise TimeoutError("no data arrived in time")
         self.socket.settimeout(left)
         try:
             data = self.socket.recv(65536)

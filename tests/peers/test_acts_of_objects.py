@@ -1,4 +1,4 @@
-"""The acts in the head of an object, in a real browser: a link to a form sets the focus, and the menu copies a message."""
+"""Buttons and menus in the header of object pages, in a real browser: a link to a form sets the focus, and the menu copies a message."""
 
 from __future__ import annotations
 

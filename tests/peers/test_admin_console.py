@@ -230,4 +230,4 @@ def _tab_to(page: Page, is_there: str) -> None:
         page.press("Tab")
         if page.evaluate(is_there):
             return
-    raise AssertionError(f"the focus never comes to: {is_there}")
+    raise AssertionError(f"the focus never reaches: {is_there}")

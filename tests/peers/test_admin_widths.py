@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 _BEYOND = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('#changelist .results'))"
-# Whether the focused field, or the first lines of a high one, is between the header and the bar.
+# Whether the header or the bar of buttons hides the focused field, or the first lines of a tall field.
 _IS_HIDDEN = """(() => {
     const field = document.activeElement, {left, top, width, height} = field.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + Math.min(height / 2, 12));

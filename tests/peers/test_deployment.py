@@ -198,7 +198,7 @@ def test_no_nginx_log_contains_a_token_from_a_url(tmp_path: Path) -> None:
     assert "GET /authorize HTTP" in written
     assert token not in written
     failures = [line for name in ("errors", "identity-errors.log") for line in (tmp_path / name).read_text().splitlines()]
-    assert any("/authorize" in line for line in failures), "the failure is logged, so the next line can fail"
+    assert any("/authorize" in line for line in failures), "nginx logs failures, so the next assertion would find one"
     assert not any("/userinfo" in line for line in failures)
 
 

@@ -96,7 +96,7 @@ class Person:
             if self.page.evaluate(f"((focused) => {script})(document.activeElement)"):
                 return
             self.page.press("Tab")
-        raise AssertionError(f"nothing that fits {script} takes the focus")
+        raise AssertionError(f"no element that matches {script} gets the focus")
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def use_grant(provider: Provider, value: str) -> None:
     (used_tokens.GRANTS_OF_TOKENS | used_further.FURTHER_GRANTS | used_factors.GRANTS_OF_FACTORS)[value](provider)
 
 
-# If the value of a member is a list, its function is called with each element; otherwise it is called with the whole value.
+# The function that uses each member. It is called with the value of the member, or with each element if the value is a list.
 USES: dict[str, Use] = {
     "issuer": used_requests.use_issuer,
     "authorization_endpoint": used_requests.use_authorization_endpoint,

@@ -40,11 +40,11 @@ class Keyboard:
             self._page.press("Tab")
             focus = self._focus()
             self._check(focus)
-            assert focus["selectors"] > before, ("the focus goes back", focus)
+            assert focus["selectors"] > before, ("the focus moves backward", focus)
             if self._page.evaluate(wanted):
                 return
             before = focus["selectors"]
-        raise AssertionError(f"Tab never comes to {selector}")
+        raise AssertionError(f"Tab never reaches {selector}")
 
     def write(self, text: str) -> None:
         """Replace the text in the field."""
