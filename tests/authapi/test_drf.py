@@ -44,7 +44,7 @@ class Probe(ManagementMixin, APIView):
     seen: ClassVar[list[ChangeContext]] = []
 
     def get_exception_handler(self) -> Callable[..., Response]:
-        # The project's handler knows more errors than the handler of this app, which this test uses.
+        # Use the handler of this app. The handler of the project also handles errors that this app does not raise.
         return exception_handler
 
     def get(self, request: Request) -> Response:

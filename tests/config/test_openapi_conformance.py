@@ -316,7 +316,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _keeps_its_path(case: Case) -> bool:
-    """Report whether the generated ids are kept: always if they are invalid, in a quarter of the cases if they are valid but unknown."""
+    """Report whether the case keeps its generated ids. It always keeps invalid ids. A quarter of the cases keep valid but unknown ids."""
     is_bad = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 

@@ -1,4 +1,4 @@
-"""The head of an event and of an entry of the log: its entity, the message to copy, and similar events."""
+"""The header on the page of an event or log entry: a button to its entity, a copy of the message, and links to similar events."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ __all__ = ["recorder", "stream"]
 def nothing_noted(settings: Settings) -> Iterator[None]:
     """Delete the counts that other tests noted, and raise the limit so that the metrics include the streams of this test.
 
-    The metrics have the oldest streams, and other tests left older streams.
+    The metrics include only the oldest streams, and other tests left older streams than this test.
     """
     stream_tallies._noted.clear()
     settings.METRICS_STREAMS = 1000

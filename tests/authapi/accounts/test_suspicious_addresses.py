@@ -149,8 +149,7 @@ def test_administrators_get_one_mail_about_many_addresses(ada: User, connection:
         body = str(mail.outbox[0].body)
         assert "3 addresses have used up their attempts" in body
         assert "203.0.113.2  pre-login  refused until 2031-05-01 12:01 UTC or later" in body
-        # The address fails again one hour after the end of its block, which starts a new block and sends a mail. Later failures continue
-        # the new block.
+        # A failure one hour after the end of a block starts a new block and causes a mail. Later failures extend the new block.
         clock.shift(timedelta(minutes=70))
         fail(connection, 3, ip="203.0.113.0")
         send_due_notices()

@@ -1,4 +1,4 @@
-"""All processes together accept a proof once, with and without Redis. Streams open with a proof and end with their certificate."""
+"""All processes together accept a proof once, with and without Redis. A stream requires a proof. It ends when its certificate expires."""
 
 from __future__ import annotations
 

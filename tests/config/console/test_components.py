@@ -29,7 +29,7 @@ def test_platform_operators_see_the_components_and_tenant_staff_do_not(committed
 def test_the_page_shows_every_component_and_both_scales(committed_db: None) -> None:
     page = browser_of(new_staff(None)).get(reverse("admin:components")).content.decode()
     components = {path.stem for path in (Path(settings.BASE_DIR) / "templates/admin/components").glob("*.html")}
-    # The head is a part of each page of an object, and needs an object.
+    # The header is part of each page of an object, so it cannot be shown without an object.
     for name in components - {"object_header"} | {"figure", "chart"}:
         root = {"table": "cards"}.get(name, name.replace("_", "-"))
         assert re.search(rf'class="[^"]*\b{root}[ "]', page), name

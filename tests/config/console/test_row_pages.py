@@ -1,4 +1,4 @@
-"""The page of each row: its head, its breadcrumbs, and its link in the list."""
+"""The page of each row: its header, its breadcrumbs, and its link in the list."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _asked(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, 
 
 
 async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, stays: bool = False) -> Answer:
-    """Return the answer to a client that disconnects after its request, or that `stays` for the answer, which Django requires."""
+    """Return the answer. The client disconnects after its request, or `stays` until the answer, because Django requires this."""
     waiting = list(chunks)
     sent: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""Spans of requests: names without ids, and callers that cannot write into a trace of their choice."""
+"""Spans of requests. Their names contain no ids, and a caller cannot add spans to a trace of its choice."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Wire:
             self.send(b"%x\r\n%b\r\n" % (len(content), content))
 
     def stream(self, content: bytes, *, end: bool = True, extra: bytes = b"") -> None:
-        """Answer with an event stream. Without `end`, the connection closes after the last byte without an end of the body."""
+        """Answer with an event stream. If `end` is false, the connection closes without the chunk that ends the body."""
         self.send(CHUNKED + extra + b"\r\n")
         self.chunk(content)
         if end:

@@ -1,4 +1,4 @@
-"""`manage.py events doctor` reports every defect that a server between client and service can cause, and nothing for a correct path."""
+"""`manage.py events doctor` reports every defect that an intermediary can cause. It reports nothing for a correct connection."""
 
 from __future__ import annotations
 

@@ -164,5 +164,5 @@ def test_the_refusal_names_an_unparsable_address(url: str) -> None:
 
 
 def test_the_resolver_reads_numeric_addresses_like_a_connection() -> None:
-    # So the checked address is the address of the connection.
+    # The resolver must parse numeric addresses as a connection does. Otherwise, the connection could go to an address that was not checked.
     assert {*resolve("2130706433", 80, 5), *resolve("0x7f.1", 80, 5), *resolve("0177.0.0.1", 80, 5)} == {"127.0.0.1"}

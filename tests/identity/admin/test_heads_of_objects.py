@@ -1,4 +1,4 @@
-"""The head of a group, a role and an organization: links to the forms on their tabs, to their events, and to their deletion."""
+"""The header on the pages of groups, roles and organizations: links to the forms on the tabs, to the events, and to the deletion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def head_of(browser: Client, row: models.Model, tab: str = "") -> str:
 
 
 def primary_of(head: str) -> tuple[str, str] | None:
-    """Return the text and the address of the button in the head."""
+    """Return the text and the address of the button in the header."""
     found = re.findall(r'<a class="button" href="([^"]*)">([^<]*)</a>', head)
     assert len(found) <= 1
     return (found[0][1], unescape(found[0][0])) if found else None

@@ -1,4 +1,4 @@
-"""`fields` and `include_fields` on every list, with closed sets of names."""
+"""`fields` and `include_fields` on every list. Each list accepts only the names of its own fields."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def with_every_row(tenant: Tenant) -> Rows:
             models.QuerySet.update(mine, **{sealed.column: _unsealed(table, sealed)})
             for row in mine.all():
                 values = [(pointer, _plain(row, sealed), place) for pointer, place in sealed.places(row).items()]
-                assert values, f"{table.name}.{sealed.column} has no location of its values"
+                assert values, f"{table.name}.{sealed.column} contains no encrypted value"
                 models.QuerySet.update(mine.filter(pk=row.pk), **{sealed.column: with_values(getattr(row, sealed.column), values)})
     return rows
 

@@ -1,4 +1,4 @@
-"""The states of the steps of a guided setup, and the warning before settings go live that no test has covered."""
+"""The states of the steps of a guided setup, and the warning before untested settings go live."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> N
             pace(action).take("GET", 1.0)
         turns.append(PaceRow.objects.get(pk=action.pk).promised_until)
 
-    # A lookup and a write at one request per second.
+    # Each delivery gets two seconds: it sends a lookup and a write, and the limit is one request per second.
     assert {later - earlier for earlier, later in pairwise(turns)} == {timedelta(seconds=2)}
     PaceRow.objects.filter(pk=action.pk).update(promised_until=timezone.now() + timedelta(days=3))
     with pytest.raises(NoTurn) as refused:

@@ -135,7 +135,7 @@ def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwh
     DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
     job = start(stream)
     assert job.summary == {"total": 3, "redelivered": 0, "skipped": 0}
-    # As if another redelivery committed after this job read the dead letter.
+    # Simulate that another redelivery committed after this job had read the dead letter.
     Delivery.objects.filter(pk=meanwhile.delivery_id).update(state="todo")
 
     while not run_job(job.pk, chunks=1):

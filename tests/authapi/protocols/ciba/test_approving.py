@@ -22,7 +22,7 @@ def test_opening_the_link_approves_nothing_and_shows_the_request_only_to_its_use
     page = scanner.follow(scanner.get(link))
     assert "21-49-38" not in page.text
     assert "ada@" not in page.text
-    # The request is also answered only by a submitted form in the browser of its user.
+    # In the browser of the right user, opening the link does not answer the request either. Only a submitted form answers it.
     asking = center.open(link)
     assert "21-49-38" in asking.text
     assert center.browser.get(asking.form_action()).status in (302, 400)
