@@ -120,7 +120,7 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
             # A request for a stream starts tasks that a server stops when it ends.
             await stop_runtime()
 
-    # Each call leaves a variable in its context, which every later call would copy, so each call has its own context.
+    # A call leaves a variable in its context, and every later call in this context would copy it. So each call gets its own context.
     contextvars.copy_context().run(async_to_sync(run))
     start = messages[0]
     received = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}

@@ -17,7 +17,7 @@ from tests.deadlines import eventually
 # No editor and no prompts, so that only the programs' own output is printed.
 _COMMAND = "stty -echo; exec bash --norc --noprofile --noediting -i"
 _MARK = "end of the commands"
-# Escape sequences for colors and cursor movements, which are not part of the output.
+# Escape sequences for colors and cursor movements. They are removed from the output.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

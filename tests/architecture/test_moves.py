@@ -24,7 +24,7 @@ NUMBERS = {
     "events_logentry": {"position"},
     "identity_enrolledfactor": {"last_step", "sign_count"},
     "identity_stafffactor": {"last_step", "sign_count"},
-    # The key of the user at the source, which must not change.
+    # `first_key` is the key of the user at the source. A move must not change it.
     "identity_user": {"first_key"},
     "provisioning_accountlink": {"birth", "ended", "position", "doubt"},
     "provisioning_deadletter": {"rebuilt_position"},

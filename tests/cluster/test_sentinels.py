@@ -64,7 +64,7 @@ def everything_is_back(world: SentinelWorld, tenant: Seeded, following: Followin
 
 
 def rates_are_counted(world: SentinelWorld) -> None:
-    """Wait until the master has keys of rate limits, which expire after seconds."""
+    """Wait until the master has keys of rate limits. Such keys expire after seconds, so these keys are new."""
     with world.redis_client() as client:
         eventually(lambda: any(client.scan_iter(f"{PREFIX}:limits*")), seconds=_PATIENCE_SECONDS)
 

@@ -97,6 +97,6 @@ class Target:
 
 
 def make_target(tenant: Tenant, address: tuple[str, int]) -> Target:
-    """Create a global client of a new tenant, which may read its events."""
+    """Create a global client of a new tenant. The client may read the events of the tenant."""
     client, _ = create_client(tenant_id=tenant.pk, name=f"subscriber {time.time_ns()}", is_global=True)
     return Target(tenant, address, client)

@@ -306,7 +306,7 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
 ) -> None:
     settings.EVENTS_NUMBERER_ENABLED = True
     numberer = Numberer()
-    # The numberer believes that this thread is its worker and starts no other thread, so pending tenants stay pending.
+    # The numberer treats this thread as its worker and starts no other thread, so pending tenants stay pending.
     numberer._thread = threading.current_thread()
     monkeypatch.setitem(numbering._numberers, os.getpid(), numberer)
     with contextlib.suppress(ZeroDivisionError), transaction.atomic():

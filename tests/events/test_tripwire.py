@@ -235,7 +235,7 @@ def test_the_sweep_does_not_wait_for_a_transaction_that_locks_only(
         other.execute(change, [user.pk])
         assert tripwire.sweep() == 0
         assert types(tenant.pk)[-1] == "user.created"
-        # A sweep that waits ends with a timeout, which it logs.
+        # A sweep that waited for the lock would end with a timeout, and would log it.
         assert f"the leftover change of user {user.pk}" not in caplog.text
     tripwire.sweep()
     assert types(tenant.pk)[-1] == "user.updated"

@@ -25,7 +25,7 @@ _END_SECONDS = 5.0
 
 
 def seed() -> int:
-    """Return the seed in the environment, or a random seed, which child processes inherit."""
+    """Return the seed in the environment. If there is none, put a random seed there, which child processes inherit."""
     return int(os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(2**32))))
 
 

@@ -47,7 +47,7 @@ def states(stream: EventStream) -> set[str]:
 
 
 def await_death(directory: Path, failpoint: str) -> None:
-    """Wait until a process was killed at the failpoint, which removes the failpoint's file."""
+    """Wait until a process was killed at the failpoint. Before the kill, the process removes the failpoint's file."""
     eventually(lambda: not (directory / failpoint).exists(), seconds=30)
 
 

@@ -22,7 +22,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 # More time than any test may take.
 LONGEST_SECONDS = 300.0
-# The plugin of faker creates a generator in every run, which takes longer than most tests of pure modules. No test uses it.
+# The plugin of faker creates a generator in every run. This takes longer than most tests of pure modules, and no test uses the plugin.
 _OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-p", "no:faker", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Mutant:
     """A fault in one function, class or constant.
 
-    `at` is `module:qualified.name`. Its source contains `old` exactly once, which is replaced with `new`. `rule` is a sentence that is
-    true for the unchanged source and false for the mutant. `tests` are node ids or files.
+    `at` is `module:qualified.name`. The source of this name contains `old` exactly once, and the mutant has `new` in its place. `rule` is a
+    sentence that is true for the unchanged source and false for the mutant. `tests` are node ids or files.
     """
 
     name: str

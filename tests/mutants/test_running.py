@@ -33,7 +33,7 @@ AT = "toy.guard:is_allowed"
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """A source tree with one module and one test, which does not test the boundary value."""
+    """A source tree with one module and one test. The test does not cover the boundary value."""
     return write_toy(tmp_path, guard=GUARD, test_guard=TEST)
 
 

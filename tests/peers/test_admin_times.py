@@ -97,7 +97,7 @@ def test_charts_have_axes_and_tables_in_the_time_of_the_reader(page: Page, web: 
     units = page.evaluate("[...document.querySelectorAll('.chart-unit')].map((unit) => unit.textContent.trim())")
     assert units
     assert all(units)
-    # Each hour of the table is a link to the rows of that hour, which the URL names in UTC.
+    # Each hour of the table is a link to the rows of that hour. The URL contains the hour in UTC.
     assert page.evaluate("document.querySelector('.chart-table a').href.includes('since=')")
 
 

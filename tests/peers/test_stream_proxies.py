@@ -40,7 +40,7 @@ def front(request: pytest.FixtureRequest, web: WebProcess) -> Iterator[Running]:
 
 @pytest.fixture
 def target(front: Running, tenant: Tenant) -> Target:
-    """A new tenant behind the proxy, which may have one open stream."""
+    """A new tenant behind the proxy. The tenant may have one open stream."""
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=1)
     return make_target(tenant, front.address)
 

@@ -1,4 +1,4 @@
-"""Tokens of machines on the event loop: answers equal those of a thread, and the loop leaves every refusal to the endpoint."""
+"""Tokens of machines on the event loop: the answers equal those of a thread. The fast path leaves every refusal to the endpoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIFFERENT = ("jti", "iat", "exp")
 
 @pytest.fixture(autouse=True)
 def _signing_key(tenant: Tenant) -> None:
-    """Create the keys of the tenant: the fast path leaves a tenant's first token to the endpoint, which creates them."""
+    """Create the keys of the tenant. Without keys, the fast path leaves the request to the endpoint, which creates keys."""
     keys.ensure_keys(tenant.pk)
 
 

@@ -86,7 +86,7 @@ def test_the_browser_sends_only_an_opaque_handle_that_is_accepted_once(bank: Ban
 def test_a_code_is_refused_without_the_key_of_its_client(bank: Bank) -> None:
     code = bank.log_in().answer["code"]
     other = web_client(bank.tenant)
-    # The attacker tries their own client, no client authentication, and an assertion signed with their own key.
+    # The attacker sends the code as another client, and then as the bank's client with a certificate of another key.
     assert ask_token(bank.tenant, code_form(other, code, code_verifier=VERIFIER)).status == 403
     sent = {"grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK, "code_verifier": VERIFIER}
     unproven = {"client_id": bank.client.client_id, **sent}

@@ -272,7 +272,7 @@ def test_slots_that_are_not_freed_are_reported() -> None:
 
     findings = examined(spoiled(stream), replace(PLAN, with_slots=True))
     assert bad(findings) == {"slots": "FAIL"}
-    # Earlier checks hold two of the five slots, which the server does not free.
+    # Earlier checks still hold two of the five slots, because this server frees no slots.
     assert findings["slots"].facts["limit"] == 3
 
 

@@ -42,7 +42,7 @@ class LogEntryFactory(RowFactory[LogEntry]):
 
 
 class MarkFactory(RowFactory[Mark]):
-    """A mark of an unknown table, for which no sweep records an event."""
+    """A mark of an unknown table. No sweep records an event for this mark."""
 
     class Meta:
         model = Mark

@@ -60,7 +60,7 @@ class ActionSecretFactory(RowFactory[ActionSecret]):
 
 
 class ActionVersionFactory(RowFactory[ActionVersion]):
-    """The first version of an action, which is not deployed."""
+    """The first version of an action. The version is not deployed."""
 
     class Meta:
         model = ActionVersion

@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Note the calls and lines of one test with its time in seconds."""
     _called.clear()
     _lines.clear()
-    # A test may end the trace, for example by a debugger of examples such as that of Hypothesis.
+    # An earlier test may have ended the trace: Hypothesis, for example, sets its own trace function while it runs examples.
     sys.settrace(_note)
     begin = time.monotonic()
     try:

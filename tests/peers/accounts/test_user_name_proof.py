@@ -1,4 +1,4 @@
-"""An account that existed before: the option `user_name_proof` decides whether its name proves that it belongs to the user.
+"""The option `user_name_proof` decides whether the name of an existing account proves that the account belongs to the user.
 
 The name is used after a 409 to a creation and after a refused filter on the key. By default, only a verified address of a trusted
 connection is a proof.

@@ -46,7 +46,7 @@ def refusal(call: Any) -> str:
 
 
 def with_pushed(*, signed: bool, reuses: bool = True) -> list[Any]:
-    """Push a request, signed or unsigned, and log in with it. With `reuses`, the code is sent twice, which revokes the tokens."""
+    """Push a request and log in with it. With `reuses`, send the code twice, so that the second use revokes the tokens."""
     one, verifier = session("web"), generate_token(48)
     address, state = one.create_authorization_url("https://unused.example.test/", audience=given["audience"], code_verifier=verifier)
     asked: dict[str, Any] = dict(parse_qsl(address.partition("?")[2]))

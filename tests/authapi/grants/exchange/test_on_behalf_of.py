@@ -77,7 +77,7 @@ class World:
 
 
 def api_client(tenant: Tenant, identifier: str, **changes: Any) -> Registered:
-    """Create the client of an API, which may exchange the tokens that the API receives."""
+    """Create the client of an API. This client may exchange the tokens that the API receives."""
     settings = {
         "resource_server_identifier": identifier,
         "token_exchange": {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]},

@@ -52,7 +52,7 @@ FORMS = {
     ("identity.staff", "change"),
     ("provisioning.action", "add"),
 }
-# Fields of forms whose secrets can be entered only with a proof. Their names are those of the form class.
+# Secrets that can be entered only with a proof: the model, and the name of the field in the form class.
 SECRETS = {
     ("authapi.apiresource", "signing_secret"),
     ("identity.staff", "password"),
