@@ -29,7 +29,7 @@ def _found_by_poll(web: WebProcess) -> float:
 
 def test_no_event_is_lost_without_hints_and_polling_limits_the_delay(world: World, following: Following) -> None:
     tenant = world.tenant()
-    # Only writers number events, so this process learns of events only through hints.
+    # Only writers number events, so this process finds events only through hints and by polling.
     with world.web(EVENTS_NUMBERER_ENABLED="0") as web, world.writers(tenant, 1, think=0.1) as writers:
         following.add(Follower("live", tenant, lambda: web.address))
         eventually(lambda: writers.have_made(40) and following.followers[0].reached.position > tenant.base + 30, seconds=60)

@@ -41,7 +41,7 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in {".service", ".target"})
 NGINX = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 JUDGES = PLACE / "python" / "bin"
-# The highest exposure that systemd may report: 0 means no exposure, 10 means full exposure.
+# The `--threshold` of systemd-analyze: ten times the highest exposure level that a unit may have. Level 10 means full exposure.
 MOST_EXPOSED = 20
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")

@@ -432,6 +432,8 @@ class RefreshTokenFactory(RowFactory[RefreshToken]):
 
 
 class IDTokenFactory(RowFactory[IDToken]):
+    """A record of an id token. No key has signed the token."""
+
     class Meta:
         model = IDToken
 
