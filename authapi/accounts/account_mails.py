@@ -1,4 +1,4 @@
-"""Mails with a link that sets a new password or lifts a block. A job stores the typed name; a worker finds the user and sends the mail.
+"""Mails with a link that sets a new password or lifts a block. A job stores the identifier; a worker finds the user and sends the mail.
 
 The response therefore takes the same time whether the user exists or not, and an unavailable mail server delays no request.
 """

@@ -1,7 +1,8 @@
-"""Mails that notify the administrators of a tenant of attacks: at most one mail per kind and period.
+"""Mails that notify the administrators of a tenant of attacks: at most one mail per kind of attack and period.
 
-Each attack marks the notice of its kind as due. The task that sends the mail counts the events since the previous mail. If a worker crashes
-while it sends a mail, that mail is lost: the next attack triggers another mail, and the sign-in log keeps every line.
+Each attack marks one notice as due: the notice for this kind of attack. The task that sends the mail counts the events since the previous
+mail. If a worker crashes while it sends a mail, that mail is lost: the next attack triggers another mail, and the sign-in log keeps every
+line.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ log = structlog.get_logger(__name__)
 
 _MOST_ADDRESSES, _MOST_SHOWN, _MOST_COUNTED = 50, 20, 1000
 _AT_ONCE = 100
-# An attack writes its log line shortly before it requests the first notice. The first notice therefore counts log lines of this time, too.
+# The log line of an attack is written shortly before the first notice is scheduled. The first notice therefore also counts the log lines
+# of the minute before it was scheduled.
 _BEFORE = timedelta(minutes=1)
 _LEAKS = {"pwd_leak": "logins", "signup_pwd_leak": "sign_ups", "reset_pwd_leak": "changes"}
 

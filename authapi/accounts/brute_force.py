@@ -1,7 +1,7 @@
 """Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks at a threshold.
 
-An attempt locks the name of its count until its transaction ends. Attempts at one account from one IP address therefore run one after
-another in all processes, and the number of checked attempts never exceeds the threshold. The row of the user is not locked.
+Each attempt holds a lock on its failure count until its transaction ends. Attempts at one account from one IP address therefore run one
+after another in all processes, and the number of checked attempts never exceeds the threshold. The row of the user is not locked.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def counted_address(ip: str) -> str:
 
 
 def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
-    """Delete all failures of an identifier, or of all names of a user, from any IP address. Return the number of deleted counts."""
+    """Delete the counts of an identifier, or of all identifiers of a user, for every IP address. Return the number of deleted counts."""
     return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]
 
 

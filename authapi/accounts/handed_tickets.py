@@ -43,7 +43,7 @@ class WayBack:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the ticket, without the client. A row that has a column for the client stores the client in that column."""
+        """The parameters of the ticket, without the client. A password ticket has a column for the client; an email ticket adds the id."""
         named = {"result_url": self.result_url, "tells_email": self.tells_email}
         belonging = {"organization_id": self.organization.pk if self.organization else ""}
         return {name: value for name, value in {**named, **belonging}.items() if value}

@@ -28,7 +28,8 @@ class PasskeySignUp:
 def sign_up_with_passkey(request: PasskeySignUp) -> User:
     """Create a user with the passkey in one transaction; return the user. Raises `CeremonyRefused` and `SignUpRefused`.
 
-    A taken identifier is detected only now. An attacker who tests whether an identifier is free therefore creates an account with it.
+    A taken identifier is detected only here, when the account is created. An attacker who tests whether an identifier is free therefore
+    creates an account if the identifier is free.
     """
     attempt, connection = request.attempt, request.connection
     made = ceremonies.verified_registration(attempt.answer, attempt.party, challenge=attempt.challenge or b"")

@@ -36,7 +36,7 @@ from identity.services.users import locked_user
 
 PATH, PARAMETER = "/u/factor-setup", "ticket"
 MAIL = "enrollment_email"
-# Seconds for which the proof of an existing factor is valid, as at a login.
+# How long the proof of an existing factor is valid, as at a login.
 _PROOF_COUNTS = timedelta(minutes=10)
 # Keys in the parameters of a ticket: the only allowed kind, whether the user may already have factors, and the proof of an existing factor.
 _KIND, _ADDS, _PROOF = "kind", "adds", "proof"
@@ -49,7 +49,7 @@ class ProofNeeded(Exception):
 
 
 class SetupOver(Exception):
-    """This browser has no such setup in progress: the setup has expired, a newer setup replaced it, or the kind is disabled."""
+    """The setup is not in progress in this browser: it has expired, a newer setup replaced it, or this kind of factor is disabled."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Setup:
 
     @property
     def bound_to(self) -> str:
-        """The `Prover` that binds an enrollment to this link and this browser."""
+        """The value of `Prover.bound_to` that binds an enrollment to this link and this browser."""
         return f"link:{self.ticket.pk}:{_mark_of(self.browser)}"
 
 
@@ -197,7 +197,7 @@ def add_made_key(setup: Setup, *, prover: Prover, kind: str, answer: str, party:
     return _taken(_key_added(setup, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# Refusals are returned, and raised after the commit: an exception would roll back the counts.
+# Returns a refusal. The caller raises it after the commit, because an exception here would roll back the counts of wrong guesses.
 @unit_of_work
 def _confirmed(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp | _Refused:
     _held(setup, kind)
@@ -245,7 +245,7 @@ def _held(setup: Setup, kind: str) -> User:
 
 
 def _set_up(setup: Setup, factor: EnrolledFactor, recovery_code: str) -> SetUp:
-    """Use up every link of this kind that the user has, because all of them were created before this factor."""
+    """Use up every setup link of the user, because all of them were created before this factor."""
     use_up(setup.user, _PURPOSE)
     return SetUp(factor, recovery_code if factor_settings(factor.tenant_id).has_recovery_codes else "")
 

@@ -29,7 +29,7 @@ _SENT = {Channel.EMAIL: "cls", Channel.SMS: "cs"}
 
 @dataclass(frozen=True)
 class LinkAnswer:
-    """The request of a client, as `state` in the format of its protocol. The request continues when the user opens the link."""
+    """The request of a client that continues when the user opens the link. `state` contains the request in the format of its protocol."""
 
     protocol: str
     state: Mapping[str, Any] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Lets users add a second factor or a passkey to their own account. Start and confirmation need one session and a recent login.
+"""Lets users add a second factor or a passkey to their own account. Start and confirmation require the same session and a recent login.
 
 The login is checked again with the user locked: if two sessions add a first factor at once, the second session must prove that factor.
 """
@@ -32,7 +32,7 @@ class ProofNeeded(Exception):
 
 
 class SetupOver(Exception):
-    """The session has no such setup in progress: the setup timed out, a newer setup replaced it, or the kind is switched off."""
+    """The setup is not in progress in this session: it timed out, a newer setup replaced it, or this kind of factor is switched off."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def add_made_key(own: OwnAct, *, prover: Prover, kind: str, answer: str, party: 
     return _taken(_key_added(own, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# Refusals are returned and raised after the commit: an exception would roll back the counts.
+# Returns a refusal. The caller raises it after the commit, because an exception here would roll back the counts of wrong guesses.
 @own_act("Added a factor", before=lambda own: hold(own.user))
 def _confirmed(own: OwnAct, user: User, *, prover: Prover, kind: str, code: str) -> Added | _Refused:
     _require(own, user, kind)

@@ -1,4 +1,4 @@
-"""The identities at other providers that log in to an account: the primary identity and linked identities."""
+"""The identities with which a user logs in to one account: the primary identity and the linked identities."""
 
 from __future__ import annotations
 
