@@ -247,7 +247,7 @@ class LooksForm(forms.Form):
         return {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
 
     def _picture(self, kind: str) -> str:
-        """Return the URL to store. The form keeps an uploaded picture if it does not name another URL and does not remove the picture."""
+        """Return the URL to store. An uploaded picture stays unless the form contains a URL or removes the picture."""
         sent, stored = str(self.cleaned_data.get(ADDRESS_FIELDS[kind]) or ""), self._uploaded()[kind]
         stays = not sent and is_own_picture(stored) and not self.cleaned_data.get(f"remove_{kind}")
         return stored if stays else sent

@@ -40,7 +40,7 @@ class ExchangeFields(forms.Form):
 
 
 def exchange_body(values: Mapping[str, Any], changed: Collection[str]) -> dict[str, Any]:
-    """Return the members of the request body that set the form's values."""
+    """Return the members of the request body for the changed fields."""
     return {"token_exchange": {"allow_any_profile_of_type": values["exchange_kinds"]}} if "exchange_kinds" in changed else {}
 
 

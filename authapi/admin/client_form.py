@@ -270,7 +270,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         return columns_of(self._body(), present=self._stored)
 
     def _body(self) -> dict[str, Any]:
-        """Return the request body of the management API with the same effect."""
+        """Return a request body with which the management API makes the same changes as this form."""
         values, changed = self.cleaned_data, set(self.changed_data)
         is_new = self.instance._state.adding
         body: dict[str, Any] = {name: values[name] for name in _PLAIN if name in values and (is_new or name in changed)}

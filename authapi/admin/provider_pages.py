@@ -90,7 +90,7 @@ class ProviderPages:
         return TemplateResponse(request, "admin/connection_provider.html", context)
 
     def _mapped(self, connection: Connection) -> Mapping[str, Any] | None:
-        """Return what the saved attribute map makes of the newest claims, for the form of the connection."""
+        """Return, for the form of the connection, the profile that the saved attribute map creates from the newest claims."""
         if not can_be_tested(connection):
             return None
         sample = newest_sample(connection)
@@ -157,12 +157,12 @@ class ProviderPages:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value of a profile as a reader expects it."""
+    """Return a value of a profile for display: a boolean as Yes or No."""
     return ("Yes" if value else "No") if isinstance(value, bool) else value
 
 
 def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, QueryDict | None]:
-    """Return the claims that fill the form, and what was entered. A form is previewed with the claims of the test that filled it."""
+    """Return the claims that fill the form, and the submitted form. A submitted form names its test, whose claims are returned."""
     newest = newest_sample(connection)
     if request.method != "POST" or "preview" not in request.POST:
         return newest, None

@@ -262,7 +262,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return GRANT if row.is_system else ADD_PERMISSION
 
     def badge_of(self, row: ApiResource) -> str:
-        """Return whether a role or a permission limits the scopes of tokens; the management API belongs to the service."""
+        """Return a badge that tells whether the permissions of users limit the scopes of tokens; for the management API, another badge."""
         if row.is_system:
             return badge("System", "quiet")
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
@@ -291,7 +291,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Require a proof for a new secret, and for another algorithm, which can delete the secret: as the action for a new secret."""
+        """Require a proof for a new secret, like the action that replaces it, and for a new algorithm, which can delete the secret."""
         if super().wants_proof(request, object_id):
             return True
         row = None if object_id is None else self.get_object(request, unquote(object_id))

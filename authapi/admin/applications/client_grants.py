@@ -18,7 +18,7 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# Query parameter of the form: the page of a client or of an API that led to the form of a grant.
+# Query parameters of the form of a grant. The parameter that is set tells whether the page of a client or of an API opened the form.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
 _EXCHANGES = (
@@ -117,7 +117,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         return (self._back(request, row) if is_deleted else None) or answer
 
     def _back(self, request: HttpRequest, row: ClientGrant) -> HttpResponseRedirect | None:
-        """Return to the page of the client or of the API that led to this form; None for another page."""
+        """Return a redirect to the page of the client or API that opened this form; None if another page opened it."""
         for name, key, tab in (("client", row.client_id, "apis"), ("apiresource", row.api_resource_id, "clients")):
             if request.GET.get(_PARAMETERS[name]) == str(key):
                 page = reverse(f"{self.admin_site.name}:authapi_{name}_change", args=(quote(key),))

@@ -29,7 +29,7 @@ _SECRET = {"token_endpoint_auth_method": Client.AuthMethod.POST.value}
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of application. `body` contains the members of the management API's request that the fields do not set."""
+    """One kind of application. `body` contains members of the request to the management API that no field of the form sets."""
 
     name: str
     label: str

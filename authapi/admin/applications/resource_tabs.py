@@ -54,7 +54,7 @@ class ResourceTabs:
         ]
         columns = ("Permission", "Description", "Roles with the permission")
         number = len(resource.scopes)
-        # A new permission is the last one, so the table contains the last ones. The settings list all permissions.
+        # The table shows the end of the list, because new permissions are added there. The settings show all permissions.
         more_url = self._page("apiresource", resource.pk) if number > _SHOWN else ""
         more_text = f"The newest {_SHOWN} of {number} permissions are shown. Show all"
         return Panel("Permissions", columns, rows, "No permissions yet.", more_url, more_text, adds=ADD_PERMISSION)

@@ -1,4 +1,4 @@
-"""The texts of code snippets. Each is a whole program: it runs as soon as it is pasted, with nothing but the named packages."""
+"""The texts of code snippets. Each text is a complete program. It needs no changes, and no packages except those that it names."""
 
 from __future__ import annotations
 

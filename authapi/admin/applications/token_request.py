@@ -76,7 +76,7 @@ def _clients_of(resource: ApiResource) -> QuerySet[Client]:
 
 
 def _required_proof(resource: ApiResource) -> str:
-    """Return what tokens of clients that authenticate must be bound to; empty if they need no binding."""
+    """Return, in words, the binding that the API requires for the tokens of every client; empty if it has no such requirement."""
     possession = resource.settings.get("proof_of_possession") or {}
     is_required = possession.get("required") and possession.get("required_for", "all_clients") == "all_clients"
     return _PROOFS[possession["mechanism"]] if is_required else ""
@@ -91,7 +91,10 @@ def _has_address(audience: str) -> bool:
 
 
 def _programs(resource: ApiResource, client: Client, authority: str) -> dict[str, Any]:
-    """Return the programs, and how they authenticate. None for an identifier with characters that could end a quoted text."""
+    """Return the template context of the programs: their texts, and how they authenticate the client.
+
+    There are no programs if the identifier of the API has characters that could end a quoted text.
+    """
     setup = setup_of(client, authority)
     audience = f"{setup.issuer}api/v2/" if resource.is_system else resource.identifier
     found: list[Snippet] = []

@@ -1,4 +1,4 @@
-"""Form of the claims for a preview of a profile: rows of a claim and its value, in the parts of `sent_claims`."""
+"""The form in which staff enter claims to preview a profile. Each row has a claim and its value; each field is a part of `sent_claims`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class OpenIdForm(SampleForm):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Return the entered claims. Without claims of the endpoint, a login cannot read the endpoint."""
+        """Return the entered claims, without empty optional parts. Without claims of the endpoint, the preview treats it as unreadable."""
         optional = {name: self.cleaned_data.get(name) for name in (FORM, USERINFO)}
         return {ID_TOKEN: self.cleaned_data[ID_TOKEN], **{name: claims for name, claims in optional.items() if claims}}
 
@@ -115,7 +115,7 @@ class PostedNameForm(OpenIdForm):
 
 
 class DocumentForm(SampleForm):
-    """A profile that the provider answers to a call with an access token."""
+    """The profile that the provider returns for an access token."""
 
     error_field = DOCUMENT
     document = ValuesField(head="Claim", label="Claims of the profile", help_text=HOW_TO_ENTER)

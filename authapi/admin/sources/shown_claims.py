@@ -21,7 +21,7 @@ _NAMES = {NAME_ID: "NameID", NAME_ID_FORMAT: "Format of the NameID"}
 
 
 def shown_claims(parts: Mapping[str, Any], *, most: int | None = None) -> Shown:
-    """Return the title of each part and its claims, at most `most` of each part. A value that is no text is shown as JSON."""
+    """Return the title of each part and its claims, at most `most` of each part. A value that is not a string is shown as JSON."""
     named = [(title, parts[key]) for key, title in _TITLES.items() if isinstance(parts.get(key), Mapping)]
     found = [(title, list(_lines(claims))[:most]) for title, claims in named]
     subject = [(title, str(parts[key])) for key, title in _NAMES.items() if parts.get(key)]
@@ -29,7 +29,7 @@ def shown_claims(parts: Mapping[str, Any], *, most: int | None = None) -> Shown:
 
 
 def _lines(claims: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each claim as text; a member of an object has the names of its objects, such as `data.email`."""
+    """Yield the name and the text of each claim. The name of a nested member includes the names of its parents, such as `data.email`."""
     for name, value in claims.items():
         if isinstance(value, Mapping) and value:
             yield from _lines(value, f"{place}{name}.")
