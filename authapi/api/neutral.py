@@ -83,7 +83,7 @@ class EmptyListEndpoint(NeutralEndpoint):
         query = request.query_params.copy()
         # There are no items, so their fields are unknown.
         query.pop("fields", None)
-        # No table exists for these lists. An empty query on any table produces the list forms.
+        # No table exists for these lists. An empty query on another table produces the response in each form of a list.
         return Response(answer_list(Organization.objects.none(), query, Listing(self.key, (), only_take=self.form is Form.TAKEN), dict))
 
     def create(self, request: Request, **place: str) -> Response:

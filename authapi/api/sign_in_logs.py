@@ -117,10 +117,10 @@ def _paged(query: QueryDict) -> QueryDict:
 
 def _following(query: QueryDict) -> list[Line]:
     """Return the lines after the line that `from` names. Without `from`, start at the oldest line."""
-    # The checkpoint form ignores both parameters, but invalid values are still refused.
+    # The checkpoint form ignores the order and the search, but invalid values of their parameters are still refused.
     _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    # Computed before the lines are read: a transaction that commits in between adds only newer lines.
+    # Compute the time before reading the lines: a transaction that commits between these two steps adds only lines with a later time.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:

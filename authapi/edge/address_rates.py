@@ -1,8 +1,8 @@
 """Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory and no leases.
 
-Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes for
-IP addresses above an eighth of their limit only. So a flood from many IP addresses causes no traffic to Redis. While Redis is unavailable,
-each process uses its own counts.
+Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes,
+but only for IP addresses above an eighth of their limit. So a flood from many IP addresses causes no traffic to Redis. While Redis is
+unavailable, each process uses its own counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHARED_FROM = 8
 
 
 class AddressRates:
-    """Counts of one kind. If `is_switchable` is true, `RATE_LIMITS_ENABLED=0` switches these counts off."""
+    """The counts of one kind of request. If `is_switchable` is true, `RATE_LIMITS_ENABLED=0` switches these counts off."""
 
     def __init__(self, name: str, figure: Callable[[], Figure], *, is_switchable: bool) -> None:
         self._name = name
@@ -102,7 +102,7 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 
 
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
-    """Return the remaining debt of an address at a tenant. The full limit if the address is unknown."""
+    """Return how many more refused requests an address may send to a tenant. The full limit if the address is unknown."""
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 
 

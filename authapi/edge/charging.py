@@ -17,8 +17,8 @@ class Charge:
         self.tenant_id = tenant_id
         self._endpoint = endpoint
         self.rate: Rate | None = None
-        # Whether Redis may be called. Code on the event loop must not call Redis: without a reserved place, that code gets `NoPlace`
-        # instead.
+        # Whether Redis may be called. Code on the event loop must not call Redis: it gets `NoPlace` if this process has no reserved place
+        # in the rate window (`rate_leases`).
         self.may_wait = True
 
     def prove(self) -> None:

@@ -81,8 +81,8 @@ def without_untrusted(headers: dict[str, str], pairs: Iterable[tuple[bytes, byte
 def certificate_of(request: TokenRequest) -> Certificate | None:
     """Return the certificate of the client. None if its edge forwarded none.
 
-    Checks the edge key again, so that nothing is trusted if the caller has not stripped the headers. Raises `RequestRefused` for a
-    certificate that cannot be parsed or is not valid now.
+    Checks the edge key again, so that forged headers are not trusted even if the caller has not removed them. Raises `RequestRefused` for
+    a certificate that cannot be parsed or is not valid now.
     """
     sent = request.headers.get(CERTIFICATE_HEADER, "")
     status, _, _reason = request.headers.get(VERIFIED_HEADER, "").partition(":")

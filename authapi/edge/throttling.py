@@ -93,7 +93,7 @@ class Counters:
 
     @property
     def is_open(self) -> bool:
-        """Whether Redis is not called at present, after a failure."""
+        """Whether calls to Redis are paused after a failure."""
         return self._guard.is_open
 
     def increase(self, key: str, *, seconds: int, amount: int = 1) -> int:

@@ -123,7 +123,7 @@ _MEMBERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check_members(body: dict[str, Any]) -> None:
-    """Refuse a body that lacks a member that its type requires, or has a member of another type."""
+    """Refuse a body without a member that its type requires, or with a member that only another type has."""
     needed, further = _MEMBERS[body["type"]]
     for name in needed:
         if name not in body:

@@ -30,11 +30,11 @@ from identity.api.lookups import organization_at
 from identity.factors.user_factors import remove_factor
 from identity.models import EnrolledFactor
 
-# Factors of vendors and of an app that this service does not have. Deployment tools send back values that they have read.
+# Factors that this service does not have, because they need another vendor or an app. Deployment tools read and send back their values.
 _NOT_HERE = ("push-notification", "duo")
 # In the order of the upstream system, because clients expect this order.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
-# The API has fewer policies than the service. Less strict policies appear as an empty list.
+# The API has only these two policies, the strictest policies of the service. The other policies appear as an empty list.
 POLICIES = {SecondFactorPolicy.ALWAYS.value: "all-applications", SecondFactorPolicy.NEW_DEVICE.value: "confidence-score"}
 _READ, _CHANGE = ("read:guardian_factors",), ("update:guardian_factors",)
 _READ_POLICY, _CHANGE_POLICY = ("read:mfa_policies",), ("update:mfa_policies",)

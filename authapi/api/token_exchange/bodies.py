@@ -1,7 +1,7 @@
 """Request bodies and documents of token exchange profiles.
 
 In the upstream system, a profile names an action that checks tokens. This service runs no tenant code in a login. Instead, a profile
-contains the accepted tokens and the rule that finds their user: `subject_token` and `user` are additions of this service.
+describes the accepted tokens and how to find their user: `subject_token` and `user` are additions of this service.
 """
 
 from __future__ import annotations
