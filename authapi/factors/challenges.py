@@ -259,7 +259,7 @@ def _key_named(user: User, credential: str, kinds: tuple[str, ...], party: Relyi
 
 
 def judged(prover: Prover, code: str, judge: Callable[[], Proven | None], *, passed: str = _PASSED, failed: str = _FAILED) -> Proven:
-    """Return the proof. The count of a wrong guess is committed before the exception."""
+    """Return the proof. For a wrong guess, commit the count, then raise `WrongProof`. Also raises `TooManyGuesses`."""
     verdict = _verdict(prover, code, judge, passed, failed)
     if isinstance(verdict, Rate):
         raise TooManyGuesses(verdict)

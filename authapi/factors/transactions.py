@@ -57,7 +57,7 @@ def begin_transaction(proof: FirstProof, *, may_enroll: bool) -> str:
 
 
 def transaction_of_access_token(proof: FirstProof, token: str, *, expires_at: datetime) -> FactorTransaction:
-    """Return the transaction in which an access token enrolls a second factor. The access token is used as its `mfa_token`."""
+    """Return the transaction in which a client enrolls a second factor with an access token. The access token replaces the `mfa_token`."""
     values = {
         "client": proof.client,
         "user": proof.user,

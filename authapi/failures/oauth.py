@@ -39,7 +39,7 @@ class OAuthCase(Case):
         "unauthorized_client",
         "Id tokens of this client are signed with its secret, which is not stored. Rotate the secret.",
     )
-    # RFC 6750, 3.1. Both errors have a challenge, which the token endpoint never sends.
+    # RFC 6750, 3.1. `/userinfo` sends these two errors with a `WWW-Authenticate: Bearer` challenge. The token endpoint never sends them.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
     # Errors of the authorization endpoint. The first is shown on a page, because no address is trusted yet (RFC 6749, 4.1.2.1).

@@ -19,7 +19,7 @@ _DEMANDED = "mfar"
 
 
 def demand_second_factor(proof: FirstProof, *, user_agent: str = "") -> None:
-    """Raise `RequestRefused` with an `mfa_token`, which is then stored and committed, if the login requires a second factor.
+    """If the login requires a second factor, store the login and raise `RequestRefused` with its `mfa_token`.
 
     `mfa_requirements` lists the types of factors that the user may prove or enroll.
     """

@@ -88,7 +88,7 @@ def check_organization(request: TokenRequest, client: Client) -> None:
 
 
 def check_entitlement(request: TokenRequest, client: Client) -> None:
-    """Raise `RequestRefused` if the client may get the requested tokens for no user, or if the request lacks a required key or certificate.
+    """Raise `RequestRefused` if the client may not get the requested tokens for any user, or if a required key or certificate is missing.
 
     Called before a user logs in, so that such a request costs no password hash, no code and no line in the log.
     """

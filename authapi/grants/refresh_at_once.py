@@ -1,8 +1,8 @@
 """Fast path: the ordinary exchange of a refresh token, on the event loop, by the rules of the grant.
 
 The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes, and why
-they are as safe as those of the plain path. The fast path never answers with a refusal: the request then starts over on the plain path. The
-figures are in docs/performance.md.
+they are as safe as those of the plain path. The fast path never sends a refusal: a request that it cannot serve starts over on the plain
+path. The figures are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from foundation.memory.ttl_cache import Cold
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
     """Store and commit the exchange. Return the answer, and by member the functions that sign its tokens.
 
-    Raises `Cold` and `RequestRefused` before any change, and `Unanswered`.
+    Raises `Cold` or `RequestRefused` before any change. Raises `Unanswered` if it is unknown whether the exchange was committed.
     """
     row = await read_refresh_token(tenant_id=request.host.tenant_id, token=request.required("refresh_token"))
     policy, now = policy_of(client), timezone.now()

@@ -38,7 +38,7 @@ _PREFIX = "http://auth0.com/oauth/grant-type/"
 
 
 class SecondFactorGrant(UserGrant):
-    """Checks the `mfa_token` of an interrupted login and a second factor, and issues the tokens that the login requested, once."""
+    """Checks a second factor for the login that an `mfa_token` names, and issues the tokens that the login requested. Works once."""
 
     wrong: ClassVar[FactorCase]
 

@@ -1,4 +1,4 @@
-"""The part that all grants of the token endpoint share: the OAuth engine requests an answer and gets its bytes."""
+"""The part that all grants of the token endpoint share: it returns the encoded response to the OAuth engine."""
 
 from __future__ import annotations
 

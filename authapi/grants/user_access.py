@@ -28,7 +28,7 @@ def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_chan
     resource = entitlement.resource
     seconds = _seconds(resource, is_front_channel=is_front_channel)
     signature = signature_of_api(resource, issue.client) if resource else DEFAULT
-    # An API that shares the signing secret could make such tokens itself, so they are not valid at `/userinfo`.
+    # An API that knows the signing secret (HS256) could create its tokens itself, so these tokens are not valid at `/userinfo`.
     opens_profile = issue.is_sign_in and signature.algorithm != SHARED
     return Issue(
         subject=issue.user.user_id,

@@ -37,7 +37,7 @@ def application_address(invitation: Invitation) -> str:
 
 
 def mail_address(invitation: Invitation, secret: str, *, asked_at: str) -> str:
-    """Return the mailed link at the domain of the tenant, or at `asked_at` with plain http on loopback. Empty without a domain."""
+    """Return the link for the mail, at the domain of the tenant; with plain http on loopback, at `asked_at`. Empty without a domain."""
     base = (settings.INSECURE_HTTP and asked_at) or default_address(invitation.tenant_id)
     return f"{base}{MAIL_PATH}?ticket={secret}" if base else ""
 

@@ -62,7 +62,7 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
     1. The client must be the API of the subject token, and the sender must hold the key or certificate to which the token is bound.
     2. A client grant for users must allow the client to request tokens for the next API.
-    3. The new token has the scopes that grant and user have in common, and expires with the subject token at the latest.
+    3. The new token has the scopes that both the client grant and the user have. It expires no later than the subject token.
     """
     api = own_api(client)
     audience = audience_of(request) or request.required("audience")
@@ -106,7 +106,7 @@ def _target(client: Client, audience: str) -> _Target:
 def _rights(
     target: _Target, user: User, subject: AccessTokenClaims, organization: Organization | None
 ) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Return the scopes that both client and user have, and the permissions if the dialect lists them."""
+    """Return the scopes of the new token, and its permissions; None if the token dialect of the API does not list permissions."""
     resource = target.resource
     known = frozenset(resource.scope_values)
     allowed = tuple(value for value in target.grant.scopes if value in known)
