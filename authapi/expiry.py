@@ -62,7 +62,7 @@ _REUSE_KNOWN = timedelta(days=30)
 _LINK_KNOWN = timedelta(days=7)
 # The same time for a login link. It is shorter than for other links, because users request a new link instead of opening an old link again.
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
-# Retention of refused messages, and of answers to connection tests, next to their log lines.
+# How long refused messages and results of connection tests are kept. Log lines have a separate retention.
 _MESSAGE_KEPT = timedelta(days=7)
 # How long administrators see an address after its block has ended.
 _BLOCK_SHOWN = timedelta(hours=24)

@@ -47,8 +47,8 @@ class Offer(Enum):
 class Situation:
     """The known facts about the user at the browser.
 
-    `is_usable` tells whether the session may be used for this request: its connection is enabled for the client and is the connection
-    that the wish names, and a user hint names the same user.
+    `is_usable` tells whether the session may be used for this request: its connection is allowed in this login, and its user is one of the
+    users that the wish expects. Without such users in the wish, every user is allowed.
     """
 
     has_session: bool = False

@@ -204,7 +204,7 @@ def _note_login(login: Login, session: Session) -> None:
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether no second factor is missing. Only then is the browser marked as known: a stolen password alone is not enough."""
+    """Tell whether the login needs no further second factor. A stolen password alone must not mark a browser as known."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:
@@ -234,7 +234,7 @@ def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
 
 
 def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
-    """Return the facts about the browser of this login, with its user: after a link, the user of the primary account."""
+    """Return the facts about this login and its browser. After accounts were linked, its user is the user of the primary account."""
     present = login.session
     return BrowserLogin(
         proven.user,

@@ -77,7 +77,7 @@ class Login:
 
     @property
     def wish(self) -> Wish:
-        """The wish of the client. Raises `RequestRefused`, also if a setting of the client that changed during the login refuses it."""
+        """The wish of the client. Raises `RequestRefused`, for example if changed settings of the client refuse the wish during the login."""
         if self.stated.refusal is not None:
             raise self.stated.refusal
         return self.stated
@@ -172,7 +172,7 @@ class Login:
 
     @property
     def address(self) -> str:
-        """The IP address of the browser, as far as proxies are trusted."""
+        """The IP address of the browser. Forwarding headers are used only behind trusted proxies."""
         return address_of(self.http_request)
 
     @property

@@ -26,7 +26,7 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.hosts import HostMatch
 
-# Path to which a participant sends the browser if it sends no answer of its protocol.
+# Path at which a logout continues after the page with frames, or after a participant whose protocol defines no logout response.
 NEXT_PATH = "/u/logout/next"
 # Path of the page with frames. Each frame loads a URL of a participant, which notifies the participant of the logout.
 FRAMES_PATH = "/u/logout/frames"

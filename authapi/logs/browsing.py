@@ -117,7 +117,7 @@ def _further(question: Question) -> Q:
     if question.user and "|" not in question.user:
         found &= Q(user_name__iexact=question.user)
     elif question.user and question.tenant_id is None:
-        # The index by user starts with the tenant.
+        # No index serves a search for a user in all tenants: the index for users starts with the tenant.
         found &= Q(user_id=question.user)
     return found
 

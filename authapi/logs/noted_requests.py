@@ -13,7 +13,7 @@ from typing import Any
 from foundation.json_values import storable
 from foundation.secrets.hidden_values import HIDDEN, is_secret, shown
 
-# A page of the log has up to 100 lines.
+# Maximum number of characters of a logged body. A page of the log has up to 100 lines, each with a body.
 LONGEST_BODY = 8_000
 LONGEST_PATH = 1_000
 _LONGEST_QUERY = 2_000
