@@ -14,7 +14,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    # The toolkit's own migrations look the swapped models up.
+    # The toolkit's own migrations look up the swapped models.
     run_before = [("oauth2_provider", "0001_initial")]
 
     dependencies = [

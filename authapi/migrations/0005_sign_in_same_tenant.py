@@ -1,4 +1,4 @@
-"""Composite foreign keys: what belongs to a login is of one tenant."""
+"""Composite foreign keys: all rows of a login belong to one tenant."""
 
 from django.db import migrations
 

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ('all_tenants', django.db.models.manager.Manager()),
             ],
         ),
-        # A notice and its client are of one tenant.
+        # A notice and its client belong to one tenant.
         migrations.RunSQL(
             "ALTER TABLE authapi_logoutnotice ADD CONSTRAINT authapi_logoutnotice_client_id_same_tenant FOREIGN KEY (tenant_id, client_id)"
             " REFERENCES authapi_client (tenant_id, id) DEFERRABLE INITIALLY DEFERRED",

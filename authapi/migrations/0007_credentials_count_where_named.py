@@ -6,5 +6,5 @@ from django.db import migrations
 class Migration(migrations.Migration):
     dependencies = [("authapi", "0006_logout_notices")]
 
-    # Whether a credential counts is said by its client alone.
+    # Only the settings of the client define which credentials are used.
     operations = [migrations.RemoveField(model_name="clientcredential", name="is_active")]

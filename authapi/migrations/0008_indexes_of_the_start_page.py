@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Built beside a running service: people log in meanwhile.
+    # The indexes are built while the service runs and users log in. PostgreSQL does this only outside a transaction.
     atomic = False
 
     dependencies = [("authapi", "0007_credentials_count_where_named")]

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Built beside a running service: the tables are written meanwhile.
+    # The indexes are built while the service runs and writes to the tables. PostgreSQL does this only outside a transaction.
     atomic = False
 
     dependencies = [

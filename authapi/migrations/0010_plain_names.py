@@ -1,4 +1,4 @@
-"""Call APIs and failed logins in the admin what people call them; no table changes."""
+"""Plain names of APIs and failed logins in the admin. No table changes."""
 
 from __future__ import annotations
 

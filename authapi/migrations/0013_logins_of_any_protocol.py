@@ -1,4 +1,4 @@
-"""A login keeps the name of its protocol, and what the client asked for as a sealed text. A logout may have to wait for a browser."""
+"""Logins store the name of their protocol and the encrypted request of the client. A new table stores logouts that wait for a browser."""
 
 import django.db.models.deletion
 import django.db.models.manager
@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # The table keeps its name: the version before reads and writes it during an upgrade.
+        # The table keeps its name, because the previous version reads and writes it during an upgrade.
         migrations.AlterModelTable(name="authorizationrequest", table="authapi_authorizationrequest"),
         migrations.RenameModel("AuthorizationRequest", "LoginTransaction"),
         migrations.AlterField(

@@ -1,4 +1,4 @@
-"""A client may take part in a session by several protocols."""
+"""A client can take part in one session with several protocols."""
 
 from django.db import migrations, models
 
@@ -6,7 +6,7 @@ _NAME = "authapi_sessionclient_protocol"
 
 
 class Migration(migrations.Migration):
-    # Built beside a running service: people log in meanwhile.
+    # The index is built while the service runs and users log in. PostgreSQL does this only outside a transaction.
     atomic = False
 
     dependencies = [("authapi", "0013_logins_of_any_protocol")]

@@ -1,4 +1,4 @@
-"""Metadata of providers elsewhere, their refused messages, and tests of connections."""
+"""Metadata of external providers, their refused messages, and tests of connections."""
 
 import django.db.models.deletion
 import django.db.models.manager
@@ -11,7 +11,7 @@ _TENANT = ("tenant", models.ForeignKey(on_delete=django.db.models.deletion.PROTE
 
 
 def _same_tenant(table: str) -> migrations.RunSQL:
-    """Keep a row and its connection in one tenant."""
+    """Return a constraint: a row and its connection belong to one tenant."""
     name = f"{table}_connection_id_same_tenant"
     return migrations.RunSQL(
         f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY (tenant_id, connection_id)"

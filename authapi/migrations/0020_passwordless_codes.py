@@ -1,4 +1,4 @@
-"""Codes and links that log people in without a password."""
+"""Codes and links that log users in without a password."""
 
 import django.db.models.deletion
 import django.db.models.manager
@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 def _same_tenant(column: str, target: str) -> migrations.RunSQL:
-    """Keep a row and what it points to in one tenant."""
+    """Return a constraint: a row and the row to which it refers belong to one tenant."""
     name = f"authapi_passwordlesscode_{column}_same_tenant"
     return migrations.RunSQL(
         f"ALTER TABLE authapi_passwordlesscode ADD CONSTRAINT {name} FOREIGN KEY (tenant_id, {column})"

@@ -16,7 +16,7 @@ _RELATIONS = (
 
 
 def _same_tenant(column: str, target: str) -> migrations.RunSQL:
-    """Keep a row and what it belongs to in one tenant."""
+    """Return a constraint: a row and the row to which it refers belong to one tenant."""
     name = f"{_TABLE}_{column}_same_tenant"
     return migrations.RunSQL(
         f"ALTER TABLE {_TABLE} ADD CONSTRAINT {name} FOREIGN KEY (tenant_id, {column})"

@@ -15,7 +15,7 @@ _USER = ("user", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, 
 
 
 def _same_tenant(table: str, column: str, target: str) -> migrations.RunSQL:
-    """Keep a row and what it refers to in one tenant."""
+    """Return a constraint: a row and the row to which it refers belong to one tenant."""
     name = f"{table}_{column}_same_tenant"
     return migrations.RunSQL(
         f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY (tenant_id, {column})"

@@ -1,4 +1,4 @@
-"""What few logins ask for beside scopes: authorization details, single claims, a context of authentication."""
+"""Requested values other than scopes, which few logins have: authorization details, single claims, a context of authentication."""
 
 from django.db import migrations, models
 

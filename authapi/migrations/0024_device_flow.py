@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     dependencies = [("authapi", "0023_asked_beside_scopes")]
 
     operations = [
-        # No version before has written a row.
+        # No earlier version has written rows to this table.
         migrations.RunSQL(f"TRUNCATE TABLE {_TABLE}", migrations.RunSQL.noop),
         _added(
             "application",

@@ -1,4 +1,4 @@
-"""Clients that register themselves (RFC 7591), and the tokens of administrators that let them."""
+"""Clients that register themselves (RFC 7591), and the initial access tokens with which they register."""
 
 import django.db.models.deletion
 import django.db.models.manager

@@ -1,4 +1,4 @@
-"""More algorithms for id tokens, and the secrets of APIs whose tokens HS256 signs."""
+"""More algorithms for id tokens, and the secrets of APIs whose tokens are signed with HS256."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""Second factors of logins: policy, challenges, and browsers that are spared."""
+"""Second factors of logins: policies, challenges, and browsers in which the second factor is skipped for a while."""
 
 import django.db.models.deletion
 import django.db.models.manager
@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                 ('all_tenants', django.db.models.manager.Manager()),
             ],
         ),
-        # Codes of second factors are longer than those before them.
+        # The log codes of second factors are longer than the earlier log codes.
         migrations.AlterField("signin", "type", models.CharField(max_length=32)),
         migrations.AlterField("administrativeline", "type", models.CharField(max_length=32)),
         _same_tenant("factorchallenge", "user_id", "identity_user"),

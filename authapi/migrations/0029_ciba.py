@@ -1,4 +1,4 @@
-"""Requests that users approve elsewhere, and the secret of the webhook that tells them."""
+"""Requests that users approve in another browser (CIBA), and the secret of the webhook that notifies users."""
 
 import django.db.models.deletion
 import django.db.models.manager

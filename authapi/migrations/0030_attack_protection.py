@@ -1,4 +1,4 @@
-"""Blocked addresses, known browsers, and what administrators are to be told of attacks."""
+"""Blocked addresses, known browsers, and notices to administrators about attacks."""
 
 import django.db.models.deletion
 import django.db.models.manager

@@ -1,4 +1,4 @@
-"""Ceremonies of passkeys whose person is not known yet."""
+"""Ceremonies of passkeys whose user is not known yet."""
 
 import django.db.models.deletion
 import django.db.models.manager
