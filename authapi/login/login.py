@@ -77,7 +77,7 @@ class Login:
 
     @property
     def wish(self) -> Wish:
-        """The wish of the client. Raises `RequestRefused`, for example if changed settings of the client refuse the wish during the login."""
+        """The wish of the client. Raises `RequestRefused`, for example if settings that changed during the login refuse the wish."""
         if self.stated.refusal is not None:
             raise self.stated.refusal
         return self.stated
