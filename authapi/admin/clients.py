@@ -321,7 +321,7 @@ def has_secret(client: Client) -> bool:
 
 
 def _has_port_number(uri: str) -> bool:
-    """Tell whether the port of a URI is a number that can be a port, or is missing."""
+    """Tell whether a URI has a valid port, or no port."""
     try:
         return urlsplit(uri).port != 0
     except ValueError:

@@ -60,9 +60,9 @@ def client_summary(client: Client) -> dict[str, Any]:
 def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the columns that a checked body sets. `metadata` and `settings` contain only the changes.
 
-    Raises `operation_not_supported` for values that need an unsupported feature, except values that the resource of the client already has
-    (`present`), because deployment tools send back values that they have read. `has_methods` is true for a client that authenticates with
-    keys or certificates. Other clients must not have null as their method for secrets.
+    Raises `operation_not_supported` for values that need an unsupported feature. A value that the client already has (`present`) is
+    accepted, because deployment tools send back values that they have read. `has_methods` is true for a client that authenticates with keys
+    or certificates. Any other client must not set `token_endpoint_auth_method` to null.
     """
     body = _without_old_names(body)
     refuse_promises(body, present or {})

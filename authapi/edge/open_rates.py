@@ -1,7 +1,7 @@
 """Rate limits for requests without a credential: pages, published keys, sign-ups, requests for mails.
 
 The budgets are charged in this order: the browser if it has completed a login, then the address, then the anonymous callers of the
-tenant. A tenant under a flood therefore still serves every browser and address within its own limit.
+tenant. During a flood, the tenant therefore still serves every browser and every address that has not reached its own limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable, and never fails or blocks for long.
+"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable. It never fails, and blocks only briefly.
 
 The length of a window is the time that the burst takes at the sustained rate (by default 200 requests in 2 s). Windows start at
 multiples of their length, so one command counts a request and returns the count. Small inaccuracies at the start and the end of a

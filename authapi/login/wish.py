@@ -112,7 +112,7 @@ class Circumstance:
 
 @dataclass(frozen=True)
 class Terms:
-    """What the client gets for one user, and what the user allows with that.
+    """What the client gets for one user, and the permissions that the user must grant for it.
 
     A consent is stored for an `audience` and `scopes`. Without scopes no consent is needed. `texts` describes the scopes, and `resource`
     names their API, empty for the profile of the user.
