@@ -20,6 +20,6 @@ class EventsConfig(AppConfig):
         leaving.declare()
         receivers.connect()
         tripwire.connect()
-        # Purge first the head, so that no event is recorded or numbered any more, and the streams, so that no event is dispatched.
-        # Purge marks last, because a late change of a recorded row leaves a mark.
+        # Purge the head first: without it, no more events are recorded or numbered. Purge the streams first, too: without them, no more
+        # events are dispatched. Purge marks last, because a late change of a recorded row leaves a mark.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally", "Timeline"))

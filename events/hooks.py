@@ -26,7 +26,7 @@ class LogFollower(Protocol):
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the holds on events at or below `through`.
 
-        The holds must stay valid while events are pruned: a consumer that starts later must not need events that no hold covers.
+        The holds must stay valid while events are pruned: a consumer that starts meanwhile must start after the pruned events.
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:

@@ -174,7 +174,8 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
 
 
 def _note(request: HttpRequest, tenant_id: str, connection: OpenConnection) -> None:
-    """Record the closing in the process log, and in the audit log as an entry about the client, or about the tenant without a client."""
+    """Record the closing in the process log and in the audit log. The audit entry is about the client, or about the tenant if the client
+    no longer exists."""
     row: Any = Client.objects.of(tenant_id).filter(client_id=connection.client_id).first() or Tenant.objects.get(pk=tenant_id)
     message = f"Disconnected {connection.connection_id} from {connection.address}"
     record(message, about=row)

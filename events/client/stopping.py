@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM interrupt a wait immediately. They end all other work only when it is finished, so that no event is written partly."""
+"""Ctrl+C and SIGTERM interrupt a wait immediately. Work other than a wait is finished first, so that no event is written partly."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The rows to examine, which an index returns in the order of `key`, and `also`, the conditions that the index does not cover."""
+    """The rows to examine, in the order of `key`, which an index provides. `also` adds the conditions that the index does not cover."""
 
     rows: Rows
     key: str
@@ -71,7 +71,7 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
     is_newer = place is not None and place.is_newer
     found, stopped_at = _found(walk, place, is_newer=is_newer)
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
-    # A partial page continues where its walk stopped.
+    # The page after a partial page begins where the search stopped.
     onward = taken[-1][1] if is_full else stopped_at
     is_partial = not is_full and stopped_at is not None
     entries = _entries(pk for pk, _ in taken)
@@ -189,7 +189,7 @@ def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tu
 
 
 def _entries(pks: Any) -> list[LogEntry]:
-    """Return the entries in this order; keys without an entry are left out."""
+    """Return the entries in the order of `pks`; keys without an entry are left out."""
     wanted = list(pks)
     found = LogEntry.objects.filter(pk__in=wanted).select_related("event").in_bulk()
     return [found[pk] for pk in wanted if pk in found]

@@ -37,7 +37,7 @@ class Cursor:
 
 
 class CursorSealer:
-    """Seals cursors of one tenant with the first key, which is the newest, and opens cursors of every key."""
+    """Seals cursors of one tenant with the first key, which is the newest, and opens cursors that any of the keys sealed."""
 
     __slots__ = ("_keys", "_newest")
 

@@ -83,7 +83,7 @@ def encode_stored(envelope: dict[str, Any]) -> bytes:
 
 def escape_terminator(encoded: bytes) -> bytes:
     """Escape `[DONE]` inside JSON text, because a public client ends the stream if the data contains `[DONE]`."""
-    # JSON doubles backslashes, so the bracket is never already escaped, and the result is valid JSON.
+    # In JSON, an even number of backslashes stands before a bracket, so the inserted escape is valid.
     return encoded.replace(b"[DONE]", rb"\u005bDONE]")
 
 
@@ -92,7 +92,7 @@ def with_stream(body: bytes, stream_id: str) -> bytes:
     _require_stream_id(stream_id)
     cut = len(body) - _STREAM_ID_LENGTH - len(_TAIL)
     if cut < 0 or not body.endswith(_TAIL) or STREAM_ID_PATTERN.fullmatch(body[cut : -len(_TAIL)].decode("ascii", "replace")) is None:
-        raise ValueError("These bytes are no stored envelope: it ends with its stream id.")
+        raise ValueError("These bytes are not a stored envelope: a stored envelope ends with its stream id.")
     return body[:cut] + stream_id.encode() + _TAIL
 
 

@@ -35,7 +35,7 @@ _FAILURE_PAUSE_SECONDS = 0.5
 # The time to wait for the lock on the head row. Another numberer holds the lock for a shorter time. A transaction that holds the lock
 # for longer is idle, or prunes the log.
 _HEAD_WAIT_MS = 250
-# Every this many seconds, an idle process checks whether commits wait for a synchronous standby.
+# The interval at which an idle process checks whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
 
 _LOCK_HEAD = f"""
@@ -60,7 +60,7 @@ DELETE FROM events_event WHERE id IN (SELECT event FROM dropped)
 
 @dataclass(frozen=True)
 class NumberedBatch:
-    """The result of one numbering transaction: `count` events up to `head_position`, recorded at one time."""
+    """The result of one numbering transaction: `count` events up to `head_position`, all with the same `recorded_at`."""
 
     tenant_id: str
     count: int

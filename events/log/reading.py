@@ -96,7 +96,7 @@ class NoLog(LogError):
 
 
 class LogHasHole(LogError):
-    """A position between floor and head is missing. `after` is the last position before the log continues."""
+    """At least one position between floor and head is missing. `after` is the last missing position."""
 
     def __init__(self, after: int) -> None:
         super().__init__()

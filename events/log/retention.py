@@ -26,8 +26,8 @@ _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
 # The newest expired position of each tenant that has an expired position. Recording times never decrease, so every earlier position
-# has expired, too. The earlier of two clocks decides, because a fast clock must not empty the logs. `clock_timestamp()` could not be a
-# condition of the index, so that PostgreSQL would read all positions that have not expired.
+# has expired, too. The earlier of two clocks decides, because a fast clock must not empty the logs. With `clock_timestamp()`,
+# PostgreSQL could not use the index for the condition, and would read all positions that have not expired.
 _DUE = f"""
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def envelope_of(body: bytes | memoryview) -> dict[str, Any]:
-    """Return a stored envelope as a document, which is empty if the bytes are invalid."""
+    """Return a stored envelope as a dictionary, which is empty if the bytes are invalid."""
     try:
         found = json.loads(bytes(body))
     except (ValueError, RecursionError):

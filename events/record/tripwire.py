@@ -142,8 +142,8 @@ def sweep(limit: int = 500) -> int:
     """Record the changes of up to `limit` leftover marks; return the number of events.
 
     Records existing documents parents first, and deleted documents children first, each in a separate transaction. A later sweep
-    handles rows that another transaction has locked. If a document cannot be recorded, the sweep logs this and keeps the marks. The
-    sweeps of a process take turns, so that any number of such marks cannot keep a sweep from newer marks.
+    handles rows that another transaction has locked. If a document cannot be recorded, the sweep logs an error and keeps the marks. The
+    next sweep of the process starts after the last mark of this sweep, so kept marks do not block newer marks.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}
@@ -167,7 +167,7 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
             if recorded:
                 _count_swept(recorded)
     except Exception:
-        # No content of one row may keep the sweep from the other documents.
+        # An error in one document must not stop the sweep of the other documents.
         logger.exception("the leftover change of %s %s could not be recorded", kind.name, key)
         return 0
     if recorded:

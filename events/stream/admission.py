@@ -2,8 +2,8 @@
 
 All checks come before the response, because a client whose stream ends right after the opening reconnects again and again.
 
-Host and tenant are checked before this module; then method, draining, token and global client, scope, rate, query, cursor, slot
-of the tenant, slot of the process, first page.
+The caller has already checked host and tenant. The checks here are, in this order: method, draining, token and global client, scope,
+rate, query, cursor, slot of the tenant, slot of the process, first page.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 # The operation id under which the service counts requests.
 ENDPOINT = "events"
-# A part of the names of the three rate headers of every response.
+# The first of the three rate headers. A response that has this header has all three.
 RATE_HEADER = b"x-ratelimit-limit"
 _TYPES = frozenset(EVENT_TYPES)
 _RETRY_AFTER_SECONDS = (1, 5)
@@ -193,7 +193,7 @@ async def _slot(tenant_id: str, limits: Limits, shared: StreamRuntime) -> Lease:
     except TenantLimitReached as error:
         raise Refused(403, LIMIT_MESSAGE, code="connection_limit") from error
     except ProcessLimitReached as error:
-        raise unavailable("This server holds as many streams as it may.", retry_after_seconds=jittered_seconds()) from error
+        raise unavailable("This server has reached its maximum number of open streams.", retry_after_seconds=jittered_seconds()) from error
 
 
 async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:

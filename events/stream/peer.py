@@ -1,5 +1,5 @@
-"""The connection behind `send`, because long responses need two features that ASGI lacks: backpressure, and dropping a client that
-stopped reading.
+"""Access to the connection behind `send`. Long responses need two features that ASGI lacks: backpressure, and a way to drop a client
+that stopped reading.
 
 On uvicorn, a `Wire` provides both features; Daphne buffers without limit unless a producer is registered.
 """

@@ -73,4 +73,4 @@ async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
     except TenantLimitReached as error:
         raise Refused(403, f"{WATCHERS_PER_TENANT} live pages of this tenant are open. Close one.", code="connection_limit") from error
     except ProcessLimitReached as error:
-        raise unavailable("This server holds as many streams as it may.", retry_after_seconds=jittered_seconds()) from error
+        raise unavailable("This server has reached its maximum number of open streams.", retry_after_seconds=jittered_seconds()) from error

@@ -65,7 +65,7 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
     asked = walked if not further else QuerySet(rows.model).filter(pk__in=met(walked[:WALK], further)).order_by(*order)
     found = list(asked[: PAGE_ROWS + 1])
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
-    # A partial page continues where its walk stopped.
+    # The page after a partial page begins where the walk stopped.
     stopped = walked[WALK - 1 : WALK].first() if further and not is_full else None
     onward = _written(taken[-1] if is_full else stopped, moment)
     is_partial = not is_full and stopped is not None

@@ -97,7 +97,7 @@ class Callee:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the event loop has ended, with `close` or without."""
+        """Tell whether the event loop is closed, which can happen without a call of `close`."""
         return self._loop.is_closed()
 
     async def close(self) -> None:

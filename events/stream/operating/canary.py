@@ -22,7 +22,7 @@ from foundation.ids import new_event_id
 from foundation.timestamps import wire_time
 
 CANARY = "canary"
-# If the request names no type, streams whose filter accepts this type use it.
+# The type of a canary whose request names no type, on streams whose filter accepts this type.
 DEFAULT_TYPE = "user.updated"
 
 

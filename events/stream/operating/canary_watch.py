@@ -29,7 +29,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class CanaryFate:
-    """The result of a canary. `left_out` counts streams whose filter accepts no type; streams of `silent_processes` are missing."""
+    """The result of a canary. `left_out` counts streams whose filter excludes its type; streams of `silent_processes` are missing."""
 
     event_id: str
     arrivals: list[Arrival]
