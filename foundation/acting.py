@@ -32,7 +32,7 @@ SERVICE = Actor("service", "", "The service itself")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One request or command: all its changes share the id. `label` and `reason` are empty until `named` sets them.
+    """One request or command: all its changes share the id. `label` and `reason` are empty unless `said` sets them.
 
     `job` is the id of the job that continues the act after the request.
     """

@@ -1,4 +1,4 @@
-"""Hooks through which other apps react to identity, which does not import them."""
+"""Hooks through which other apps react to changes in `identity`. `identity` does not import these apps."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
     """Collect the changes of rows that the block saves and deletes, and record them at the end of the block in few statements.
 
-    Changes keep their order, or are sorted by `place(row)`. Call it inside a transaction. Each row may change only once. No row may
-    refer to a row that the block deletes without a record of the deletion. A nested block is part of the outer block.
+    Changes keep their order, or are sorted by `place(row)`. Call it inside a transaction. Each row may change only once. If the
+    block deletes a row without recording the deletion, no other row may refer to that row. A nested block is part of the outer block.
     """
     if _held.get() is not None:
         yield

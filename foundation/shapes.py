@@ -181,7 +181,7 @@ class Resource:
     """One declaration of a resource, the source of its schemas in the OpenAPI document and in events, and of its document.
 
     Fields are in the order of the OpenAPI document. Events and documents have other published orders, which must not change:
-    `in_events` and `in_documents` map each field with another position to the field before it.
+    `in_events` and `in_documents` list the fields whose position differs there; each maps to the field that precedes it.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class Column:
 
 
 class Rows(list[Cells]):
-    """The cells of each row, the names of the kept members to remove, and whether a stored value that is no map is removed."""
+    """The cells of each row, and the requested removals: names of members that no row represents, and a stored value that is no map."""
 
     def __init__(self, rows: Sequence[Cells] = (), removed: Sequence[str] = (), *, is_replaced: bool = False) -> None:
         super().__init__(rows)
@@ -167,7 +167,7 @@ class RowsField(ShapedJSONField):
         return data if isinstance(data, Rows) else super().bound_data(data, initial)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the entered rows, or the rows of a map; of unreadable text, the stored rows."""
+        """Return the entered rows, or the rows of a map. For unreadable text, return the stored rows."""
         if isinstance(value, Rows):
             return value
         return Rows(self.rows_of(value)[0]) if isinstance(value, Mapping) else self._rows
@@ -178,7 +178,7 @@ def _checked(is_checked: bool) -> SafeString:  # noqa: FBT001
 
 
 def is_cell(value: Any, longest: int = 255) -> bool:
-    """Tell whether an input keeps this value as it is."""
+    """Tell whether a text input would submit this value unchanged."""
     return isinstance(value, str) and 0 < len(value) <= longest and value == value.strip() and _CONTROL.search(value) is None
 
 

@@ -28,10 +28,10 @@ _SPELLED = {
     "sms": "SMS",
     "uri": "URI",
     "url": "URL",
-    # The id that the API shows, beside the key of the row.
+    # The id that the API shows, which differs from the primary key of the row.
     "wire": "public",
 }
-# A yes or no says what "is" says.
+# The prefix of boolean fields. Labels omit it, because the value is shown as yes or no.
 _YES_OR_NO = "is "
 
 
@@ -49,7 +49,7 @@ def spelled(label: str) -> str:
 
 
 def sentence_of(value: Any, label: Any) -> str:
-    """Return the label of a choice. Django capitalizes each word of a label that it derives from the value; here only the first is."""
+    """Return the label of a choice. Django capitalizes each word of a label that it derives from the value; here only the first word."""
     derived = str(value).replace("_", " ").title()
     return str(capfirst(derived.lower())) if str(label) == derived else str(label)
 

@@ -17,7 +17,7 @@ from foundation.admin.field_labels import SentenceChoicesFilter
 
 CHOICES_SHOWN = 200
 _ROWS_LOOKED_AT = 1_000
-# The choice of rows without a value. In a list of choices, the dash of Django says nothing.
+# The label of the choice that selects rows without a value. Django's label is a dash, which does not explain the choice.
 _NO_VALUE = SafeString("Not set")
 _COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt", "lte"})
 

@@ -107,7 +107,7 @@ _PLAIN = PlainReading()
 
 
 def order_of(query: QueryDict, sorts: Mapping[str, Any]) -> Order:
-    """Read `sort`: one of the named fields, each with the expression to sort by, then `:1` or `:-1`."""
+    """Parse `sort`: a field in `sorts`, then `:1` or `:-1`. `sorts` maps each field to the expression to sort by."""
     sent = text_of(query, "sort")
     if sent is None:
         return BY_CREATION

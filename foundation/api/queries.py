@@ -89,7 +89,7 @@ class Projection:
 
 
 def projection_of(query: QueryDict, known: Collection[str], *, kept: frozenset[str] = frozenset()) -> Projection:
-    """Parse `include_fields`, and `fields`, names of a closed set separated by commas. Members in `kept` are always selected."""
+    """Parse `include_fields` and `fields`: comma-separated names, each in `known`. Members in `kept` are always selected."""
     names = frozenset(name.strip() for name in (text_of(query, "fields") or "").split(",") if name.strip())
     unknown = sorted(names - set(known))
     if unknown:

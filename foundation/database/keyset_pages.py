@@ -76,7 +76,7 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
 
 
 def met(walk: QuerySet[Any], further: Q) -> list[Any]:
-    """Return the keys of walked rows that fulfill `further`: one more than a page shows.
+    """Return the keys of walked rows that fulfill `further`: at most one more than a page shows.
 
     Each row is checked during the walk; a query by key would read each row a second time.
     """

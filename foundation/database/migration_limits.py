@@ -32,7 +32,7 @@ def set_limits(database: BaseDatabaseWrapper, *, lock_seconds: float) -> None:
 
 @contextmanager
 def concurrent_indexes(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let statements on an index CONCURRENTLY wait for any time, and replace an invalid index.
+    """Let CREATE or DROP INDEX CONCURRENTLY wait for any time. CREATE INDEX CONCURRENTLY first drops an invalid index of the same name.
 
     Such a statement waits for all older transactions, and blocks none of them. If it is canceled, it leaves an invalid index.
     """

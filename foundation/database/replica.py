@@ -30,7 +30,7 @@ SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, fal
 
 @dataclass(frozen=True)
 class Source:
-    """A database to read from. `as_of` is the time whose committed data a replica certainly contains; None on the primary."""
+    """A database to read from. A replica contains everything that was committed before `as_of`, which is None on the primary."""
 
     alias: str
     as_of: datetime | None = None

@@ -1,6 +1,6 @@
 """Fast path: scripts whose answer is read later, so that the database works while a destination processes a request.
 
-The plain path is `run_script`, which waits for the answer: with it, a worker process makes 0.52 of the calls of a bare loop,
+The plain path is `run_script`, which waits for the answer. A worker process makes 0.52 of the calls of a bare loop with `run_script`,
 and 0.77 with this module (`make bench-provisioning`, docs/performance.md). These scripts use a second connection of the thread, because
 other code may use the thread's usual connection meanwhile. The second connection is opened on first use. The thread closes both together.
 """

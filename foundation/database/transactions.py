@@ -45,9 +45,9 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
 
 
 def after_commit(work: Callable[Params, object], *args: Params.args, **kwargs: Params.kwargs) -> None:
-    """Call `work` after the commit; without a transaction, call it now. An exception of it is logged, because the commit stands.
+    """Call `work` after the commit; without a transaction, call it now. An exception of `work` is only logged.
 
-    Django logs the name of the function that raised, and a `partial` has none: with one, the exception would reach the caller.
+    Django logs the exception with the name of the callback. A `partial` has no name, so with a `partial` the caller would get an error.
     """
 
     def call() -> None:

@@ -10,7 +10,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
-# A trim reads all free blocks, so it runs only after enough was freed, and at most this often.
+# A trim reads all free blocks, so it runs only after this many bytes were freed, and at most once per pause.
 _WORTH_BYTES = 4 * 1024 * 1024
 _PAUSE_SECONDS = 1.0
 

@@ -1,7 +1,7 @@
 """Fast path: the adapter of `requests` without its session, with the constant part of all requests built once.
 
-The plain path is `requests.Session`, whose cookies, redirects, proxies and netrc are forbidden here anyway: 268 µs of processor
-time for a request to a SCIM server instead of 603 (`python -m benchmarks fast_paths`, docs/figures.md).
+The plain path is `requests.Session`, whose cookies, redirects, proxies and netrc are forbidden here anyway. A request to a SCIM server
+takes 268 µs of processor time with this module, and 603 µs on the plain path (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
 from __future__ import annotations

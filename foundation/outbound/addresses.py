@@ -4,7 +4,7 @@ Allowed are public addresses and the private networks that the operator names. F
 address, the embedded address decides: a crafted AAAA record must not reach an internal address.
 
 The ranges are copied from IANA's registries of special-purpose addresses (RFC 6890), as of 2025. Python's `is_global` follows
-different editions from patch release to patch release, and some allow 192.0.0.192 or 2001:4:112::1. Ranges that the registries
+a different edition in each patch release, and in some releases it allows 192.0.0.192 or 2001:4:112::1. Ranges that the registries
 call globally reachable, such as anycast relays, are refused as well, because no service has such an address.
 """
 

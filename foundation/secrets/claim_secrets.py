@@ -1,6 +1,6 @@
 """Recognizes claims that are secrets. Pure.
 
-The audit log hides more names, such as `private_email` and `employee_code`: they are ordinary claims of a user.
+The audit log hides more names, such as `private_email` and `employee_code`. Here they are ordinary claims of a user, not secrets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret_claim(name: str | None, value: Any, *, is_read: bool = False) -> bool:
-    """Tell whether a claim is a secret: its name, the name of a member or a token in a text.
+    """Tell whether a claim is a secret: by its name, by the name of a member of its value, or by a token in a text of its value.
 
     If the connection reads the claim (`is_read`), its own name does not matter: a login stores the value in the profile.
     """
