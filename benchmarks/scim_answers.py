@@ -18,7 +18,7 @@ def answer(method: str, target: str, body: bytes) -> tuple[int, bytes]:
     """Return status and body. The answer to a create or replace request contains the sent user, and a lookup always finds the requested
     user.
 
-    Each external id has its own resource id: the links of all users to one account would grow with each measurement.
+    Each external id has its own resource id. With one id for all users, the number of links to this id would grow with each measurement.
     """
     if method == "GET":
         external_id = parse_qs(urlsplit(target).query)["filter"][0].split('"')[1]

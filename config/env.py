@@ -180,7 +180,7 @@ def numbers(name: str, default: str, effect: str) -> list[float]:
 
 
 def keys(name: str, default: str, effect: str) -> dict[str, str]:
-    """Read a key list `id:value,id:value`, newest first; ids are 1 to 8 letters or digits, values 32 or more.
+    """Read a key list `id:value,id:value`, newest first. An id has 1 to 8 letters or digits; a value has at least 32 characters.
 
     The list may be in the file named by `<name>_FILE`. Returns the keys by id in the given order. Raises `ImproperlyConfigured`, without
     quoting a value.

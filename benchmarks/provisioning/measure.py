@@ -81,7 +81,7 @@ def _bare(base: str, people: int) -> tuple[float, float]:
 
 
 def one_user(base: str, events: int) -> dict[str, float]:
-    """All events belong to one user, so they must be delivered one after another."""
+    """Measure the deliveries of events that all belong to one user, and so must be delivered one after another."""
     with working(2):
         waiting = queue(base, 1, events - 1)
         seconds = waiting.run()

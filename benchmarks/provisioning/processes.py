@@ -15,7 +15,7 @@ from typing import Any
 def working(processes: int) -> Iterator[int]:
     """Run a worker with this many processes, and yield the id of the parent process.
 
-    The log goes to /dev/null, so that writing it costs about as much as writing to a file.
+    The log goes to /dev/null: a write there costs about as much as a write to a file.
 
     Processes are never recycled, because the memory and processor time of a new one start at zero.
     """

@@ -1,4 +1,4 @@
-/* What counts as an event: a frame with data that is none of the messages by which servers keep a stream alive or end it. */
+/* What counts as an event: a frame with data, except the messages with which servers keep a stream alive or end it. */
 #include <string.h>
 
 static int is_event(const char *frame, size_t size) {

@@ -2,7 +2,7 @@
  *
  * Run as `reader HOST PORT`. Commands come on standard input, one per line, and each is answered by one line of JSON:
  *   open FILE WINDOW MS   open one connection per request in FILE (4 bytes of length, then the request), WINDOW at a time
- *   mark PREFIX           from now on note when each frame with PREFIX and a number arrived; `mark` alone ends that
+ *   mark PREFIX           from now on note when each frame with PREFIX and a number arrived; `mark` without PREFIX ends this
  *   reset                 start to count from zero
  *   wait COUNT MS         answer when COUNT frames have come on all connections together, or when the time is over
  *   arrivals              the frames that were noted, as [number, connection, nanoseconds]
@@ -62,7 +62,7 @@ static void drop(Stream *stream) {
     if (stream->state == CLOSED) return;
     if (stream->state != OPEN) { pending--; refused++; } else { opened--; ended++; }
     close(stream->fd);
-    /* A stream that has not sent its request borrows it from the file. */
+    /* Before its request is sent, a stream's `kept` points into the file of requests, so it must not be freed. */
     if (stream->state != CONNECTING) free(stream->kept);
     stream->kept = NULL;
     stream->kept_size = stream->held = 0;
@@ -83,7 +83,7 @@ static void open_next(void) {
         if (bind(stream->fd, (struct sockaddr *)&source, sizeof source) < 0) fail("bind");
         if (connect(stream->fd, (struct sockaddr *)&server, sizeof server) < 0 && errno != EINPROGRESS) fail("connect");
         stream->state = CONNECTING;
-        /* The request's place is kept here until it is sent. */
+        /* Points to the request in the file until the request is sent. */
         stream->kept = next_request;
         uint32_t size;
         memcpy(&size, next_request, sizeof size);
@@ -99,7 +99,7 @@ static void send_request(Stream *stream) {
     char *request = stream->kept;
     stream->kept = NULL;
     memcpy(&size, request, sizeof size);
-    /* Smaller than any send buffer, so it goes out whole or not at all. */
+    /* The request is smaller than any send buffer, so it is sent completely or not at all. */
     if (send(stream->fd, request + sizeof size, size, MSG_NOSIGNAL) != (ssize_t)size) { drop(stream); return; }
     stream->state = READING_HEAD;
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = stream - streams};
@@ -141,7 +141,7 @@ static void count_frames(Stream *stream, char *start, int size, int64_t at) {
     else stream->held = 0;
 }
 
-/* Take the chunk sizes out in place; returns how much body is left. A size line may be cut anywhere. */
+/* Remove the chunk sizes in place; return the number of body bytes. The received data may end inside a size line. */
 static int without_chunks(Stream *stream, char *data, int size) {
     char *from = data, *to = data, *end = data + size;
     while (from < end) {

@@ -1,4 +1,4 @@
-/* The barest server of event streams there can be: it accepts, answers 200, and sends the same bytes to everybody.
+/* The smallest possible server of event streams: it accepts connections, answers 200, and sends the same bytes to every client.
  *
  * Run as `sender PORT`. Commands on standard input, each answered by one line:
  *   frame FILE    the bytes of one frame

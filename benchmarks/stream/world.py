@@ -109,7 +109,7 @@ class World:
         return event_message("user.updated", self.sealer(self._first()).seal(Cursor(1, 1)), bytes(body))
 
     def frame(self) -> bytes:
-        """Return the message of `message_of` as the whole frame on the wire."""
+        """Return the same event as the whole frame on the wire."""
         tenant_id = self._first().tenant_id
         entry, event = _newest(self._first())
         logged = LoggedEvent(entry.position, entry.recorded_at, event.type, bytes(event.body))

@@ -70,8 +70,8 @@ def read_catalogue(language: str) -> Catalogue:
 def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
     """Return the catalog with exactly the texts of the source: obsolete ones are dropped, new ones are empty.
 
-    There is no fuzzy matching of similar texts, because pages would show a guess like a translation. A text that gains a plural is
-    emptied.
+    There is no fuzzy matching of similar texts, because pages would show a guess like a translation. If a text gains a plural, its
+    translation is dropped.
     """
     known, fresh = read_catalogue(language), Catalogue(language)
     for text in texts.values():

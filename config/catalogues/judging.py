@@ -1,4 +1,5 @@
-"""Checks of catalogs: an existing entry is not yet a translation. The test of the catalogs and `make messages` share these checks."""
+"""Checks of catalogs: an entry in a catalog can have no translation or a wrong one. The test of the catalogs and `make messages` share
+these checks."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from babel.messages.catalog import Message
 from config.catalogues.catalogues import Catalogue, as_mo, as_po, ids_of, merged, path_of, strings_of
 from config.catalogues.sources import Text, placeholders_of
 
-# Texts that are identical to the English one, each with its reason.
+# Translations that are identical to the English text, each with the reason.
 SAME: dict[str, dict[str, str]] = {
     "de": {
         "(optional)": "The German word is the same.",

@@ -245,7 +245,7 @@ def grouped(entries: list[dict[str, Any]], path: str = "") -> list[dict[str, Any
     """Return the models and pages that an account may see, by group of `NAVIGATION`, in the shape that Django's templates expect.
 
     `models` has all entries of a group. `daily` and `further` split them; a group without daily entries has all entries in `daily`.
-    `is_open` is true if the page at `path` is below a further entry.
+    `is_open` is true if the page at `path` belongs to an entry in `further`.
     """
     by_label = {_label(entry): entry for entry in entries}
     groups = []

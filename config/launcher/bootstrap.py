@@ -1,6 +1,6 @@
-"""Create `.venv` from a hash-pinned lock with only Python 3.11: run as `python3.11 config/launcher/bootstrap.py embedded|dev`.
+"""Create `.venv` from a hash-pinned lock: run as `python3.11 config/launcher/bootstrap.py embedded|dev`.
 
-It uses only the standard library, because it runs before anything is installed.
+Needs only Python 3.11 and its standard library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SERVED_BY = {"embedded": ("embedded", "dev"), "dev": ("dev",)}
 def main(wanted: str) -> None:
     """Install the set `wanted` unless the stamp shows that it, or a larger one, is installed.
 
-    1. Create the virtual environment, again if its interpreter no longer runs.
+    1. Create the virtual environment if it is missing or its interpreter no longer runs.
     2. Install uv from `bootstrap.lock`, by hash.
     3. Let uv install the lock, by hash. If uv cannot reach the packages, pip installs them.
     4. Write the stamp, last: an interrupted run starts over.

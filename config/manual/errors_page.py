@@ -25,7 +25,7 @@ from events.stream import reasons
 from foundation.api.refusals import invalid_body
 from provisioning.runs.failures import ActionError
 
-# The arguments of these calls with the status and the code.
+# For each of these calls: the positions of the status and of the code, and the keyword of the code.
 _REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}
 
 _MANAGEMENT = """# Error codes

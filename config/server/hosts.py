@@ -60,7 +60,7 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def guarded(application: Application) -> Application:
-    """Remove values that no client may set, then require TLS, of this service or of a trusted proxy."""
+    """Remove values that no client may set, then require TLS, either at this service or at a trusted proxy."""
 
     # This is no coroutine, because each open stream would keep a coroutine in memory.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -185,7 +185,7 @@ def _arrived_on_loopback(scope: Scope) -> bool:
     return _is_loopback(str((scope.get("server") or ("",))[0] or ""))
 
 
-# The addresses on which this process listens.
+# The cache has one entry for each address on which this process listens.
 @lru_cache(maxsize=64)
 def _is_loopback(address: str) -> bool:
     try:

@@ -31,10 +31,10 @@ _OF_STAFF = ("/admin/", "/static/", "/api/docs")
 
 
 def rated(application: Application) -> Application:
-    """Limit the pages per address and browser, and put the rate headers on every response of a tenant's host.
+    """Limit requests for pages per IP address and per browser, and add the rate headers to every response of a tenant's host.
 
-    The management interface charges requests itself once it has seen the token (`authapi.drf`); earlier refusals are charged to
-    the address.
+    The management interface itself counts a request after the check of its token (`authapi.drf`). A request that is refused earlier
+    counts against its IP address.
     """
 
     async def answer_rated(scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +65,7 @@ async def _answer_stranger(application: Application, scope: Scope, receive: Rece
 
 
 def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
-    """Return a `send` for the management interface that charges refusals before the token check to the address."""
+    """Return a `send` that counts a request of the management interface against its IP address if it is refused before the token check."""
 
     async def send_rated(message: MutableMapping[str, Any]) -> None:
         if _lacks_rate(message):

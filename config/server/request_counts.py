@@ -50,7 +50,7 @@ _NO_ANSWER = 500
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a path, one of a fixed number."""
+    """Return the kind of a path. The number of kinds is fixed."""
     return "token" if path == _TOKEN else _KINDS.get(path[1:].partition("/")[0], "other")
 
 

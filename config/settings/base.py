@@ -105,7 +105,7 @@ EVENTS_LIFETIME_SECONDS = env.number(
     "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; a stream ends after 80 to 100 % of this time.", minimum=0.1
 )
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
-    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1
+    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Maximum time a write may block; after it the stream is closed.", minimum=0.1
 )
 EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field clients receive.", minimum=100)
 EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)

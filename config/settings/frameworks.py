@@ -67,7 +67,7 @@ OAUTH2_PROVIDER = {
 # The toolkit's deployment checks for the three recommendations above.
 SILENCED_SYSTEM_CHECKS = ["oauth2_provider.W001", "oauth2_provider.W002", "oauth2_provider.W003"]
 
-# `config.api` puts tokens, tenant and rates around every endpoint; a view outside of it refuses every request.
+# `config.api` adds the checks of token, tenant and rate to every endpoint. A view without these checks refuses every request.
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],

@@ -26,7 +26,7 @@ _ENDPOINT = "events/live"
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Staff who may see the log of one tenant until their session ends (Unix seconds)."""
+    """A member of staff who may see the log of one tenant until `expires_at`, the end of the session in Unix seconds."""
 
     tenant_id: str
     name: str
@@ -34,7 +34,7 @@ class Watcher:
 
 
 async def admit_watcher(scope: Mapping[str, Any], watcher: Watcher, shared: StreamRuntime, *, still_stands: Callable[[], bool]) -> Admitted:
-    """Check a request of staff. Raises `Refused`; the caller owns the slot when this returns."""
+    """Check a request of staff and take a slot. Raises `Refused`. The caller must release the slot of the result."""
     if shared.is_draining:
         raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
     tenant_id = watcher.tenant_id

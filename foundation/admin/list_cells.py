@@ -22,7 +22,7 @@ def two_lines(first: str, second: str) -> str:
 
 
 def short_id(value: str) -> SafeString:
-    """Return an identifier that lists cut at the end of the column, with a button that copies all of it."""
+    """Return an identifier with a button that copies it. A list shows only the part that fits into the column."""
     return render_to_string("admin/components/copied_id.html", {"value": value})
 
 

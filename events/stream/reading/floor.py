@@ -11,7 +11,7 @@ from events.stream.refusals import Header
 
 FLOOR = "X-Events-Floor"
 FLOOR_TIME = "X-Events-Floor-Time"
-# Warn about a cursor when its next event has reached this share of its tenant's retention.
+# Warn about a cursor when the age of its next event has reached this share of the tenant's retention.
 WARNING_SHARE = 0.9
 
 

@@ -28,7 +28,7 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# Positions that were announced while a slow page was read are read together.
+# With few reads at once, the positions that are announced during a slow read are then read together.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
 # After this many streams, which take some milliseconds, other tasks run.
