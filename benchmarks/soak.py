@@ -1,7 +1,7 @@
 """Runs streams for half an hour with one fault per minute. Checks every guarantee each minute, and the growth of resources at the end.
 
-One web process is never killed; its memory, descriptors and threads, the connections to PostgreSQL and the keys in Redis are
-sampled every second, and a fitted line shows which of them grow. Run with `make soak`, MINUTES=30 by default.
+One web process is never killed. Every second, this program samples the memory, descriptors and threads of that process, the connections
+to PostgreSQL and the keys in Redis. A fitted line shows which of these values grow. Run with `make soak`, MINUTES=30 by default.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _CONNECTION_SECONDS = 600
 
 @signals.setup_logging.connect
 def keep_the_logging_of_the_settings(**_: Any) -> None:
-    """Handle the signal, so that Celery keeps the log handlers of the settings, which mask secrets."""
+    """Do nothing. Celery keeps the log handlers of the settings, which mask secrets, only if this signal has a receiver."""
 
 
 @signals.worker_init.connect

@@ -79,7 +79,7 @@ def _is_body(body: Any) -> bool:
 
 
 def _is_limit(value: Any) -> bool:
-    """Tell whether the time limits of a message are absent, or at most the limits of this service, which they override."""
+    """Tell whether a message has no time limits, or none above the limits of this service. Celery applies the limits of the message."""
     if value is None:
         return True
     return isinstance(value, list) and all(part is None or (isinstance(part, int) and 0 < part <= TASK_SECONDS) for part in value)

@@ -118,7 +118,7 @@ EVENTS = DatabaseFigures(
         ),
         Figure(
             "outbox_retention_floor_age_seconds",
-            "The shortest history among the tenants whose log was ever pruned.",
+            "Age of the newest event that was pruned from any tenant's log.",
             "SELECT min(extract(epoch FROM clock_timestamp() - floor_recorded_at)) FROM events_head",
         ),
         Figure(

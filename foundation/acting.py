@@ -79,7 +79,7 @@ def as_document(act: Act) -> dict[str, str]:
 
 
 def of_document(document: Mapping[str, str], *, job: str) -> Act:
-    """Read the stored form of `as_document`, as the act of this job."""
+    """Return the act that `as_document` stored, with the id of the job that continues it."""
     actor = Actor(cast(ActorKind, document["kind"]), document["actor_id"], document["name"])
     said = {name: document[name] for name in ("user_agent", "label", "reason")}
     return Act(actor, ip=document["ip"] or None, **said, job=job, id=UUID(document["id"]))

@@ -62,8 +62,8 @@ class Subject:
         return [_proving(self, self._prover().proofs(each, nonce=nonce)) for _ in range(connections)]
 
     def refresh(self, connections: int, _seconds: float) -> list[NextRequest]:
-        """Return the requests of each network connection, which exchanges the token of its last response, because all servers rotate
-        tokens."""
+        """Return the requests of each network connection. Each request sends the token of the last response on this connection, because
+        all servers rotate tokens."""
         return [_refreshing(self, number) for number in range(connections)]
 
     def userinfo(self, connections: int, _seconds: float) -> list[NextRequest]:

@@ -36,7 +36,7 @@ class Platform:
 
     @classmethod
     def make(cls, rows: int) -> Platform:
-        """Create the tenants and their small tables. `rows` is the later size of all other tables, which will have data of a month."""
+        """Create the tenants and their small tables. Later, all other tables get `rows` rows, spread over a month."""
         tenants = [new_tenant() for _ in range(1 + _SMALL_TENANTS)]
         seeds = Rows(tenants[0])
         user = make_user(connection=seeds.of(Connection), email="ada@example.test", name="Ada Lovelace", nickname="Countess")

@@ -125,7 +125,7 @@ class World:
         return self.sealer(member).seal(Cursor(head.epoch, head.floor))
 
     def history(self, count: int) -> Member:
-        """Return a tenant whose log has `count` more events, which are copies of the newest event of the first tenant."""
+        """Create a tenant without a user, and add `count` copies of the first tenant's newest event to its log; return the tenant."""
         newest = _newest(self._first())[1]
         member = _made(f"b{self._run}-history-{secrets.token_hex(2)}", self._pair, with_user=False)
         body, now = bytes(newest.body), datetime.now(UTC)

@@ -129,7 +129,7 @@ async def match_of(authority: str) -> HostMatch | None:
 
 
 async def answer_reader(scope: Scope, send: Send, refusal: Refused) -> None:
-    """Send a refusal: as a page if a browser loads a page, else as an error object, as on every address of the management interface."""
+    """Send a refusal: as a page if a browser loads a page outside the management interface, otherwise as an error object (`answer`)."""
     is_head = scope["method"] == "HEAD"
     accepted = {"Sec-Fetch-Mode": header(scope, b"sec-fetch-mode"), "Accept": header(scope, b"accept")}
     if scope["path"].startswith(_MANAGEMENT_PREFIX) or not is_navigation(accepted):

@@ -101,7 +101,7 @@ SPECTACULAR_SETTINGS = {
 
 
 def templates(directory: Path) -> list[dict[str, Any]]:
-    """Return the engine of templates, which reads `directory` and those of the apps."""
+    """Return the engine of templates, which reads `directory` and the template directories of the apps."""
     return [
         {
             "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -89,7 +89,7 @@ class Refused(StreamError):
     def remedy(self) -> Remedy:  # type: ignore[override]  # the status decides, not the class
         if self.status == 401:
             return Remedy.NEW_TOKEN
-        # 403 is also the response at the limit of concurrent streams, which is temporary.
+        # A 403 with this code means that too many streams are open, which is temporary.
         if self.status in {408, 425, 429} or self.status >= 500 or self.code == "connection_limit":
             return Remedy.WAIT
         return Remedy.STOP

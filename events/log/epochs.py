@@ -1,8 +1,8 @@
 """The next epoch of a log.
 
-The present epoch plus one is not enough: after two restores of one backup, the log would get the same epoch twice, and cursors issued
-between the two restores would be accepted after the second restore. So an epoch is at least the number of seconds since 2026, which differs
-at every raise and fits into the column until 2094.
+The present epoch plus one is not enough. After two restores of one backup, the log would get the same epoch twice. Cursors that were
+issued between the two restores would then be accepted after the second restore. So an epoch is at least the number of seconds since
+2026, which differs at every raise and fits into the column until 2094.
 """
 
 from __future__ import annotations

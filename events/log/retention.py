@@ -1,8 +1,9 @@
 """Prunes events that are older than their tenant's retention: one transaction raises the floor and deletes the rows below it.
 
-Locks are taken in one order: the tenant's pruning lock (an advisory lock, so that two runs never overlap), log rows and events,
-and last the head row for one update before the commit. Numbering locks the head row and then inserts positions that pruning never
-touches. So numbering waits at most for the update of the head row, and no deadlock is possible. Writers of events take none of these locks.
+Locks are taken in one order: first the tenant's pruning lock, then log rows and events, last the head row, for one update before the
+commit. The pruning lock is an advisory lock that prevents two runs at the same time. Numbering locks the head row and then inserts
+positions that pruning never touches. So numbering waits at most for the update of the head row, and no deadlock is possible. Writers of
+events take none of these locks.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetim
     4. After the commit, add the tenant to the pending tenants of the numberer of this process.
 
     `moment` is the time of the change, by default now. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge` if a message
-    would exceed the size limit, and `SchemaViolation` for data that would break a subscriber; each of these errors rolls back the change
-    itself.
+    would exceed the size limit, and `SchemaViolation` for data that would break a subscriber. Each of these errors also rolls back the
+    change of the document.
     """
     return record_changes([(kind, key) for key in keys], moment=moment)
 
