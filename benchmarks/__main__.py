@@ -1,4 +1,4 @@
-"""Runs every benchmark of the service, one after another. Starts private durable servers, unless the environment names other servers.
+"""Runs every benchmark of the service, one after another. Starts private durable servers, unless DATABASE_URL and REDIS_URL are set.
 
 Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Compare only figures of the same run.
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from benchmarks.installation import installation, run_module
 
-# Name, further arguments, and what is measured.
+# For each measurement: its name, further arguments, and what it measures.
 MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "recording": ([], "recording, per user save"),
     "user_import": ([], "import of users"),

@@ -29,7 +29,7 @@ DELIVERING = {
 def installation(**settings: str) -> Iterator[dict[str, str]]:
     """Yield the environment of an installation with a migrated database, and with these further settings.
 
-    Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others. The database of DATABASE_URL is migrated,
+    Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. The database of DATABASE_URL is migrated,
     and can contain rows.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, temporary_servers(durable=True) as addresses:

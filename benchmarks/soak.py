@@ -34,7 +34,7 @@ from tests.faults.world import Seeded, World
 
 SAMPLE_SECONDS = 1.0
 ROUND_SECONDS = 60.0
-# Caches fill and pools open before the judged period.
+# Caches fill and pools open in this share of the run, which the fitted lines leave out.
 WARM_UP_SHARE = 0.25
 # Allowed growth per hour. The slope of noisy samples is compared with its confidence interval.
 LIMITS_PER_HOUR = {"rss_bytes": 1024 * 1024, "descriptors": 5, "threads": 2, "backends": 5, "redis_keys": 5}

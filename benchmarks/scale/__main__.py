@@ -2,7 +2,7 @@
 
 `--quick` only checks that the benchmark runs. `--document` writes docs/performance.md.
 
-Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others. A complete run takes about half an hour and 15 GB of disk.
+Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. A complete run takes about half an hour and 15 GB of disk.
 Compare only figures of the same run.
 """
 

@@ -40,7 +40,7 @@ class Group:
         """Start everything in order.
 
         1. The control socket, so that `make down` works from the first moment.
-        2. The SCIM server, and PostgreSQL and Valkey unless the environment names other servers.
+        2. The SCIM server, and PostgreSQL and Valkey unless their URLs are set in the environment.
         3. Migrations and the demo's data.
         4. Web and worker.
         5. The tour, which checks the main function, unless the database has other tenants.

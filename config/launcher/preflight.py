@@ -1,4 +1,4 @@
-"""Checks before any process starts: whether the ports are free, and whether the servers that the environment names answer."""
+"""Checks before any process starts: whether the ports are free, and whether the servers at the URLs of the environment answer."""
 
 from __future__ import annotations
 

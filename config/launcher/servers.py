@@ -1,4 +1,4 @@
-"""Servers for tests and benchmarks: a new PostgreSQL and a new Valkey, or the servers that the environment names."""
+"""Servers for tests and benchmarks: a new PostgreSQL and a new Valkey, or the servers at the URLs of the environment."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ VARIABLES = ("DATABASE_URL", "REDIS_URL")
 
 @contextmanager
 def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
-    """Start the servers that the environment does not name, yield `DATABASE_URL` and `REDIS_URL`, then stop them and remove their
-    files.
+    """Start a server for each of `DATABASE_URL` and `REDIS_URL` that is not set, yield both, then stop the servers and remove their files.
 
-    If a variable is set, its server is used. Without `durable` a crash of the machine may lose data. Call this function from
+    Without `durable` a crash of the machine may lose data. Call this function from
     the main thread: the servers end with that thread.
     """
     addresses = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}

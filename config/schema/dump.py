@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("schema.sql")
 # The sources of a schema: the migrations of every app, versions of libraries with migrations, and the triggers of the catalogue.
 _SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/record/catalogue.py", "events/record/tripwire.py")
-# Settings in the dump belong to pg_dump's session and must not change the session that restores it. Only psql knows backslash commands.
+# Settings in the dump belong to pg_dump's session and must not change the session that restores it. Only psql executes backslash commands.
 _OF_THE_SESSION = re.compile(r"^(?:SET |SELECT pg_catalog\.set_config\(|\\(?:un)?restrict )[^\n]*\n", re.MULTILINE)
 _NAMES_OF_SERVERS = re.compile(r"^-- Dumped (?:from|by) [^\n]*\n", re.MULTILINE)
 # Django records when a migration ran; the dump must be the same on every day.

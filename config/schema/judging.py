@@ -1,7 +1,7 @@
-"""`make migrations`: judge the SQL of migrations after the baseline by the rules of squawk. Decision: docs/adr/0130.
+"""`make migrations`: check the SQL of migrations after the baseline with the rules of squawk. Decision: docs/adr/0130.
 
 A migration runs while processes of the previous version serve requests, so it must not block their tables or break their statements.
-Migrations up to the baseline have been applied and are not judged. An exception is an attribute of the migration, with its reason:
+Migrations up to the baseline have been applied and are not checked. An exception is an attribute of the migration, with its reason:
 `reviewed = {"ban-drop-column": "Version 1.3 stopped using the column."}`.
 """
 

@@ -24,7 +24,7 @@ CELERY_BEAT_SCHEDULE = {
     "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 
-# The toolkit decides grants, checks authorization requests and revocations, and stores codes and opaque tokens; authapi has its
+# The toolkit checks grants, authorization requests and revocations, and stores codes and opaque tokens; authapi has its
 # own addresses, client authentication, JWTs and errors.
 OAUTH2_PROVIDER = {
     "OAUTH2_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",

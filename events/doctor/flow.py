@@ -57,7 +57,7 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Judge a stream that sends no response head, although error responses arrive immediately. Raises `StreamError`."""
+    """Return the finding about a stream that sends no response head, although error responses arrive immediately. Raises `StreamError`."""
     what = "a response that may be compressed" if remedies is COMPRESSION else "the stream"
     text = f"error responses arrive at once, but {what} does not begin ({error}): a server waits for a full buffer"
     with patient.ask(with_token=False) as answer:
@@ -155,7 +155,7 @@ def _has_offset(observation: Observation) -> bool:
 
 
 def describe_refusal(error: Refused) -> Finding:
-    """Judge a stream that was refused although the credentials are valid."""
+    """Return the finding about a stream that was refused although the credentials are valid."""
     if error.code == "connection_limit":
         advice = "Close other streams of the tenant, or wait until slots of dead connections have expired, and run again"
         return fail("stream", str(error), advice, status=error.status)

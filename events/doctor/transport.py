@@ -14,7 +14,7 @@ _RENEWAL_DAYS = 14
 
 
 def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
-    """Judge the connection of a response."""
+    """Return the finding about the connection of a response."""
     if not isinstance(stream.socket, ssl.SSLSocket):
         return _plain(server)
     version, cipher = stream.socket.version() or "?", (stream.socket.cipher() or ("?",))[0]

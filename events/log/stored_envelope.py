@@ -1,4 +1,4 @@
-"""Facts about a stored event that only its bytes contain, for admin pages. Pure."""
+"""Reads values of a stored event that have no column of their own, for admin pages. Pure."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The plain path is a cursor on a connection of psycopg's pool, which converts, adapts and waits in many small steps: 182 µs of
 processor time for a page of the log. This module takes 74 µs (`python -m benchmarks fast_paths`, docs/figures.md): it reserves a few
 connections, which stay registered with the event loop. A statement is one message to the server and one read of its
-answer; psycopg still opens the connections, decodes the rows and names the errors.
+answer; psycopg still opens the connections, decodes the rows and creates the exceptions.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class OutboundRules:
 
 @dataclass(frozen=True)
 class Greeting:
-    """Facts about a connection before any request: the address reached, and with TLS the TLS version and the certificate's expiry."""
+    """A connection before any request: its IP address, and with TLS also the TLS version and the expiry of the certificate."""
 
     address: str
     tls_version: str = ""

@@ -69,7 +69,7 @@ class OutboundSession:
             return call.allowed_addresses(*_host_and_port(url))
 
     def greet(self, url: str, *, deadline: float) -> Greeting:
-        """Connect without sending a request, and return the facts of the connection; raises the errors of `send`."""
+        """Connect without sending a request, and describe the connection; raises the errors of `send`."""
         self._check_url(url)
         host, port = _host_and_port(url)
         with _named_failures(), Call(deadline, self._rules, self._resolver).dial(host, port) as plain:

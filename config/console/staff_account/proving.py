@@ -73,7 +73,7 @@ def proven_by_passkey(request: HttpRequest, purpose: Purpose, staff: Staff | Non
 
 def _count(staff: Staff) -> None:
     if not tries.may_try(staff):
-        _logger.warning("staff proof not judged", staff_id=staff.pk, why="too many attempts")
+        _logger.warning("staff proof not checked", staff_id=staff.pk, why="too many attempts")
         raise NotProven(tries.TOO_MANY)
 
 

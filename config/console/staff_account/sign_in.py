@@ -136,7 +136,7 @@ class SignInPages(SitePages):
 
     @method_decorator([never_cache, require_POST])
     def passkey(self, request: HttpRequest) -> HttpResponse:
-        """Log in with a passkey alone; its credential id names the account. All refusals show the same text."""
+        """Log in with a passkey alone; its credential id identifies the account. All refusals show the same text."""
         try:
             if is_shut_out(request, ""):
                 raise NotProven(WRONG_PASSKEY)

@@ -54,7 +54,7 @@ class ProcessLimitReached(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One held slot."""
+    """One slot that this process has taken."""
 
     tenant_id: str
     member: str
