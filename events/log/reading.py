@@ -119,7 +119,7 @@ class Bounds:
         return Cursor(self.epoch, self.head)
 
     def require(self, cursor: Cursor) -> None:
-        """Raise `CursorExpired` unless the log still has the entry after the cursor. Compares positions, not times."""
+        """Raise `CursorExpired` for a cursor of another epoch, below the floor or above the head. Compares positions, not times."""
         if cursor.epoch != self.epoch or not self.floor <= cursor.position <= self.head:
             raise CursorExpired
 
