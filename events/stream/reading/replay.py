@@ -1,4 +1,5 @@
-"""The source of frames for a stream whose next event is no longer in the ring: reads page after page of the log, each in advance.
+"""The source of frames for a stream whose next event is no longer in the ring (the newest frames, in memory). Reads page after page of
+the log, each in advance.
 
 A stream that waits for its page, because of many other streams or an unavailable database, still sends heartbeats and can be ended at
 once.
