@@ -25,8 +25,8 @@ _MAIL = "async_approval"
 _CLIENT_CHANNELS = "async_approval_notification_channels"
 
 
-def channel_for(client: Client, user: User) -> str:
-    """Return the channel for requests of this client to this user. Raises `RequestRefused` with the missing setting."""
+def channel_for(client: Client) -> str:
+    """Return the channel for requests of this client. Raises `RequestRefused` with the missing setting."""
     notifier = sign_in_settings(client.tenant_id).notifier
     lacking = missing(client.tenant_id)
     if lacking:
@@ -37,10 +37,14 @@ def channel_for(client: Client, user: User) -> str:
     if allowed and EMAIL not in allowed:
         reason = f"The tenant notifies users by e-mail, and {_CLIENT_CHANNELS} of the application leaves email out."
         raise RequestRefused(CibaCase.NO_NOTIFIER, reason=reason)
-    if not (user.email and user.email_verified):
+    return notifier.channel
+
+
+def check_reachable(channel: str, user: User) -> None:
+    """Raise `RequestRefused` if the user has no address for this channel."""
+    if channel == EMAIL and not (user.email and user.email_verified):
         # An unverified address may belong to another person.
         raise RequestRefused(CibaCase.NO_NOTIFIER, reason="The account has no verified e-mail address.")
-    return notifier.channel
 
 
 def notify(begun: Begun, host: HostMatch) -> Job:

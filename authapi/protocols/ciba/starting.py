@@ -16,7 +16,7 @@ from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
 from authapi.protocols.ciba.entry import parameters_of
 from authapi.protocols.ciba.limits import count_unknown, require_guess, take
-from authapi.protocols.ciba.notifying import channel_for, notify
+from authapi.protocols.ciba.notifying import channel_for, check_reachable, notify
 from authapi.protocols.ciba.reading import binding_message_of, check_support, contexts_of, seconds_of, user_id_of
 from authapi.protocols.oauth.terms import terms_of
 from authapi.services.sign_in_log import note
@@ -46,8 +46,10 @@ def started(request: TokenRequest, client: Client) -> Begun:
     scope, audience, details = request.text("scope") or "", audience_of(request) or "", requested_details(request)
     _check_texts(scope, audience)
     terms_of(ProtocolRequest(request.host, client, {}), parameters_of(scope, audience), None, None, details=details)
+    channel = channel_for(client)
+    seconds = seconds_of(request, channel)
     user = _user(request, client, user_id)
-    channel = channel_for(client, user)
+    check_reachable(channel, user)
     sender = person_behind(request, client)
     wanted = Wanted(
         client,
@@ -55,7 +57,7 @@ def started(request: TokenRequest, client: Client) -> Begun:
         scope,
         audience,
         message,
-        seconds_of(request, channel),
+        seconds,
         channel,
         sender.ip,
         # The edge reports the country of this request's sender, which may be a server of the client.

@@ -97,6 +97,18 @@ def test_public_clients_and_clients_without_the_grant_are_refused(tenant: Tenant
         update_client(tenant_id=tenant.pk, client_id=center.client.client_id, changes=changes)
 
 
+@pytest.mark.parametrize("has_notifier", [True, False])
+def test_an_invalid_expiry_and_a_missing_notifier_get_one_refusal_for_every_user(center: CallCenter, *, has_notifier: bool) -> None:
+    if not has_notifier:
+        changes = {"settings": {"async_approval_notification_channels": ["guardian-push"]}}
+        update_client(tenant_id=center.tenant.pk, client_id=center.client.client_id, changes=changes)
+        forget_all()
+    expiry = "0" if has_notifier else "300"
+    unknown = center.hint(sub="auth0|nobody")
+    assert center.refusal(requested_expiry=expiry) == center.refusal(requested_expiry=expiry, login_hint=unknown)
+    assert center.refusal(requested_expiry=expiry)[1] != "unknown_user_id"
+
+
 def test_every_user_whom_the_application_may_not_ask_gets_the_same_refusal(center: CallCenter) -> None:
     elsewhere = person(people(center.tenant, name="others"), email="eve@example.test")
     answers = [
