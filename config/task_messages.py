@@ -82,7 +82,7 @@ def _is_limit(value: Any) -> bool:
     """Tell whether a message has no time limits, or none above the limits of this service. Celery applies the limits of the message."""
     if value is None:
         return True
-    return isinstance(value, list) and all(part is None or (isinstance(part, int) and 0 < part <= TASK_SECONDS) for part in value)
+    return isinstance(value, list) and all(part is None or (type(part) is int and 0 < part <= TASK_SECONDS) for part in value)
 
 
 def _is_id(value: Any) -> bool:

@@ -134,7 +134,7 @@ def _operation_block(operation: _Operation) -> str:
         f"## {code(operation.title)}",
         f"`{operation.id}`: {operation.summary}.",
         table(("Parameter", "Type", "Meaning"), _parameter_rows(parameters)) if parameters else "",
-        table(("Member of the body", "Type", "Needed"), body) if body else "",
+        _body_table(body) if body else "",
     )
 
 
@@ -144,14 +144,25 @@ def _parameter_rows(parameters: Iterable[dict[str, Any]]) -> Iterator[tuple[str,
         yield name, _type(each["schema"]), each.get("description", "")
 
 
-def _body_fields(operation: _Operation) -> list[tuple[str, str, str]]:
+def _body_table(members: list[tuple[str, str, str, str]]) -> str:
+    """Return the table of a body. It has the column of meanings only if a member has one."""
+    columns = ("Member of the body", "Type", "Needed", "Meaning")
+    shown = len(columns) if any(meaning for *_, meaning in members) else len(columns) - 1
+    return table(columns[:shown], (member[:shown] for member in members))
+
+
+def _body_fields(operation: _Operation) -> list[tuple[str, str, str, str]]:
+    """Return each member of a body: its name, its type, whether it is needed, and its meaning."""
     content = operation.described.get("requestBody", {}).get("content", {})
     # All content types of one body have the same members.
     schema = next((_resolved(form["schema"]) for form in content.values()), {})
     if schema.get("type") == "array":
         schema = _resolved(schema["items"])
     required = schema.get("required", [])
-    return [(code(name), _type(member), "yes" if name in required else "") for name, member in schema.get("properties", {}).items()]
+    members = schema.get("properties", {})
+    return [
+        (code(name), _type(member), "yes" if name in required else "", member.get("description", "")) for name, member in members.items()
+    ]
 
 
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,9 @@ class CustomDomainToChange(Closed):
     tls_policy = serializers.ChoiceField(choices=["recommended"], required=False)
     custom_client_ip_header = serializers.ChoiceField(choices=_KNOWN_HEADERS, required=False, allow_null=True)
     domain_metadata = DomainMetadata(required=False, allow_null=True)
-    relying_party_identifier = Text(required=False, allow_null=True, max_length=LONGEST_HOST)
+    relying_party_identifier = Text(
+        required=False, allow_null=True, max_length=LONGEST_HOST, help_text="Null: the service refuses every other value."
+    )
 
 
 class CustomDomainToCreate(CustomDomainToChange):

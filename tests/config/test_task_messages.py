@@ -58,8 +58,9 @@ def test_a_forged_message_is_not_read(tmp_path: Path) -> None:
     assert all(size < 70_000 for _, size in passed)
 
 
-def test_a_message_may_not_set_a_time_limit() -> None:
-    sent = json.loads(message(RUN_JOB, ["x"], headers={"timelimit": [10**9, 10**9]}))
+@pytest.mark.parametrize("limits", [[10**9, 10**9], [True, None], [0, None], 30])
+def test_a_message_may_not_set_another_time_limit(limits: Any) -> None:
+    sent = json.loads(message(RUN_JOB, ["x"], headers={"timelimit": limits}))
     assert not is_task_message(sent, app.tasks)
 
 
