@@ -52,6 +52,10 @@ class IgnoreKindForm(ReasonForm):
 class HearAgainForm(ReasonForm):
     """Asks for a reason, which only the audit log stores."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].help_text = "Stored in the audit log."
+
 
 class KindPages(DeadLetterPage):
     """The table of kinds, and the form of its buttons."""
