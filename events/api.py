@@ -125,7 +125,7 @@ def subscribe_operation() -> Schema:
                     "maxLength": MAX_FROM_TIMESTAMP_LENGTH,
                     "pattern": MOMENT_PATTERN,
                 },
-                "RFC 3339 time with Z, for a first request without a cursor. Excludes `from`.",
+                "RFC 3339 time with Z, for a first request without a cursor. Cannot be combined with `from`.",
             ),
             {
                 **_parameter("event_type", {"type": "array", "items": _EVENT_TYPE}, "Types to receive; all types by default."),

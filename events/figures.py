@@ -67,7 +67,7 @@ class DatabaseFigures(Collector):
         yield failed
 
     def _failed(self) -> GaugeMetricFamily:
-        return GaugeMetricFamily(f"{self.app}_figures_failed", f"1 when the database did not answer for the figures of {self.app} in time.")
+        return GaugeMetricFamily(f"{self.app}_figures_failed", f"1 if the database did not return the figures of {self.app} in time.")
 
     def _values(self) -> Sequence[float | None]:
         columns = ", ".join(f"({figure.query})" for figure in self.figures)
@@ -134,10 +134,10 @@ EVENTS = DatabaseFigures(
             "SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_stat_activity"
             " WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
         ),
-        Figure("tripwire_marks_waiting", f"Changes that no event covers yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
+        Figure("tripwire_marks_waiting", f"Changes that no event describes yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
         Figure(
             "tripwire_swept",
-            "Events of changes that bypassed the signals; the sweep found these changes.",
+            "Events that the sweep recorded, for changes that sent no signal.",
             "SELECT count FROM events_tally WHERE name = 'swept'",
             is_counter=True,
         ),

@@ -61,6 +61,6 @@ COMPONENTS: dict[str, Schema] = {"Client": {"type": "object", "properties": _PRO
 LIST_PARAMETERS = (
     *LIST_FORMS,
     Parameter("is_global", SWITCH, "Whether to list global clients. Default: false."),
-    Parameter("is_first_party", SWITCH, "Only first-party clients, or only third-party clients."),
+    Parameter("is_first_party", SWITCH, "True: only first-party clients. False: only third-party clients."),
     Parameter("app_type", TEXT, "Types, separated by commas."),
 )

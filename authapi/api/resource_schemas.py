@@ -95,7 +95,7 @@ GRANT_PARAMETERS = (
     *LIST_FORMS,
     Parameter("client_id", TEXT, "Grants of one client."),
     Parameter("audience", TEXT, "Grants for one API."),
-    Parameter("allow_any_organization", SWITCH, "Only grants that apply in every organization, or only the other grants."),
+    Parameter("allow_any_organization", SWITCH, "True: only grants that apply in every organization. False: only the other grants."),
     Parameter("subject_type", _SUBJECT, "Only grants for clients, or only grants for users."),
     Parameter("default_for", TEXT, "Default grants. The result is always empty."),
 )

@@ -15,8 +15,8 @@ from events.metrics import REGISTRY
 _HEAD = """# Metrics
 
 The metrics of `/metrics`, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
-`METRICS_NETWORKS` control access ([settings](settings.md#metrics)). The label `stream` is the id of an event stream. The first
-`METRICS_STREAMS` enabled streams in the order of their creation have these metrics; the sums without this label include the other streams.
+`METRICS_NETWORKS` control access ([settings](settings.md#metrics)). The label `stream` is the id of an event stream. Only the
+`METRICS_STREAMS` oldest enabled streams have metrics with this label; the sums without this label include the other enabled streams.
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|

@@ -26,10 +26,10 @@ not set, or empty, has its default.
 | Type | How it is written |
 |---|---|
 | flag | `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off` |
-| integer, number | a whole or a decimal number; lengths of time in the unit of the name |
-| text, list | as it is; items of a list with commas between them |
-| keys | `<id>:<value>`, newest first, with commas; ids of 1 to 8 letters or digits, values of 32 or more random characters |
-| secret | as text; never shown, logged or repeated in an error |
+| integer, number | an integer or a decimal number; the name or the effect states the unit of a duration |
+| text, list | as it is, without quotes; commas separate the items of a list |
+| keys | `<id>:<value>`, newest first, separated by commas; ids of 1 to 8 letters or digits, values of 32 or more random characters |
+| secret | like text; the service never shows or logs the value, and no error repeats it |
 
 A setting of the type keys or secret can be in a file: `SESSION_KEYS_FILE=/etc/identity/secrets/SESSION_KEYS` instead of `SESSION_KEYS`. The
 file is read once, at the start. The service does not start if both variables are set, or if the file is missing or empty.

@@ -67,7 +67,9 @@ DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of 
 WEB_ROLE = env.text(
     "WEB_ROLE", "all", "Requests that a web process serves: all, all but /events, or only /events.", choices=("all", "app", "stream")
 )
-WEB_SYNC_LIMIT = env.integer("WEB_SYNC_LIMIT", 12, "Synchronous requests a web process runs at once; also its pool size.", minimum=1)
+WEB_SYNC_LIMIT = env.integer(
+    "WEB_SYNC_LIMIT", 12, "Synchronous requests that a web process runs at once; also the size of its database pool.", minimum=1
+)
 DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
 REDIS_URL = env.secret(
     "REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server, or sentinels that name one; no event is lost if the server fails."
@@ -83,7 +85,7 @@ DATABASE_POOL = env.flag("DATABASE_POOL", default=True, effect="Share database c
 MIGRATION_LOCK_TIMEOUT_SECONDS = env.number(
     "MIGRATION_LOCK_TIMEOUT_SECONDS",
     5.0,
-    "How long a migration waits for a lock; requests on the table wait behind it. Then manage.py migrate stops.",
+    "How long a migration waits for a lock before manage.py migrate stops. Meanwhile requests on the table wait behind the migration.",
     minimum=0.1,
 )
 DATABASE_REPLICA_URL = env.secret(
@@ -107,7 +109,7 @@ EVENTS_LIFETIME_SECONDS = env.number(
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
     "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Maximum time a write may block; after it the stream is closed.", minimum=0.1
 )
-EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field clients receive.", minimum=100)
+EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field that clients receive, in milliseconds.", minimum=100)
 EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)
 EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer(
     "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; more get 403.", minimum=1
@@ -136,7 +138,9 @@ if PROMETHEUS_MULTIPROC_DIR:
 TRACING_ENDPOINT = env.address("TRACING_ENDPOINT", "", "OTLP/HTTP address of a collector, such as http://host:4318/v1/traces; empty: off.")
 TRACING_HEADERS = env.headers("TRACING_HEADERS", "Headers of requests to the collector, as name=value,name=value.")
 TRACING_SHARE = env.number("TRACING_SHARE", 1.0, "Share of requests with a trace, from 0 to 1.", maximum=1.0)
-TRACING_PROXIES = env.networks("TRACING_PROXIES", "", "Proxies that set traceparent and whose traces are continued; others are linked.")
+TRACING_PROXIES = env.networks(
+    "TRACING_PROXIES", "", "Proxies whose traceparent is continued as the same trace; a trace of another caller is only linked."
+)
 TRACING_SERVICE_NAME = env.text("TRACING_SERVICE_NAME", "identity", "Name of this service in traces.")
 require_packages(TRACING_ENDPOINT)
 
@@ -155,7 +159,9 @@ AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 360
 REGISTERED_CLIENTS_MAX = env.integer("REGISTERED_CLIENTS_MAX", 10_000, "Maximum self-registered clients per tenant.", minimum=1)
 DEVICE_CODE_SECONDS = env.integer("DEVICE_CODE_SECONDS", 900, "Lifetime of device and user codes.", minimum=60, maximum=3600)
 PASSWORDLESS_LINK_SECONDS = env.integer("PASSWORDLESS_LINK_SECONDS", 1800, "Lifetime of a mailed login link.", minimum=60, maximum=86_400)
-LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before each further logout notification of a client.")
+LOGOUT_RETRY_DELAYS = env.numbers(
+    "LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before each repetition of a logout notification that a client did not accept."
+)
 RATE_LIMITS_ENABLED = env.flag(
     "RATE_LIMITS_ENABLED", default=True, effect="Rate limits; turn off for load tests. Login protection stays on."
 )
@@ -178,12 +184,15 @@ UNREAD_BODY_BYTES = env.integer(
     "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Maximum bytes of unfinished and unanswered bodies in a process.", minimum=1024 * 1024
 )
 UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
-    "UNREAD_BODY_BYTES_PER_ADDRESS", 4 * 1024 * 1024, "Maximum bytes of these bodies from one address.", minimum=1024 * 1024
+    "UNREAD_BODY_BYTES_PER_ADDRESS",
+    4 * 1024 * 1024,
+    "Maximum bytes of unfinished and unanswered bodies from one address.",
+    minimum=1024 * 1024,
 )
 
 # --- Management interface ---------------------------------------------------------------------------------------------
 OFFSET_LIMIT = env.integer(
-    "OFFSET_LIMIT", 0, "Rows of a list that pages by number can reach; a later page gets 400. 0: no limit.", minimum=0
+    "OFFSET_LIMIT", 0, "Number of rows of a list that page numbers can reach; a later page gets 400. 0: no limit.", minimum=0
 )
 USER_SEARCH_TIMEOUT_MS = env.integer(
     "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; then 503.", minimum=50
@@ -242,8 +251,10 @@ TENANT_DRAIN_SECONDS = env.number(
 
 # --- Provisioning -----------------------------------------------------------------------------------------------------
 DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")
-DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Random addition to a delay, as a share of it.")
-DELIVERY_LEASE_SECONDS = env.number("DELIVERY_LEASE_SECONDS", 45.0, "How long one worker owns a lane without settling.", minimum=1)
+DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Largest random addition to a retry delay, as a share of the delay.")
+DELIVERY_LEASE_SECONDS = env.number(
+    "DELIVERY_LEASE_SECONDS", 45.0, "How long a worker may run a delivery before another worker may claim its lane.", minimum=1
+)
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
 DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which the message for a lane counts as lost.", minimum=0.1)
@@ -251,12 +262,12 @@ DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effe
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
 BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures that hold a stream; 0: never.")
-BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of users among these failures.", minimum=1)
+BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of users among the failures of BREAKER_FAILURES.", minimum=1)
 BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 responses that hold a stream; 0: never.")
 BREAKER_FORBIDDEN_USERS = env.integer(
     "BREAKER_FORBIDDEN_USERS",
     2,
-    "Consecutive users with 403 responses that hold a stream; 0: 403 responses never hold it, and no read request checks the server.",
+    "Consecutive users with 403 responses that hold a stream; 0: 403 responses never hold a stream, and no read request checks the server.",
 )
 BREAKER_PROBE_SECONDS = env.number(
     "BREAKER_PROBE_SECONDS", 60.0, "Pause between two deliveries that test the destination of a held stream.", minimum=0.1
@@ -278,12 +289,18 @@ NOT_FOUND_ALERT_PERCENT = env.integer(
     20,
     "Alert when this percentage of a stream's events in a day concern users that its server does not find; 0: never.",
 )
-NOT_FOUND_ALERT_USERS = env.integer("NOT_FOUND_ALERT_USERS", 10, "Minimum number of these events for that alert.", minimum=1)
+NOT_FOUND_ALERT_USERS = env.integer(
+    "NOT_FOUND_ALERT_USERS", 10, "Minimum number of such events for the alert of NOT_FOUND_ALERT_PERCENT.", minimum=1
+)
 DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
     "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "Period in which the same alert of a stream is sent only once.", minimum=60
 )
-ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL", "", "Address that alerts of all tenants are posted to besides mail; empty: none.")
-ALERT_WEBHOOK_SECRET = env.secret("ALERT_WEBHOOK_SECRET", "", "Key that signs these posts (Standard Webhooks): whsec_ and base64.")
+ALERT_WEBHOOK_URL = env.text(
+    "ALERT_WEBHOOK_URL", "", "URL to which the service posts the alerts of all tenants, in addition to mail; empty: none."
+)
+ALERT_WEBHOOK_SECRET = env.secret(
+    "ALERT_WEBHOOK_SECRET", "", "Key that signs the posts to ALERT_WEBHOOK_URL (Standard Webhooks): whsec_ and base64."
+)
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Private networks that outbound requests may reach.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
@@ -301,7 +318,7 @@ vars().update(celery_settings(broker=BROKER_URL or REDIS_URL, prefix=REDIS_PREFI
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "Minimum severity of logged lines.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
-LOG_FORMAT = env.text("LOG_FORMAT", "console", "Readable lines, or one JSON object each.", choices=("console", "json"))
+LOG_FORMAT = env.text("LOG_FORMAT", "console", "Readable lines, or one JSON object per line.", choices=("console", "json"))
 LOGGING = logging_settings(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 configure_structlog()
 

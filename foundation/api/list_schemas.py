@@ -30,7 +30,7 @@ _PAGE_FORM = (
 )
 _SIZE: Schema = {"type": "integer", "maximum": 100, "default": 50}
 LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 1}, "Items per page."), *TAKE_FORM)
-COUNTING_LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 0}, "Items per page; 0 only counts."), *TAKE_FORM)
+COUNTING_LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 0}, "Items per page. 0: only the total."), *TAKE_FORM)
 
 
 def sort_parameter(*fields: str) -> Parameter:

@@ -37,8 +37,8 @@ _LISTING = Listing("deliveries", DELIVERY_FIELDS, only_take=True)
 _BY_AGE = Order()
 _MOMENT = {"type": "string", "pattern": MOMENT_PATTERN}
 _DATES = (
-    Parameter("date_from", _MOMENT, "RFC 3339 with Z and without a fraction; included."),
-    Parameter("date_to", _MOMENT, "RFC 3339 with Z and without a fraction; excluded."),
+    Parameter("date_from", _MOMENT, "Start, included: an RFC 3339 time with Z and without fractions of a second."),
+    Parameter("date_to", _MOMENT, "End, excluded: an RFC 3339 time with Z and without fractions of a second."),
 )
 _FILTERS = (
     Parameter("statuses", TEXT, "Comma-separated list; only `failed` is supported."),

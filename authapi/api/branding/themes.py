@@ -39,7 +39,7 @@ class ThemeEndpoint(Endpoint):
         "retrieve": Operation("get_branding_theme", "Read the theme by its id", ("read:branding",), 200, THEME, refuses=(404,)),
         "partial_update": Operation(
             "update_branding_theme",
-            "Replace groups of the theme",
+            "Replace whole groups of theme settings, such as `colors`",
             ("update:branding",),
             200,
             THEME,

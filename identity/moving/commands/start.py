@@ -27,7 +27,7 @@ the other installation; then use --after-hand-over.
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("tenant", help="Id of the tenant.")
-    parser.add_argument("--after-hand-over", action="store_true", help="The tenant does not run at the other installation.")
+    parser.add_argument("--after-hand-over", action="store_true", help="Confirm that the tenant does not run at the other installation.")
     add_yes(parser)
 
 
