@@ -31,7 +31,7 @@ event. It opens one stream at a time; with --slots, as many streams as the tenan
 
 Checks
   error answers       401 and 400 arrive with the service's JSON; Last-Event-ID reaches the service
-  compression         gzip, br and zstd are offered; a compressor holds events back
+  compression         the doctor offers gzip, br and zstd; a server that compresses the stream delays events
   TLS, HTTP/2         version, certificate, offered protocols
   headers, framing    delay, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
   first byte, opening the first bytes arrive at once and together; otherwise a server buffers

@@ -60,7 +60,7 @@ Examples
 {CREDENTIALS_HELP}
 
 Exit status
-  0    --max was reached, --once and the stream ended as planned, or the reader of the pipe has left
+  0    --max was reached, --once and the stream ended as planned, or the reader of the pipe has closed it
   2    the command line is invalid, or the state file cannot be used
   3    the service refused: no permission, unknown host, invalid cursor
   4    the cursor points before the retained data; the output says what to do

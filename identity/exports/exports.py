@@ -1,6 +1,6 @@
 """Exports of users: a job whose file grows by one page per transaction, or row by row for a command. No row is locked.
 
-The cursor of the stream is read before the first page, so export plus stream have no gap.
+The cursor of the stream is read before the first page, so a stream from this cursor continues the export without a gap.
 """
 
 from __future__ import annotations

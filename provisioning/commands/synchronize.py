@@ -70,7 +70,7 @@ def add_arguments(parser: CommandParser) -> None:
 def add_common_arguments(parser: CommandParser) -> None:
     """Declare the common arguments of synchronize and compare."""
     parser.add_argument("stream", help="the id of the event stream, est_...")
-    parser.add_argument("--rate", type=int, default=20, metavar="N", help="users per second, at most (20)")
+    parser.add_argument("--rate", type=int, default=20, metavar="N", help="maximum number of users per second (20)")
     parser.add_argument("--values", action="store_true", help="show the differing values in the report, which are personal data")
     parser.add_argument("--report", metavar="FILE", help="write the report to this file as JSON lines")
 

@@ -17,7 +17,7 @@ from identity.models import Connection, Tenant
 class Command(BaseCommand):
     help = (
         "Write the users of a tenant to standard output, one JSON object per line. The cursor taken before the first user is "
-        "written to standard error: subscribe with from=<cursor>, and export plus stream has no gap."
+        "written to standard error: a stream with from=<cursor> continues the export without a gap."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
