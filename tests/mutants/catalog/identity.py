@@ -27,7 +27,7 @@ MUTANTS = (
         old="User.objects.of(tenant_id)",
         new="User.all_tenants",
         rule="A service finds only users of the given tenant.",
-        tests=("tests/identity/api/test_users.py",),
+        tests=("tests/identity/test_foreign_users.py",),
     ),
     Mutant(
         name="identity-locked-user-lock",
