@@ -1,4 +1,4 @@
-"""Services that change a user find only users of the tenant that the caller names, whatever the caller has checked before."""
+"""Services that change a user find only users of the given tenant, even if the caller has checked nothing."""
 
 from __future__ import annotations
 

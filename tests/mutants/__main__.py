@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
@@ -13,9 +14,11 @@ from pathlib import Path
 from tests.mutants.catalog import MUTANTS
 from tests.mutants.children import Verdict
 from tests.mutants.mutant import Mutant
-from tests.mutants.running import Runner, copied_tree, runner, servers, warm_up
+from tests.mutants.workers import Workers, workers
 
 ROOT = Path(__file__).resolve().parents[2]
+# Files that a worker runs at once before the first mutant: many enough to be quick, few enough to keep all workers busy.
+_PART = 8
 _EXPLANATION = """\
 A mutant is a fault that breaks one rule of the product, such as a lock that is not taken. It is planted in a copy of the checkout,
 and the tests that its entry names run until the first failure.
@@ -41,12 +44,10 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{mutant.name:52} {mutant.rule}")
         return 0
     begin = time.monotonic()
-    with copied_tree(ROOT) as copy, servers():
-        warm_up()
-        with runner(copy) as using:
-            if not options.skip_baseline and not _is_baseline_passed(using, chosen):
-                return 2
-            counts = _judge_all(using, chosen, is_verbose=len(chosen) == 1)
+    with workers(ROOT, max(1, min(options.jobs, len(chosen)))) as using:
+        if not options.skip_baseline and not _is_baseline_passed(using, chosen):
+            return 2
+        counts = _judge_all(using, chosen, is_verbose=len(chosen) == 1)
     print(", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict) + f"; {time.monotonic() - begin:.0f} s in all")
     return 0 if counts[Verdict.CAUGHT] == len(chosen) else 1
 
@@ -64,25 +65,29 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="skip the first run, without a mutant; a test that also fails without the mutant then counts as caught",
     )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many mutants are tried at once; by default one per core"
+    )
     return parser
 
 
-def _is_baseline_passed(using: Runner, chosen: Sequence[Mutant]) -> bool:
+def _is_baseline_passed(using: Workers, chosen: Sequence[Mutant]) -> bool:
     tests = sorted({test for mutant in chosen for test in mutant.tests})
     print(f"without a mutant: {len(tests)} files or tests", flush=True)
-    judgement = using.run(tests)
-    is_passed = judgement.verdict is Verdict.MISSED
-    print(f"without a mutant: {'passed' if is_passed else 'failed ' + judgement.detail}, {judgement.seconds:.1f} s", flush=True)
-    if not is_passed:
-        print(judgement.output)
-    return is_passed
+    begin = time.monotonic()
+    parts = [tuple(tests[place : place + _PART]) for place in range(0, len(tests), _PART)]
+    failed = [judgement for _, judgement in using.judgements(parts) if judgement.verdict is not Verdict.MISSED]
+    for judgement in failed:
+        print(f"without a mutant: failed {judgement.detail}\n{judgement.output}")
+    print(f"without a mutant: {'failed' if failed else 'passed'}, {time.monotonic() - begin:.1f} s", flush=True)
+    return not failed
 
 
-def _judge_all(using: Runner, chosen: Sequence[Mutant], *, is_verbose: bool) -> Counter[Verdict]:
+def _judge_all(using: Workers, chosen: Sequence[Mutant], *, is_verbose: bool) -> Counter[Verdict]:
     counts: Counter[Verdict] = Counter()
-    for number, mutant in enumerate(chosen, 1):
-        judgement = using.judge(mutant)
+    for mutant, judgement in using.judgements(chosen):
         counts[judgement.verdict] += 1
+        number = counts.total()
         print(
             f"{number:3}/{len(chosen)} {judgement.verdict.value:7} {mutant.name:52} {judgement.seconds:5.1f} s  {judgement.detail}",
             flush=True,
