@@ -15,6 +15,9 @@ from authapi.models import ClientCredential, EdgeKey
 from authapi.services import client_credentials, edge_keys
 from authapi.services.client_credentials import NewCredential
 from foundation.admin.badges import badge
+from foundation.admin.field_labels import SentenceChoicesFilter
+from foundation.admin.list_filters import worded
+from foundation.admin.moment_fields import Moment
 from identity.admin.object_actions import ObjectAction
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
@@ -24,6 +27,8 @@ _TYPES = (
     (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates that an authority signs"),
     (ClientCredential.Type.X509_CERT, "Self-signed certificate"),
 )
+# The names of the filter, which Django derives from the values.
+_SHORT_TYPES = {"X509 cert": "Self-signed certificate", "Cert subject dn": "Subject of certificates"}
 _TYPES_IN_WORDS = {str(value): text for value, text in _TYPES}
 _WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}
 
@@ -32,20 +37,17 @@ class CredentialForm(ServiceForm):
     type = forms.ChoiceField(choices=_TYPES)
     name = forms.CharField(max_length=128, required=False, help_text="A name by which you recognize the credential.")
     pem = forms.CharField(
-        widget=forms.Textarea(attrs=_WIDE), required=False, max_length=8192, help_text="A public key or certificate as PEM."
+        widget=forms.Textarea(attrs=_WIDE), required=False, max_length=8192, label="PEM", help_text="A public key or certificate as PEM."
     )
     algorithm = forms.ChoiceField(choices=[(name, name) for name in ALGORITHMS], help_text="Signature algorithm of a public key.")
     subject_dn = forms.CharField(
         widget=forms.Textarea(attrs={**_WIDE, "rows": 4}),
         required=False,
         max_length=2048,
+        label="Subject DN",
         help_text="Instead of a certificate: one component per line, in the order of the certificate, such as C=AT.",
     )
-    expires_at = forms.SplitDateTimeField(
-        required=False,
-        widget=forms.SplitDateTimeWidget(date_attrs={"aria-label": "Expires on the day"}, time_attrs={"aria-label": "Expires at the time"}),
-        help_text="Empty: does not expire.",
-    )
+    expires_at = forms.DateTimeField(required=False, widget=Moment(), help_text="Empty: does not expire.")
 
     class Meta:
         model = ClientCredential
@@ -62,7 +64,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     grows = False
     list_display = ("id", "client", "type_in_words", "name", "state", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
-    list_filter = ("type",)
+    list_filter = (("type", worded(SentenceChoicesFilter, _SHORT_TYPES)),)
     search_fields = ("=id", "=client__client_id")
     autocomplete_fields = ("client",)
     readonly_fields = ("type_in_words", "state")

@@ -19,7 +19,7 @@ from django.utils.text import slugify
 from authapi.admin.applications import kinds
 from authapi.admin.applications.kinds import KINDS, Kind
 from authapi.admin.applications.snippet_proofs import kind_of
-from authapi.admin.client_choices import METHODS
+from authapi.admin.client_choices import APP_TYPES, METHODS
 from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
@@ -35,6 +35,8 @@ from authapi.services import client_grants, clients, registered_clients
 from authapi.services.api_resources import TenantHasNoDomain, ensure_management_api
 from foundation.admin.badges import badge
 from foundation.admin.beside_rows import page_beside
+from foundation.admin.field_labels import SentenceChoicesFilter
+from foundation.admin.list_filters import RecentValuesFilter, worded
 from identity.admin.object_actions import ObjectAction, button
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.scope import only_tenant
@@ -68,6 +70,9 @@ _LEGACY_WARNING = (
     "those of new applications. Turn on only what the application needs."
 )
 
+_KINDS_IN_WORDS = {value: text for value, text in APP_TYPES if value}
+# By the names that Django derives for the filter.
+_METHODS_IN_WORDS = {str(method.label): dict(METHODS)[method.value] for method in Client.AuthMethod}
 # Characters that are safe between quotes in the language of every snippet.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
 _SOME_CALLBACK = "https://app.example.com/callback"
@@ -79,7 +84,13 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     form = ClientForm
     grows = False
     list_display = ("name", "client_id", "state", "kind", "party", "authentication", "created", "tenant")
-    list_filter = ("app_type", "is_first_party", "is_global", "registration_source", "token_endpoint_auth_method")
+    list_filter = (
+        ("app_type", worded(RecentValuesFilter, _KINDS_IN_WORDS)),
+        "is_first_party",
+        "is_global",
+        "registration_source",
+        ("token_endpoint_auth_method", worded(SentenceChoicesFilter, _METHODS_IN_WORDS)),
+    )
     list_select_related = ("tenant",)
     sortable_by = ("name", "created")
     search_fields = ("name", "=client_id")
@@ -185,7 +196,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
 
     @admin.display(description="Kind", ordering="app_type")
     def kind(self, row: Client) -> str:
-        return badge("Global", "warn") if row.is_global else row.app_type.replace("_", " ")
+        return badge("Global", "warn") if row.is_global else _KINDS_IN_WORDS.get(row.app_type, row.app_type.replace("_", " "))
 
     @admin.display(description="Party", ordering="is_first_party")
     def party(self, row: Client) -> str:

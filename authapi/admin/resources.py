@@ -8,7 +8,8 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 
 from authapi.admin.applications.resource_acts import ADD_PERMISSION, acts_of
 from authapi.admin.applications.resource_tabs import GRANT
@@ -270,7 +271,9 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         # The head of the page shows the tenant, unless the account sees several tenants.
         kept_first = [] if obj is None else ["id", *([] if self.is_bound(request) else ["tenant"])]
-        own = [*kept_first, "identifier", "name", "scopes"]
+        # Without the permission to change, Django shows the stored value of a field, which is JSON.
+        is_shown = obj is not None and not self.has_change_permission(request, obj)
+        own = [*kept_first, "identifier", "name", "scopes_in_lines" if is_shown else "scopes"]
         tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "signing_alg", "signing_secret", "allow_offline_access"]
         access = ["enforce_policies", "user_policy", "client_policy", "skip_consent_for_verifiable_first_party_clients"]
         kept = (
@@ -288,7 +291,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
-        return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")
+        return () if obj is None else ("id", "tenant", "identifier", "scopes_in_lines", "is_system", "created_at", "updated_at")
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Require a proof for a new secret, like the action that replaces it, and for a new algorithm, which can delete the secret."""
@@ -311,6 +314,10 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     @admin.display(description="Name", ordering="name")
     def title(self, row: ApiResource) -> str:
         return str(row)
+
+    @admin.display(description="Scopes")
+    def scopes_in_lines(self, row: ApiResource) -> str:
+        return format_html_join(mark_safe("<br>"), "{} {}", ((scope["value"], scope.get("description") or "") for scope in row.scopes))
 
     @admin.display(description="Format of its tokens")
     def format_of_tokens(self, row: ApiResource) -> str:

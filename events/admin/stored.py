@@ -89,9 +89,9 @@ class OutboxAdmin(ReadOnlyAdmin[Outbox]):
 
 
 class HeadAdmin(ReadOnlyAdmin[Head]):
-    titled = "Log position {row.position}"
+    titled = "Log of {row.tenant_id}"
     grows = False
-    list_display = ("tenant_id", "position", "recorded_at", "floor", "epoch")
+    list_display = ("tenant_id", "position", "recorded_at", "floor", "floor_recorded_at")
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("tenant_id__exact",)

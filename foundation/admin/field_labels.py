@@ -21,6 +21,7 @@ _SPELLED = {
     "kid": "key id",
     "max": "most",
     "ms": "(ms)",
+    "pem": "PEM",
     "saml": "SAML",
     "scim": "SCIM",
     "sid": "session id",
@@ -30,6 +31,16 @@ _SPELLED = {
     "url": "URL",
     # The id that the API shows, which differs from the primary key of the row.
     "wire": "public",
+}
+# Whole labels that would repeat the name of a column.
+_REPLACED = {
+    "api resource": "API",
+    "app type": "kind of application",
+    "auth version": "version of tokens",
+    "floor": "pruned up to",
+    "floor recorded at": "pruned up to the time",
+    "registration source": "registered by",
+    "token endpoint auth method": "authentication",
 }
 # The prefix of boolean fields. Labels omit it, because the value is shown as yes or no.
 _YES_OR_NO = "is "
@@ -45,7 +56,7 @@ def spell_labels(model: type[models.Model]) -> None:
 
 def spelled(label: str) -> str:
     """Return a label that Django derived from a name in the source, with its abbreviations in their usual spelling."""
-    return " ".join(_SPELLED.get(word, word) for word in label.split())
+    return _REPLACED.get(label) or " ".join(_SPELLED.get(word, word) for word in label.split())
 
 
 def sentence_of(value: Any, label: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.contrib.admin.filters import AllValuesFieldListFilter, BooleanFieldListFilter, RelatedFieldListFilter
+from django.contrib.admin.filters import AllValuesFieldListFilter, BooleanFieldListFilter, FieldListFilter, RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.utils import get_fields_from_path
 from django.db import models
@@ -56,6 +56,16 @@ class YesOrNoFilter(BooleanFieldListFilter):
         if self.lookup_val == "0":
             return queryset.exclude(**{self.field_path: True})
         return super().queryset(request, queryset)
+
+
+def worded(base: type[FieldListFilter], words: Mapping[str, str]) -> type[FieldListFilter]:
+    """Return the filter `base` with other names for its choices, by the names that it shows."""
+
+    class Worded(base):  # type: ignore[misc, valid-type]  # a class of the caller
+        def choices(self, changelist: Any) -> Any:
+            return ({**choice, "display": words.get(str(choice["display"]), choice["display"])} for choice in super().choices(changelist))
+
+    return Worded
 
 
 def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any]) -> bool:

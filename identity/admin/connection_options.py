@@ -42,6 +42,12 @@ def guide_of(strategy: str) -> Guide | None:
     return GUIDES.get(DATABASE if strategy == settings.DATABASE_STRATEGY else strategy) or STORED_GUIDES.get(strategy)
 
 
+def strategy_in_words(strategy: str) -> str:
+    """Return the name of a strategy that people know, such as "SAML"; the strategy itself if it has no guide."""
+    guide = guide_of(strategy)
+    return strategy if guide is None else guide.label
+
+
 def field_name(option: OptionField) -> str:
     """Return the form field name of an option."""
     return f"{_PREFIX}{option.name.replace('.', '__')}"

@@ -17,6 +17,7 @@ from django.utils.http import urlencode
 from foundation.admin.badges import badge
 from foundation.admin.json_fields import pretty
 from foundation.admin.line_fields import LinesField
+from foundation.admin.list_filters import RecentValuesFilter
 from foundation.admin.pair_fields import PairsField
 from foundation.admin.secret_rows import SecretRowsField, has_entries
 from foundation.admin.value_fields import HOW_TO_ENTER
@@ -30,6 +31,7 @@ from identity.admin.connection_options import (
     replaced_secrets,
     sealed_path,
     sends_json,
+    strategy_in_words,
     typed_secrets,
     unused_map,
     with_entered_objects,
@@ -65,7 +67,7 @@ _STORED_ONLY = "This service stores the value and sends it in events; its own lo
 
 
 def strategy_choices() -> list[tuple[str, str]]:
-    return [(name, name) for name in known_strategies()]
+    return [(name, strategy_in_words(name)) for name in known_strategies()]
 
 
 class ButtonChoice(forms.NullBooleanSelect):
@@ -216,11 +218,18 @@ def _holds_null(value: object) -> bool:
     return value is None or (isinstance(value, dict) and any(_holds_null(inner) for inner in value.values()))
 
 
+class StrategyFilter(RecentValuesFilter):
+    """A filter by strategy that shows the names of strategies."""
+
+    def choices(self, changelist: Any) -> Any:
+        return ({**choice, "display": strategy_in_words(str(choice["display"]))} for choice in super().choices(changelist))
+
+
 class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]):
     form = ConnectionForm
     grows = False
-    list_display = ("name", "strategy", "display_name", "id", "created_at", "tenant")
-    list_filter = ("strategy", "created_at")
+    list_display = ("name", "source", "display_name", "id", "created_at", "tenant")
+    list_filter = (("strategy", StrategyFilter), "created_at")
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")
     search_fields = ("name", "display_name", "id__exact")
@@ -239,6 +248,10 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         super().__init__(model, admin_site)
         own = ConnectionTabs(admin_site)
         self.tabs = {USERS: [own.users], ORGANIZATIONS: [own.organizations], METADATA: [own.metadata]}
+
+    @admin.display(description="Strategy")
+    def source(self, row: Connection) -> str:
+        return strategy_in_words(row.strategy)
 
     def badge_of(self, row: Connection) -> str:
         return super().badge_of(row) or (badge("Enabled", "good") if row.enabled_clients else badge("No applications", "warn"))
@@ -281,7 +294,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         guide = guide_of(_strategy_of(request, obj))
         may_change = obj is None or self.has_change_permission(request, obj)
         others = ["options", "more_secrets"] if may_change else [shown_others(guide), "secrets"]
-        first = ["name", "strategy", "display_name"]
+        first = ["name", "strategy" if obj is None else "source", "display_name"]
         if obj is not None and not self.is_bound(request):
             first.append("tenant")
         # Users of a database connection log in with the form of the login page, so such a connection has no button.
@@ -314,7 +327,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
         own = ("id", "secrets", "created_at", "updated_at")
-        return own if obj is None else (*own, "name", "strategy", "tenant")
+        return own if obj is None else (*own, "name", "strategy", "source", "tenant")
 
     @admin.display(description="Secret options")
     def secrets(self, row: Connection) -> str:

@@ -189,15 +189,14 @@ def test_a_tab_reads_only_its_own_tables_and_the_number_of_queries_does_not_grow
     client = granted_client(tenant).client
 
     def cost(tab: str) -> int:
-        with CaptureQueriesContext(
-            database,
-        ) as captured:
-            shown(browser, client, tab)
-        return len(captured)
+        # A request that finds the remembered settings of the tenant too old also reads the settings.
+        costs = []
+        for _ in range(3):
+            with CaptureQueriesContext(database) as captured:
+                shown(browser, client, tab)
+            costs.append(len(captured))
+        return min(costs)
 
-    # The first request loads the settings of the tenant into the memory of the process.
-    for tab in CLIENT_TABS:
-        shown(browser, client, tab)
     before = {tab: cost(tab) for tab in CLIENT_TABS}
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=orders)
     for name in ("one", "two", "three"):

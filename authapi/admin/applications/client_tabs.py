@@ -15,6 +15,7 @@ from authapi.logs.browsing import Question, browse
 from authapi.logs.sign_in_types import in_words
 from authapi.models import Client, ClientCredential, ClientGrant, OrganizationClientGrant, SessionClient
 from foundation.admin.panels import Cell, Panel
+from identity.admin.connection_options import strategy_in_words
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.people.labels import label_of
 from identity.models import Connection
@@ -76,7 +77,7 @@ class ClientTabs:
         rows = [
             (
                 Cell(row.display_name or row.name, self._page("identity_connection", row.pk)),
-                Cell(row.strategy),
+                Cell(strategy_in_words(row.strategy)),
                 Cell("Remove", f"{page}?{urlencode({'connection': row.pk})}") if may_change else Cell(""),
             )
             for row in found.order_by("name", "pk")[:_SHOWN]

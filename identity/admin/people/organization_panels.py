@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from foundation.admin.panels import Cell, Panel
 from foundation.admin.returning import returning
+from identity.admin.connection_options import strategy_in_words
 from identity.admin.object_actions import ObjectAction
 from identity.admin.people.labels import label_of
 from identity.admin.people.tables import SHOWN, Tables, cut, moment
@@ -205,7 +206,7 @@ class OrganizationPanels(Tables):
         found = OrganizationConnection.objects.of(row.tenant_id).filter(organization=row).select_related("connection").order_by("-pk")
         rows = [
             (
-                self.linked(request, joined.connection, note=joined.connection.strategy),
+                self.linked(request, joined.connection, note=strategy_in_words(joined.connection.strategy)),
                 Cell("Yes" if joined.is_enabled else "No"),
                 Cell("Yes" if joined.assign_membership_on_login else "No"),
                 Cell("Yes" if joined.show_as_button else "No"),

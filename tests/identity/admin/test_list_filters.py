@@ -47,5 +47,5 @@ def test_failed_logins_can_be_filtered_by_whether_they_block(browser: Client, te
 
     page = listed(browser, "authapi_loginfailures", "")
 
-    assert "By blocked" in page
+    assert "<summary>Blocked</summary>" in page
     assert "Not empty" not in page

@@ -63,6 +63,6 @@ def test_dead_letters_can_be_filtered_by_the_name_of_their_stream(browser: Clien
     listed = text_of(browser, reverse("admin:provisioning_deadletter_changelist"))
     chosen = text_of(browser, f"{reverse('admin:provisioning_deadletter_changelist')}?stream_id={stream.pk}")
 
-    assert "By stream All Users to the directory" in listed
+    assert "Stream All Users to the directory" in listed
     assert stream.pk not in listed
     assert letter.key in chosen
