@@ -21,7 +21,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
     """Revoke access after an account was blocked, was unblocked or changed its address. Signal receiver, runs in the same transaction.
 
     Unblocking also ends sessions: a login in progress during the block may have started a session after the block.
-    A new address ends sessions only: refresh tokens stay, because applications received them for access without the user.
+    A new email address ends sessions only: refresh tokens stay, because applications received them for access without the user.
     """
     if "blocked" in changed:
         if not user.blocked:
@@ -38,7 +38,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
 
 
 def keeps_address(user: User) -> bool:
-    """Tell whether this service manages the email address of a user. Otherwise an external provider does."""
+    """Tell whether this service manages the email address of a user. If not, an external provider manages it."""
     return user.connection.is_database or user.connection.strategy == _BY_ADDRESS
 
 

@@ -27,7 +27,7 @@ LONGEST_RATE_MS = 30 * 86_400_000
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
     """Replace the given settings of suspicious addresses. The settings of each stage (such as login) are merged. Raises `Invalid`.
 
-    Counts are kept: the new limits apply to addresses that are already blocked.
+    The counts of attempts are kept, so the new limits also apply to IP addresses that are already blocked.
     """
     row = locked_settings(tenant_id)
     after = _merged(suspicion_values(row), changes, suspicion.DEFAULTS)

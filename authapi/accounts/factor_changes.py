@@ -18,8 +18,9 @@ _ENROLLED, _REMOVED = "gd_enrollment_complete", "gd_unenroll"
 def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_user: bool, **_: Any) -> None:
     """Revoke access that depends on removed factors, and write a line of the log. Signal receiver, runs in the same transaction.
 
-    If staff or a client removes a factor, an attacker may have it: all browsers must prove a factor again and open challenges become
-    invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays logged in.
+    If staff or a client removes a factor, an attacker may possess the factor. Therefore all browsers must prove a factor again, and open
+    challenges become invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays
+    logged in.
     """
     if removed:
         # A link that adds a factor requires the proof of an existing factor. Without that factor, the link would require no proof.

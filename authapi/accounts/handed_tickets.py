@@ -1,7 +1,7 @@
 """Tickets that applications request and deliver themselves: links that set a password or verify an address.
 
-A ticket is the same kind of row as for a mailed link, with a return address. The return address is in the row and never in the link:
-only the administrators of the tenant decide where the browser goes after a link was used.
+A ticket is a row of the same table as the ticket of a mailed link. The row also contains the return URL. The URL is never in the link, so
+that only the administrators of the tenant decide where the browser goes after a link was used.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class WayBack:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the ticket, without the client. A password ticket has a column for the client; an email ticket adds the id."""
+        """The parameters of a ticket, without the client.
+
+        The row of a password ticket has a column for the client. `create_email_ticket` adds the client id to these parameters.
+        """
         named = {"result_url": self.result_url, "tells_email": self.tells_email}
         belonging = {"organization_id": self.organization.pk if self.organization else ""}
         return {name: value for name, value in {**named, **belonging}.items() if value}
@@ -105,7 +108,7 @@ def prepared_password(ticket: AccountTicket) -> str:
 
 
 def is_result_address(address: str) -> bool:
-    """Tell whether a browser may go to the address after the link: https, or http on loopback, where the service itself uses plain http."""
+    """Tell whether a browser may go to this URL after the link was used. It must be https; with `INSECURE_HTTP`, http is accepted, too."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -136,5 +139,5 @@ def _check(way_back: WayBack) -> None:
 
 
 def password_place(tenant_id: str, user_key: int) -> str:
-    """Return the associated data with which the password of an application is encrypted."""
+    """Return the associated data for encrypting the password that an application has chosen for a user."""
     return f"{tenant_id}:user:{user_key}:prepared_password"

@@ -62,7 +62,7 @@ class SetupLink:
 
 @dataclass(frozen=True)
 class Setup:
-    """An opened link: its ticket, its secret, and the mark of the browser in which it was opened."""
+    """An opened link: its ticket, its secret, and the cookie value that identifies the browser in which it was opened."""
 
     ticket: AccountTicket
     secret: str = field(repr=False)
@@ -176,7 +176,10 @@ def begin_app(setup: Setup, *, prover: Prover) -> None:
 
 @unit_of_work
 def begin_address(setup: Setup, *, prover: Prover, kind: str, address: str = "") -> None:
-    """Start to set up a phone, or the address of the profile, and send a code to it. Also raises the errors of `associate_address`."""
+    """Start to set up a phone, or the email address of the profile, and send a code to the new factor.
+
+    Raises the errors of `begin_app` and `associate_address`.
+    """
     user = _held(setup, kind)
     associate_address(prover, kind, (user.email or "") if kind == EMAIL else address, promises=False)
 

@@ -95,7 +95,7 @@ def sign_up(request: SignUp) -> User:
     """Create the user with its event and, if configured, a mail that verifies the address. Return the user.
 
     The caller binds the context of the event. Raises `SignUpRefused`. A password is hashed even if the identifier is taken, so that the
-    response time does not reveal it.
+    response time does not reveal that the identifier is taken.
     """
     if not request.is_open:
         _refuse(request, SignUpRefused(Reason.DISABLED))

@@ -82,7 +82,7 @@ def log_in_with_code(attempt: CodeAttempt) -> User:
 
 
 def check_code(attempt: CodeAttempt) -> None:
-    """Check a code without using it up. A wrong code is counted as at a login. Raises `LoginRefused` for a wrong code."""
+    """Check a code without using it up. A wrong code counts as a wrong guess. Raises `LoginRefused` for a wrong code."""
     _concluded(attempt, uses_up=False)
 
 

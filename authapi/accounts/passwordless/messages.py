@@ -1,7 +1,7 @@
 """Sends a code or a link to the user. Only this module sends them, and only the worker that runs the job looks up whether an account
 exists.
 
-The job stores code and link encrypted, and deletes them when it is done.
+The job stores the code and the link encrypted, and deletes both when the job is done.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def require_sender(connection: Connection, address: Address) -> None:
 
 
 def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: str = "") -> Job:
-    """Let a worker send the contents of a row, in the design of an organization if one is named.
+    """Let a worker send the contents of a row. With `organization_id`, the message has the design of this organization.
 
     Call it in the transaction that creates the row.
     """

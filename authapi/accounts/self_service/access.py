@@ -20,7 +20,7 @@ _LOGGED_OUT = "slo"
 
 @dataclass
 class AllowedApplication:
-    """An application, with the user's consents for each of its APIs."""
+    """An application with the consents that the user has given it, one for each API."""
 
     client: Client
     consents: list[Consent] = field(default_factory=list)
