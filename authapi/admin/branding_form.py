@@ -254,7 +254,7 @@ class LooksForm(forms.Form):
 
 
 def with_readable_default(looks: Looks) -> Theme:
-    """Return the theme of a tenant, or, for a tenant without a theme, a theme with the same look."""
+    """Return the theme of the looks. Required groups that the theme does not contain have their defaults."""
     return {**default_theme(), **looks.theme}
 
 

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 from authapi.admin.applications import snippet_texts as texts
 from authapi.admin.applications.snippet_proofs import Kind, kind_of, proof_of
 
-# Where a program listens whose callback is behind a proxy.
+# The port on which the program of a snippet listens if the callback URL of the client is not on loopback.
 _OWN_PORT = 3000
 _LOOPBACK = frozenset({"localhost", "127.0.0.1"})
 _SOME_LOOPBACK = urlsplit("http://127.0.0.1/callback")
@@ -34,7 +34,7 @@ class Setup:
     protocol: str = ""
     # The granted API for tokens of users; empty if there is none.
     user_audience: str = ""
-    # The algorithm of the key of a client with a key.
+    # The signature algorithm of the client's key; empty for a client that authenticates without a key.
     algorithm: str = ""
     # Where the TLS edge of a custom domain requests certificates; empty if the tenant has no such edge.
     certificate_base: str = ""
@@ -83,7 +83,7 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 def machine_snippets(setup: Setup) -> list[Snippet]:
     """Return the programs that request a token for the API without a user, the one with curl first.
 
-    Empty if the client needs more than its authentication, or a certificate that no edge requests.
+    Empty if these programs would fail: `is_strict` is set, or the client needs a certificate and no edge requests certificates.
     """
     if setup.is_strict or not setup.can_authenticate:
         return []

@@ -186,7 +186,7 @@ class TenantSettingsForm(AttackFields):
     )
     brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
     max_attempts = forms.IntegerField(
-        min_value=1, max_value=100, label="Failures before a block", help_text="A higher number lifts all blocks."
+        min_value=1, max_value=100, label="Failures before a block", help_text="If you increase this number, all blocks end."
     )
     mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="Counting")
     shields = forms.MultipleChoiceField(

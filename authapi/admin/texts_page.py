@@ -1,4 +1,4 @@
-"""Texts of hosted pages that a tenant writes: one form for each screen and language, with the default text below each field."""
+"""Texts that a tenant writes for its hosted pages: one form for each screen and language, with the default text below each field."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
 
     def badge_of(self, row: ClientGrant) -> str:
-        """Return for whom the client gets tokens."""
+        """Return a badge that tells whether the client gets tokens for itself or for its users."""
         return badge("For the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "For its users")
 
     @admin.display(description="Scopes")

@@ -21,7 +21,7 @@ from identity.models import Connection
 
 _LONGEST_NAME = 512
 _LONGEST_VALUE = 4096
-# Django accepts 1000 inputs in one request, so a long list of groups is one line.
+# An attribute with more values, such as a long list of groups, has no rows: Django accepts only 1000 inputs in one request.
 _MOST_VALUES = 20
 _MOST_ROWS = 200
 _FORMATS = (("", "Not specified"), (PERSISTENT, "Persistent"), (EMAIL_FORMAT, "Email address"), (TRANSIENT, "Transient"))
@@ -109,7 +109,7 @@ class PostedNameForm(OpenIdForm):
 
     form = ValuesField(
         head="Claim",
-        label="Name in the form of the browser",
+        label="Name that the browser posts",
         help_text="The provider sends the name at the first login only, and not in the ID token. Claims of the ID token override it.",
     )
 
