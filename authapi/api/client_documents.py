@@ -16,7 +16,7 @@ _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_red
 _COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
 _MISSING = object()
 _PUBLIC_TYPES = ("native", "spa")
-# Defaults that are always shown. A client without a value follows the strict rules.
+# Defaults that documents show for settings without a stored value. They are the strict choices.
 _DEFAULTS: dict[str, Any] = {
     "is_token_endpoint_ip_header_trusted": False,
     "oidc_conformant": True,

@@ -42,7 +42,7 @@ class RefreshTokenToChange(Closed):
 
 
 class RefreshTokensToRevoke(Closed):
-    """Either ids, or a user, a client or both, optionally limited to one API."""
+    """Selects tokens by their ids, or by user, by client, or by both. A selection without ids can be limited to one API."""
 
     ids = ListOf(required=False, child=Text(max_length=30), min_length=1, max_length=_MOST_IDS)
     user_id = user_id(required=False)
@@ -108,7 +108,7 @@ class RefreshTokenRevocationEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "revoke_refresh_tokens",
-            "Revoke refresh tokens by id, or all of a user, a client or both",
+            "Revoke refresh tokens by id, or all tokens of a user, of a client, or of a user at a client",
             ("delete:refresh_tokens",),
             202,
             ACCEPTED,

@@ -193,7 +193,7 @@ COMPONENTS: dict[str, Schema] = {
             "shields": {**_shields(LOGIN_SHIELDS), "description": "Effects on a login with the correct password."},
             "admin_notification_frequency": {
                 **_shields(tuple(FREQUENCIES)),
-                "description": "Shortest interval between mails to administrators. The shortest value applies. Default: `daily`.",
+                "description": "Minimum interval between mails to administrators; of several values, the shortest. Default: `daily`.",
             },
             "method": {**TEXT, "enum": ["standard"]},
             "stage": _stages(leaked_passwords.DEFAULTS["stage"], {"shields": _shields(STAGE_SHIELDS)}),

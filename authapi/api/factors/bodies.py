@@ -48,7 +48,7 @@ class SetupTicket(Closed):
     email_locale = Text(required=False, max_length=35, help_text="The language of the mail and of the page.")
     factor = serializers.ChoiceField(required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that can be set up.")
     allow_multiple_enrollments = Switch(
-        required=False, help_text="Also for a user who has a factor. The user must prove that factor first."
+        required=False, help_text="Whether the user may already have a factor. The user must prove that factor first."
     )
 
 

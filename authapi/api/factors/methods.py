@@ -37,7 +37,7 @@ NO_METHOD = "The authentication method does not exist."
 INEXISTENT_METHOD = "inexistent_authentication_method"
 _SHOWS_NUMBERS = "disable_management_api_sms_obfuscation"
 _KEYS = (WEBAUTHN_ROAMING, PASSKEY)
-# A user has few methods, so there is no checkpoint form.
+# A user has few methods, so this list has no pages with checkpoints.
 _PAGES = (*(parameter for parameter in LIST_FORMS if parameter not in TAKE_FORM), *PROJECTION)
 _PAGE_SIZE = 50
 _LARGEST_PAGE = 100

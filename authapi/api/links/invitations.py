@@ -36,7 +36,7 @@ _READ, _CREATE, _DELETE = (f"{verb}:organization_invitations" for verb in ("read
 
 
 class InvitationEndpoint(Endpoint):
-    """Pending invitations, including expired invitations."""
+    """Invitations that were neither accepted nor revoked, including expired invitations."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

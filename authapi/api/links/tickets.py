@@ -30,7 +30,7 @@ _SCOPES = ("create:user_tickets",)
 
 
 class TicketIdentity(Closed):
-    user_id = UserId(max_length=300, help_text="With or without the provider.")
+    user_id = UserId(max_length=300, help_text="The user id of the identity, with or without the prefix of the provider.")
     provider = Text(max_length=40)
     connection_id = connection_id(required=False)
 
