@@ -10,7 +10,7 @@ from identity.messages.queue import message_place
 from identity.models import Job
 from identity.moving.carrying import carry, sealed_member, sealed_names, sealed_text
 
-_BEGINS_AGAIN = "A row is valid for minutes, and its digests and encrypted values name rows of this installation. The user begins again."
+_BEGINS_AGAIN = "A row is valid for minutes. Its digests and encrypted values contain ids of this installation. Users must start again."
 
 
 def declare() -> None:

@@ -1,4 +1,4 @@
-"""Texts of hosted pages that a tenant has written, by the names that client libraries use: prompt, screen and key.
+"""Texts that a tenant has written for its hosted pages. Client libraries name a text by prompt, screen and key.
 
 `templates/hosted/texts.toml` lists all texts. A text is plain: pages escape it, and only the placeholders of its screen are replaced.
 `services.custom_texts` writes the texts. Decision: docs/adr/0099.

@@ -88,13 +88,13 @@ class BearerAuthentication(BaseAuthentication):
 
 
 def _asked(request: Request, host: HostMatch) -> Asked:
-    """Return the facts of the request that a DPoP proof must match, from the raw header lines."""
+    """Return the values with which a DPoP proof is compared, such as the method and the headers of the request."""
     pairs = cast("ASGIRequest", request._request).scope["headers"]
     return asked_by(pairs, host=host, method=request.method or "", path=request.path)
 
 
 class HasScope(BasePermission):
-    """Allows a token that has one of the scopes that the view names for this action."""
+    """Allows a token that has at least one of the scopes that the view names for this action."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         method = (request.method or "").lower()
@@ -155,7 +155,7 @@ class ManagementMixin:
             self._bindings.enter_context(writing(self._writing))
 
     def perform_authentication(self, request: Request) -> None:
-        """Verify the token. After this, every write has a line in the administrative log, even if it fails."""
+        """Verify the token. From then on, every write gets a line in the administrative log, even if the write fails."""
         super().perform_authentication(request)  # type: ignore[misc]
         operation = getattr(self, "operations", {}).get(getattr(self, "action", None))
         if operation is not None and request.method not in SAFE_METHODS:

@@ -128,7 +128,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # Tickets that no browser has used.
         Ending(LoginTicket, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
-        # The response deletes a pushed request. A login that started before the expiry of the request may take this long.
+        # The authorization response deletes the pushed request. A login that started before the request expired may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
         # Late requests of a device or a client, and late visits to `/activate` or to a link, get an answer with the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),

@@ -1,4 +1,4 @@
-"""Bulk acts of staff on rows of authapi selected in a list. Each act calls the service for a single row."""
+"""Bulk acts on rows of authapi that staff have selected in a list. Each act calls the service for a single row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def revoke_token(row: RefreshToken) -> None:
 
 
 def _delete_credential(row: ClientCredential) -> None:
-    # Unlike clients, staff may delete a credential that is in use, so that one step ends a leaked key.
+    # Unlike clients, staff may delete a credential that is in use, so that one step disables a leaked key.
     client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk, even_used=True)
 
 

@@ -24,7 +24,8 @@ DEFAULTS: dict[str, Any] = {
     "allowed_logout_urls": [],
     "enabled_locales": ["en"],
     "session_cookie": {"mode": "persistent"},
-    # Any page could link to a logout without an id token, so the user is asked (OpenID Connect RP-Initiated Logout 1.0, 6).
+    # The user must confirm a logout request without an id token, because every web page can contain a link to such a request
+    # (OpenID Connect RP-Initiated Logout 1.0, 6).
     "sessions": {"oidc_logout_prompt_enabled": True},
     "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
     "mtls": {"enable_endpoint_aliases": False},
@@ -98,7 +99,7 @@ class BruteForce:
 
 @dataclass(frozen=True)
 class Notifier:
-    """How users are notified of requests of applications. `channel` is `email` or `webhook`. The webhook secret is only in the row."""
+    """How users are notified of requests of applications. `channel` is `email` or `webhook`. The webhook secret is not included."""
 
     channel: str
     webhook_url: str
@@ -116,7 +117,7 @@ class AccountPage:
 
 @dataclass(frozen=True)
 class SignInSettings:
-    """The settings in the form that logins read. Unset texts are empty. Colors are `#rrggbb` or empty."""
+    """The settings of a tenant that logins and pages read. Unset texts are empty. Colors are `#rrggbb` or empty."""
 
     friendly_name: str
     picture_url: str
@@ -215,7 +216,7 @@ def _load(tenant_id: str) -> SignInSettings:
 
 
 def _typed(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings whose names are the same in the API, with the types of `SignInSettings`."""
+    """Return the settings that have the same name in the API and in `SignInSettings`, with the types of `SignInSettings`."""
     return {
         **{name: values.get(name, "") for name in _TEXTS},
         "allowed_logout_urls": tuple(values["allowed_logout_urls"]),

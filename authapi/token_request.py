@@ -1,4 +1,4 @@
-"""One request to an OAuth endpoint, in the form that the steps after parsing use."""
+"""One parsed request to an OAuth endpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from identity.hosts import HostMatch
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """The host, the client, the headers and the parameters of a request. No `repr`, because headers and form contain secrets."""
+    """The host, the client, the headers and the parameters of a request. No `repr`, because `headers` and `form` contain secrets."""
 
     host: HostMatch
     address: str

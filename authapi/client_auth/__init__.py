@@ -1,7 +1,7 @@
 """Client authentication: finds the registered client of a request and checks the one method for which the client is registered.
 
-Each method is a module that extracts the credential of a request; `METHODS` is their order. The last two methods only apply to requests
-without another credential: a forwarded certificate, and a public client that only sends its id.
+Each method is a module that extracts the credential of a request. `METHODS` lists them in the order in which they are tried. The last two
+methods, a forwarded certificate and the id of a public client, only apply to requests without another credential.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def authenticate(request: TokenRequest) -> Client:
 
 
 def named_client(request: TokenRequest) -> Client | None:
-    """Return the client that a request names, whether authenticated or not, to format its error. None for an unknown client."""
+    """Return the client that a request names, authenticated or not; its settings decide the format of the error. None if unknown."""
     try:
         named = _presented(request)[0].client_id
     except (MalformedCredential, RequestRefused):
-        # The assertion has no subject, or the request has no credential. The form may still name the client.
+        # The assertion has no subject, or the request has no credential. The body may still name the client.
         named = str(request.form.get("client_id") or "")
     return _known((request.host.tenant_id, named))
 

@@ -23,6 +23,6 @@ def presented(request: TokenRequest) -> Credential | None:
         raise MalformedCredential from error
     if not separator:
         raise MalformedCredential
-    # RFC 6749, 2.3.1 requires form encoding for both. Many clients send raw values (spec, "five methods").
+    # RFC 6749, 2.3.1 requires form encoding of the client id and the secret. Many clients send raw values (spec, "five methods").
     spellings = tuple(dict.fromkeys((secret, unquote_plus(secret))))
     return Credential(METHOD, unquote_plus(client_id), spellings)

@@ -35,9 +35,10 @@ def check(level: str, stage: Stage, facts: Any) -> None:
 
 
 def check_client(client: Client, claims: Mapping[str, Any] | None, *, issuer: str) -> None:
-    """Raise `RequestRefused` if a client that has just authenticated violates a rule of its level. `claims` are those of its assertion.
+    """Raise `RequestRefused` if a client that has just authenticated violates a rule of its level.
 
-    Checks the settings of the client again, because a row may have been changed without the checks of the service.
+    `claims` are the claims of the client assertion; None if the client has authenticated without an assertion. Checks the
+    settings of the client again, because a row may have been changed without the checks of the service.
     """
     level = level_of(client.settings)
     check(level, Stage.CLIENT, client_shape(client, proofs=client.active_credentials, request_keys=client.active_request_keys))

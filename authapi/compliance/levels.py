@@ -88,7 +88,7 @@ _FAPI_1: Rules = (
     STATE_HASH,
     NO_PROFILE_IN_BROWSER,
 )
-# FAPI 2.0 Security Profile, and the times of a signed request from FAPI 2.0 Message Signing, 5.3.1.
+# FAPI 2.0 Security Profile. The two rules about the times of signed requests come from FAPI 2.0 Message Signing, 5.3.1.
 _FAPI_2: Rules = (
     *_EVERY,
     NO_IMPLICIT_GRANT,
@@ -116,7 +116,7 @@ def level_of(settings: Mapping[str, Any]) -> str:
 
 
 def rules_of(level: str) -> Rules:
-    """Return the rules of a level. An unknown level has all rules: a row written by a newer release must be refused, not accepted."""
+    """Return the rules of a level. An unknown level has all rules, so that a level of a newer release leads to refusals."""
     found = LEVELS.get(level)
     return tuple(dict.fromkeys(rule for rules in LEVELS.values() for rule in rules)) if found is None else found
 

@@ -34,7 +34,7 @@ _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost)([:/?]|\Z)")
 
 
 class Stage(Enum):
-    """The stage at which a rule is checked, and the facts that it receives."""
+    """The stage at which a rule is checked. The comments name the type of the facts that the rule gets at each stage."""
 
     # `ClientShape`: when the client is saved, and each time it authenticates.
     CLIENT = "client"

@@ -42,7 +42,7 @@ def read_details(sent: Any) -> tuple[Detail, ...]:
 
 
 def judge(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audience: str) -> None:
-    """Raise `DetailsRefused` for an object of an unknown type, for another API, or with a member that its schema refuses."""
+    """Raise `DetailsRefused` if an object has an unknown type, is for another API, or does not match the schema of its type."""
     for place, each in enumerate(details, start=1):
         problem = _problem_at_api(each, types, audience)
         if problem:

@@ -67,7 +67,8 @@ def compiled(proxies: Collection[str]) -> Proxies:
 def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> Origin:
     """Return the nearest address that is not a trusted proxy, with its keys. `X-Forwarded-For` is used only behind trusted proxies.
 
-    An entry that is not an address ends the chain. The key of an untrusted peer is its own address; its forwarding header is ignored.
+    An entry of the header that is not an address ends the chain. The key of an untrusted peer is the address of the peer. The header of
+    such a peer is ignored.
     """
     proxies = compiled(trusted_proxies)
     if not proxies.has(peer):
@@ -90,7 +91,7 @@ def customer_keys(address: str, trusted_proxies: Collection[str]) -> tuple[Addre
 def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> str:
     """Return the nearest address that is not a trusted proxy. `X-Forwarded-For` is used only behind trusted proxies.
 
-    `trusted_proxies` are addresses, networks and `unix:`. An entry that is not an address ends the chain.
+    `trusted_proxies` are addresses, networks and `unix:`. An entry of the header that is not an address ends the chain.
     """
     return origin_of(peer, forwarded_for, trusted_proxies).address
 

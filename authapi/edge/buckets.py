@@ -1,6 +1,8 @@
-"""Token buckets: a number of tokens at once, then one more per interval. Shared through Redis; per process while it is unavailable.
+"""Token buckets: a number of tokens at once, then one more per interval. All processes share the buckets in Redis. While Redis is
+unavailable, each process has its own buckets.
 
-The state of a bucket is one time: when it will be full again (generic cell rate algorithm). It needs one key and one round trip.
+The state of a bucket is one time: when it will be full again (generic cell rate algorithm). A bucket needs one key, and taking tokens needs
+one round trip.
 Fixed windows would be weaker: at the end of one window and the start of the next, a client could use the limits of both.
 """
 

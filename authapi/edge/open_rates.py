@@ -44,7 +44,7 @@ async def admitted_stranger_async(tenant_id: str, origin: Origin, browser: Addre
 
 
 def _own(tenant_id: str, origin: Origin, browser: AddressKey | None) -> Iterator[tuple[AddressRates, _Keys]]:
-    """Yield the budgets that are charged before the budget of the tenant and have requests left."""
+    """Yield the budgets of the browser and of the address, in this order. Skip a budget that has no requests left."""
     found: list[tuple[AddressRates, _Keys]] = [(browsers, (browser.at(tenant_id),))] if browser is not None else []
     found.append((visits, origin.keys_at(tenant_id)))
     return ((counts, keys) for counts, keys in found if keys and not counts.is_over(keys))

@@ -30,7 +30,7 @@ class Figure:
 # The window is two seconds.
 ANONYMOUS = "anonymous"
 _ANONYMOUS_SECONDS = 2
-# The limit for browsers. A user requests only a few pages at a time, but a whole company may share one IP address.
+# The limit for the browsers in which one user has logged in. It can be low, because one user requests only a few pages at a time.
 _OF_BROWSERS = Figure(10, 200)
 # Busy endpoints without authentication. Every other endpoint counts a request against the tenant
 # only after the client is authenticated.
@@ -68,7 +68,7 @@ CODES_FROM_PLACE = Bucket("passwordless_place", 5, 1800.0)
 CODES = Bucket("passwordless_address", 10, 1200.0)
 # Codes requested from a browser in which the user has logged in before: 5 at once, then one every 5 minutes.
 CODES_KNOWN = Bucket("passwordless_known", 5, 300.0)
-# All codes of one application and of one tenant: limits the cost of a flood to many recipients.
+# All codes of one application, and all codes of one tenant: these two limits bound the cost of a flood to many recipients.
 CODES_OF_CLIENT = Bucket("passwordless_client", 600, 1.0)
 CODES_OF_TENANT = Bucket("passwordless_tenant", 1200, 0.5)
 # Wrong guesses at the codes of one recipient: from one IP address 5 at once, then one every 20 minutes; from all IP addresses 20 at once,
@@ -77,7 +77,8 @@ CODE_GUESSES_FROM_PLACE = Bucket("code_guess_place", 5, 1200.0)
 CODE_GUESSES = Bucket("code_guess", 20, 900.0)
 CODE_GUESSES_KNOWN = Bucket("code_guess_known", 10, 600.0)
 
-# Second factors (docs/adr/0115). Codes sent to one user and to one recipient, contract 9.14: 10 at once, then one every six minutes.
+# Second factors (docs/adr/0115). Codes sent to one user, and codes sent to one
+# email address or phone number, contract 9.14: 10 at once each, then one every six minutes.
 FACTOR_CODES_TO_USER = Bucket("factor_code_user", 10, 360.0)
 FACTOR_CODES_TO_ADDRESS = Bucket("factor_code_address", 10, 360.0)
 FACTOR_CODES_OF_TENANT = Bucket("factor_code_tenant", 1200, 0.5)
@@ -124,8 +125,8 @@ REGISTRATIONS_OF_TENANT = Bucket("registration_tenant", 100, 60.0)
 # Log lines about failed operations of one client: 60 at once, then one every 5 seconds. Further failures are answered but not logged.
 FAILED_OPERATIONS = Bucket("failed_operation", 60, 5.0)
 
-# Refused messages of providers, stored for administrators, per tenant. The endpoint is public, so an attacker can send any number.
-# 60 at once, then one every 5 seconds. Further messages are logged without their text.
+# Refused messages of providers, which the service stores for the administrators of a tenant: 60 at once, then one every 5 seconds. The
+# endpoint is public, so an attacker can send any number. Further messages are logged without their text.
 REFUSED_MESSAGES = Bucket("refused_message", 60, 5.0)
 
 # Log lines about refused token exchanges of one client: 60 at once, then one every 5 seconds.
@@ -134,7 +135,7 @@ REFUSED_EXCHANGES = Bucket("refused_exchange", 60, 5.0)
 REFUSED_REVOCATIONS = Bucket("refused_revocation", 20, 30.0)
 
 # KiB of pending requests to `/authorize`, which are kept for an hour: 16 MiB per address (a login takes about one KiB), and half a MiB
-# for the browsers of an account that has completed a login. Both refill in an hour.
+# for all browsers in which one user has completed a login. Both refill in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
 # If a proxy hides the IP addresses of callers, their requests to a tenant share this limit: the allowance of 16 IP addresses.
