@@ -41,7 +41,7 @@ MOST_LINKS = 10
 
 @unit_of_work
 def start_reset_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Queue a mail with a reset link to the user with this identifier, if any. The duration does not reveal whether the user exists."""
+    """Queue a mail with a reset link to the user with this identifier, if the user exists. The duration does not depend on that."""
     return _start(Job.Type.PASSWORD_RESET_EMAIL, connection, identifier, client, ip, address)
 
 

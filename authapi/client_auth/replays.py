@@ -17,7 +17,7 @@ ON CONFLICT (digest, tenant_id) DO NOTHING RETURNING id
 
 
 def use_once(*, tenant_id: str, client_id: str, jti: str, until: float) -> bool:
-    """Record the use of an assertion. Return False if any process has accepted it before.
+    """Record the use of an assertion. Return False if this process or another process has recorded a use before.
 
     Commits at once if no transaction is open, so that the assertion cannot be replayed even if the request fails later.
     """

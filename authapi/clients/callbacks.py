@@ -1,4 +1,4 @@
-"""Matches requested URLs with registered URLs: exactly, with a wildcard for one label, or on any loopback port. Pure."""
+"""Compares requested URLs with registered URLs. They must be equal, apart from a wildcard label or the port of a loopback URL. Pure."""
 
 from __future__ import annotations
 

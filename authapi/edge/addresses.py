@@ -114,7 +114,7 @@ def customer_of(keys: tuple[AddressKey, ...]) -> str:
 
 
 def stored_address(address: str | None) -> str | None:
-    """Return an address in the form of an address column, without the zone of a local address. None for an invalid address."""
+    """Return an IP address as a database column stores it, without the zone of a link-local address. None for an invalid address."""
     return _written(address or "")
 
 

@@ -27,7 +27,7 @@ _Shown = Callable[[Any], dict[str, Any]]
 
 @own_act("Downloaded own data")
 def export_data(own: OwnAct, user: User) -> dict[str, Any] | Rate:
-    """Return the document of the user. After too many requests, return the rate instead."""
+    """Return the document of the user. After too many requests, return the exceeded limit instead."""
     if not DATA_EXPORTS.takes(user.tenant_id, user.user_id):
         return Rate.of_empty(DATA_EXPORTS)
     own.record("Downloaded own data")

@@ -158,7 +158,7 @@ def given_factor(body: dict[str, Any]) -> GivenFactor:
 
 
 def made_key(body: dict[str, Any]) -> NewCredential:
-    """Return the key that a checked body describes, in the form of a key created by an authenticator."""
+    """Return the key that a checked body describes, as a `NewCredential`, like a key that an authenticator has just created."""
     try:
         key_id = _urlsafe(body["key_id"])
         public_key = base64.b64decode(body["public_key"].replace("-", "+").replace("_", "/") + "==")

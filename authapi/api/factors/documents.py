@@ -59,7 +59,7 @@ def password_method(user: User, credential: PasswordCredential) -> dict[str, Any
 
 
 def guardian_enrollment(factor: EnrolledFactor, *, masks_numbers: bool = True) -> dict[str, Any]:
-    """Return a factor with its device id, in the form of `/guardian/enrollments/{id}`."""
+    """Return a factor with its device id, as `/guardian/enrollments/{id}` shows it."""
     address = shown_number(factor.address, is_masked=masks_numbers) if factor.kind == Kind.PHONE else factor.address
     moments = {"enrolled_at": factor.created_at if factor.is_confirmed else None, "last_auth": factor.last_used_at}
     return {

@@ -60,7 +60,7 @@ class PasswordToChange(TicketSettings):
 
 
 class EmailTicketEndpoint(Endpoint):
-    """A link that verifies the address of a user."""
+    """A link that verifies an email address of a user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
