@@ -39,7 +39,7 @@ _TARGETS = (
 _CONTEXTS = {
     **{name: f"A second factor was proven ({name.rpartition('/')[2].rpartition(':')[2]})" for name in SECOND_FACTORS},
     PASSWORD: "A password was entered",
-    ANY_LOGIN: "Any login: a password, a code or link, an external provider",
+    ANY_LOGIN: "Every login: with a password, a code, a link or an external provider",
 }
 _PLAIN = (
     "friendly_name", "picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri",
