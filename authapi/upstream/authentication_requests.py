@@ -61,5 +61,6 @@ def end_request(row: LoginTransaction) -> bool:
 
 
 def _place(row: LoginTransaction) -> str:
-    # This text names the table, not the model. If the text changed, rows that the previous version sealed could not be unsealed.
+    # The text contains the name of the table, not of the model. If the text changed, rows that the previous version sealed could not be
+    # unsealed.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

@@ -25,7 +25,7 @@ class Preview:
 
     subject: str
     profile: Mapping[str, Any]
-    # Whether a login would not read the given claims of the userinfo endpoint.
+    # True if a login would not call the userinfo endpoint, so that the given userinfo claims have no effect.
     skips_userinfo: bool = False
 
 

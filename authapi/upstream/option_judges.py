@@ -1,4 +1,4 @@
-"""Checks the options of a connection before the connection is saved, for each strategy of this app."""
+"""Checks the options of a connection before the connection is saved. One table has the check for each strategy."""
 
 from __future__ import annotations
 

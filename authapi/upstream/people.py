@@ -85,7 +85,7 @@ def _is_taken(connection: Connection, email: str, *, user: User | None) -> bool:
 
 
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
-    """Return the user, and whether the subject is the user's primary identity. None if there is no such user."""
+    """Return the user with this subject, and whether the subject is the user's primary identity. None if there is no such user."""
     if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
         # `user_id_of` adds no prefix to such a subject. So the id would equal the id of another user, whose subject is the part after the
         # prefix.

@@ -67,12 +67,12 @@ def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, 
     source = claims if field in claims else userinfo
     if field not in source:
         return {}
-    # The value is verified only if the claim is an explicit true.
+    # The value is verified only if the claim about it is `true` or the text "true".
     return {field: source[field], **({proof: source[proof] is True or source[proof] == "true"} if proof in source else {})}
 
 
 def _proven_address(address: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapped address. It is verified only if a source has the same address and verifies it."""
+    """Return an email address that a map set. It is verified only if the claims have the same address and say that it is verified."""
     source = next((place for place in (claims, userinfo) if place.get("email") == address), {})
     return {"email": address} | _proven(source, {}, "email", "email_verified")
 

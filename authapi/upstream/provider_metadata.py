@@ -54,7 +54,7 @@ def published_metadata(connection: Connection, address: str, read: Reader) -> Pr
 
 
 def looked_again(connection: Connection, address: str, read: Reader) -> ProviderMetadata | None:
-    """Fetch the document because a key is unknown; None if that was tried within a minute. Raises `UpstreamFailed`."""
+    """Fetch the document because a key is unknown; None if that was tried in the last minute. Raises `UpstreamFailed`."""
     return _fetched(connection, address, read, not_since=_UNKNOWN_KEY)
 
 
@@ -79,7 +79,7 @@ def _row_of(connection: Connection) -> Row | None:
 
 
 def _fetched(connection: Connection, address: str, read: Reader, *, not_since: timedelta) -> ProviderMetadata | None:
-    """Fetch and store the document; None if an attempt began within `not_since`. Raises `UpstreamFailed`, after storing the error."""
+    """Fetch and store the document; None if an attempt began less than `not_since` ago. Stores an error, then raises `UpstreamFailed`."""
     row_id = _claimed(connection, address, not_since)
     if row_id is None:
         return None

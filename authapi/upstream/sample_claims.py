@@ -42,20 +42,20 @@ _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 @dataclass(frozen=True)
 class Sample:
-    """The parts of `sent_claims`, and the time of the test in which the provider sent them; None for invented claims."""
+    """Claims in the parts of `sent_claims`. `tested_at` is when the provider sent them in a test, or None for invented claims."""
 
     parts: Mapping[str, Any]
     tested_at: datetime | None = None
     # The claims of the test that are not stored.
     left_out: Sequence[str] = ()
-    # Whether the last successful test stored no claims that fit the connection: the test is from an earlier version, or the protocol has
-    # changed.
+    # True if the last successful test stored no claims that fit the connection. Then an earlier version ran the test, or the protocol of
+    # the connection has changed since.
     is_outdated: bool = False
     test_id: int | None = None
 
 
 def newest_sample(connection: Connection) -> Sample:
-    """Return the claims of the last successful test; without usable claims, sample claims."""
+    """Return the claims of the last successful test, or sample claims if there is no test with usable claims."""
     if not keeps_claims(connection):
         return Sample(sample_of(connection))
     test = _successful(connection).order_by("-pk").first()
@@ -113,9 +113,10 @@ def keeps_claims(connection: Connection) -> bool:
 
 
 def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an ID token, and an answer of the userinfo endpoint if a template names one of its claims.
+    """Return the claims of an ID token, and those of a userinfo answer if a template names a userinfo claim.
 
-    A login reads the endpoint only if the ID token has too few claims, so the standard claims are then in the answer.
+    A login reads the userinfo endpoint only if the ID token has too few claims. So the sample then has the standard claims in the userinfo
+    answer and not in the ID token.
     """
     claims = _claims(mapped)
     if not claims[USERINFO]:
@@ -129,13 +130,17 @@ def _map_in(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _attributes(mapped: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return a value for the first attribute of each field."""
+    """Return a sample value for the first attribute that each field is mapped from."""
     named = {field: names[0] if isinstance(names, list) and names else names for field, names in mapped.items()}
     return {name: [_VALUES[field]] for field, name in named.items() if isinstance(name, str) and name}
 
 
 def _claims(mapped: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return a value for each claim in the templates, by source: the value of the field for a single claim, otherwise the claim's name."""
+    """Return a sample value for each claim in the templates, by source.
+
+    A claim that is alone in its template gets the sample value of the field. Other claims get the sample value for their own name, or the
+    name itself.
+    """
     found: dict[str, dict[str, str]] = {"tokenset": {}, USERINFO: {}}
     for field, template in mapped.items():
         named = _CLAIM.findall(template) if isinstance(template, str) else []

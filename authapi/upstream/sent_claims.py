@@ -1,6 +1,6 @@
 """What a provider sent about a user, in parts. A test of a connection stores the parts; a preview maps them as a login does. Pure.
 
-A part is missing if the provider did not send it. A provider of OAuth 2.0 has one part: the claims after the mapping. No part is a token:
+A part is missing if the provider did not send it. A provider of OAuth 2.0 has one part: the result of the mapping. No part is a token:
 the ID token is stored as its claims.
 """
 
@@ -17,21 +17,21 @@ from foundation.json_values import json_problem
 from foundation.secrets.claim_secrets import is_secret_claim
 
 ID_TOKEN, USERINFO = "id_token", "userinfo"
-# The name in the form that a browser posts with the code. The ID token overrides it.
+# The part with the claims that a browser posts in a form beside the code, such as the user's name. Claims of the ID token override it.
 FORM = "form"
 NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
 # The JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store it.
 DOCUMENT = "document"
-# The claims of such a profile after the expressions of the provider.
+# The claims that the expressions of the provider return for such a profile.
 CLAIMS = "claims"
-# A picture has at most 2,048 characters, so a claim that a profile can use fits.
+# In bytes. The longest value in a profile, the URL in `picture`, has at most 2,048 characters.
 _LONGEST_CLAIM = 4 * 1024
 # The longest name that a row of the sample form accepts.
 _LONGEST_NAME = 512
 _MOST_CHARACTERS = 64 * 1024
 # As many as the rows of the sample form.
 _MOST_CLAIMS = 200
-# Without the subject, the answer of the userinfo endpoint would describe another user; `hosted_domains` compares `hd`.
+# A preview makes the checks of a login: `sub` of the userinfo answer must equal `sub` of the ID token, and `hosted_domains` compares `hd`.
 ALWAYS_KEPT = frozenset({"sub", "hd"})
 
 
@@ -68,7 +68,7 @@ def kept_claims(sent: Mapping[str, Any], *, read: Collection[str] = ALWAYS_KEPT)
 
 
 def is_hidden_attribute(names: Sequence[str], values: Sequence[str], *, read: Collection[str]) -> bool:
-    """Tell whether a message leaves out the values of an attribute, which may have several names."""
+    """Tell whether to hide the values of an attribute in the stored message of a test. `names` are all names of the attribute."""
     if any(name in read for name in names):
         return is_secret_claim(None, values)
     return any(is_secret_claim(name, values) for name in names) or is_secret_claim(None, values)
@@ -80,20 +80,20 @@ def stored_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parts_of(statement: Statement) -> dict[str, Any]:
-    """Return a statement of an assertion as parts."""
+    """Convert the statement of an assertion to parts."""
     named = statement.name_id
     name_id = {} if named is None else {NAME_ID: named.value, NAME_ID_FORMAT: named.format}
     return {**name_id, ATTRIBUTES: {name: list(values) for name, values in statement.attributes.items()}}
 
 
 def statement_in(parts: Mapping[str, Any]) -> Statement:
-    """Return the statement of `parts_of`."""
+    """Convert parts back to a statement; the inverse of `parts_of`."""
     name_id = NameId(parts[NAME_ID], parts.get(NAME_ID_FORMAT, "")) if parts.get(NAME_ID) else None
     return Statement("", name_id, {name: tuple(values) for name, values in parts.get(ATTRIBUTES, {}).items()})
 
 
 def _each(sent: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any]]:
-    """Yield the part, the name and the value of each claim; a part that is one value has no name."""
+    """Yield the part, the name and the value of each claim. For a part that is a single value, the name is None."""
     for part, value in sent.items():
         if isinstance(value, Mapping):
             yield from ((part, name, inner) for name, inner in value.items())
@@ -102,7 +102,7 @@ def _each(sent: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any]]:
 
 
 def _rank(name: str | None, read: Collection[str]) -> int:
-    """Return the order in which a claim is stored, lowest first. `name` is None for a part that is one value."""
+    """Return the order in which a claim is stored, lowest first. `name` is None for a part that is a single value."""
     return 0 if name is None or name in ALWAYS_KEPT else 1 if name in read else 2
 
 
@@ -118,7 +118,7 @@ def _size(name: str | None, value: Any) -> int | None:
 
 
 def _is_hidden(name: str | None, value: Any, read: Collection[str]) -> bool:
-    """Tell whether a claim is a secret. The subject of a user never is: its name is `sub`, and its value is a string, not a list."""
+    """Tell whether a claim is a secret. The subject of a user is never a secret: its name is `sub`, and its value is a string."""
     is_subject = name == "sub" and isinstance(value, str)
     return not is_subject and is_secret_claim(name, value, is_read=name in read)
 

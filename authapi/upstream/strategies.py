@@ -26,10 +26,10 @@ Kept = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ProviderLogout:
-    """How a logout reaches the provider. With `trip`, the browser visits the provider last and returns with an answer. With `then`, the
-    logout ends at the provider.
+    """How a logout reaches the provider.
 
-    `trip` makes the round trip. Its argument is a handle, which the provider repeats in its answer.
+    With `trip`, the browser visits the provider after all clients, and returns with an answer. With `then`, the logout ends at the
+    provider. `trip` makes the round trip. Its argument is a handle, which the provider repeats in its answer.
     """
 
     then: BrowserCall | None = None

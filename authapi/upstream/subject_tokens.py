@@ -178,7 +178,7 @@ def _user(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
 
 
 def _user_of_address(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
-    """Return the user of an email address that both sides have verified. An unverified address proves nothing."""
+    """Return the user of an email address that both the issuer and this service have verified. An unverified address proves nothing."""
     address = claims.get("email")
     if not isinstance(address, str) or claims.get("email_verified") is not True:
         raise _Unacceptable("It has no verified email address.")

@@ -24,7 +24,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class Expected:
-    """What an answer must match. `request_id` is None for a login that the provider began. Without `issuer`, any issuer matches."""
+    """What an answer must match. `request_id` is None for a login that the provider began. If `issuer` is empty, every issuer matches."""
 
     issuer: str
     audience: str
@@ -67,7 +67,7 @@ def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
 
 
 def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> None:
-    """Compare the issuer with the issuer in the metadata, unless the latter is unknown. Raises `UpstreamFailed`."""
+    """Compare the issuer with the issuer in the metadata (`expected`), which may be empty. Raises `UpstreamFailed`."""
     if not issuer and not is_required:
         return
     if not issuer:
@@ -117,7 +117,7 @@ def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
             refusals.append(refused)
     if not ends:
         raise refusals[0]
-    # The use must be remembered until the last confirmation expires. Otherwise the assertion could be used again until then.
+    # If the use were forgotten before the last confirmation expires, the assertion could be used again.
     return max(ends)
 
 
@@ -162,7 +162,7 @@ def with_organization(recipients: frozenset[str], address: str, connection: str)
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    # The address of an answer for another connection contains the name of that connection.
+    # An address that names another connection is refused: its answer is for that connection.
     is_ours = plain in recipients and set(names) <= {"connection", "organization"} and names.get("connection") in (None, connection)
     return recipients | {address} if is_ours else recipients
 

@@ -104,7 +104,7 @@ def proven_unasked(connection: Connection, answer: SamlAnswer, *, callback: str)
 
 
 def judged(connection: Connection, provider: SamlProvider, answer: SamlAnswer, *, callback: str, request_id: str | None) -> Accepted:
-    """Return the checked assertion. If the known certificates do not include its signer, check it again with fresh metadata."""
+    """Return the checked assertion. If no known certificate verifies its signature, check it again with fresh metadata."""
     now = timezone.now()
     raw, keys = answer.raw, keys_of(connection)
     expected = _expected(provider, answer, callback=callback, request_id=request_id, now=now)
@@ -145,5 +145,5 @@ def _renewed(connection: Connection) -> SamlProvider | None:
     try:
         return renewed_provider(connection)
     except UpstreamFailed:
-        # The error of the message is more useful than the error that the provider is unreachable.
+        # The caller raises the error about the signature, which helps more than the error that the metadata is unavailable.
         return None

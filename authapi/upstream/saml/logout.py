@@ -24,7 +24,7 @@ from identity.models import Connection
 LOGOUT_PATH = "logout"
 # The maximum number of a user's sessions that are searched when the provider ends a login.
 _MOST_SESSIONS = 200
-# The maximum for sessions of all users, if the name in a logout request does not identify a user.
+# The maximum number of sessions of all users that are searched, if the name in a logout request does not identify a user.
 _MOST_SEARCHED = 5_000
 
 
@@ -38,7 +38,7 @@ def logout_address(base: str, connection: str) -> str:
 
 
 def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[str], RoundTrip] | None:
-    """Return the function that makes the browser's visit to the provider.
+    """Return the function that makes the round trip of the browser to the provider.
 
     None if the provider has no logout address, or if the login had no NameID.
 

@@ -21,7 +21,7 @@ from authapi.xml.failures import XmlError
 from authapi.xml.parsing import Element, children, local_name, parse, text_of
 from authapi.xml.verifying import verified
 
-# The maximum age of a request without an expiry, so that an old address from a browser history ends no login.
+# The maximum age of a request without an expiry, so that an old URL from a browser history ends no login.
 _LONGEST_AGE = SKEW
 
 

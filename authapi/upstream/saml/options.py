@@ -66,7 +66,7 @@ class IdpInitiated:
 
 @dataclass(frozen=True)
 class SamlOptions:
-    """The settings of the connection itself. Empty texts and None leave the decision to the metadata or to a default."""
+    """The settings of the connection itself. If a value is empty or None, the metadata or a default decides."""
 
     sign_in_endpoint: str = ""
     sign_out_endpoint: str = ""

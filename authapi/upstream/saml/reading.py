@@ -15,7 +15,7 @@ from authapi.xml.failures import AmbiguousText
 from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, text_of
 
-# A user in many groups has as many values.
+# The limit is high because an attribute has one value for each group of the user.
 _MOST_VALUES = 5_000
 _KNOWN_CONDITIONS = frozenset(qualified(SAML, name) for name in ("AudienceRestriction", "OneTimeUse", "ProxyRestriction"))
 

@@ -111,7 +111,10 @@ def opened(holder: Element, keys: Sequence[RSAPrivateKey]) -> Element:
 
 
 def verified_by(element: Element, certificates: Sequence[Certificate], what: str, *, id_attribute: str = "ID") -> Element:
-    """Return the element that the signature of one of the certificates covers. Raises `UnknownSigner`, and `XmlError` for other faults."""
+    """Return the signed element, after one of the certificates verified its signature.
+
+    Raises `UnknownSigner` if no certificate does, and `XmlError` for other faults.
+    """
     try:
         return verified(element, [certificate.parsed for certificate in certificates], id_attribute=id_attribute)
     except SignatureInvalid as error:

@@ -41,10 +41,10 @@ class Peculiarity(Enum):
 
 @dataclass(frozen=True)
 class ProfileCall:
-    """One request with the access token. Its answer is the member `name` of the document from which fields are read.
+    """One request with the access token. Claims are read from one document, in which the answer becomes the member `name`.
 
-    With an empty `name` the answer itself is the document. An optional call may answer 403 or 404, if the user or an
-    administrator did not grant its scope.
+    With an empty `name` the answer itself is the document. The provider may answer an optional call with 403 or 404,
+    if the user or an administrator did not grant its scope.
     """
 
     name: str
@@ -58,9 +58,12 @@ class ProfileCall:
 class TokenCheck:
     """How to check for which client the provider issued an access token.
 
-    `sent` is the part of the request with the token, `proof` the authentication of the connection's client. The other fields are
-    expressions over the answer: `alive` must be true, each of `clients` must be a client of the connection, and `subject` names the user,
-    if the answer contains a subject. A provider that answers with an error for an invalid token needs no `alive`.
+    `sent` names the part of the request that contains the token. `proof` is how the connection's client authenticates. `clients`,
+    `subject` and `alive` are expressions over the answer:
+
+    - `alive` must be true. A provider that answers an invalid token with an error needs no such expression.
+    - Each value of `clients` must be a client of the connection.
+    - `subject` names the user. It is empty if the answer contains no subject.
     """
 
     address: str
@@ -91,7 +94,7 @@ class KnownProvider:
     # An invented document of the calls, for a preview of the profile.
     sample: Mapping[str, Any] = field(default_factory=dict)
     token_check: TokenCheck | None = None
-    # The provider's name of each parameter, with the name that clients of this service use.
+    # Maps the provider's name of a parameter to the name that clients of this service use.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
     # The parameters that make the provider ask for the password again.
     again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})
@@ -245,7 +248,7 @@ KNOWN: Mapping[str, KnownProvider] = {
     ),
     "linkedin": KnownProvider(
         scope="openid profile email",
-        # The discovery document names the first issuer. Both issuers occur in id tokens.
+        # The discovery document names `issuer`. Id tokens name `issuer` or the other issuer.
         issuer="https://www.linkedin.com/oauth",
         other_issuers=("https://www.linkedin.com",),
         addresses={

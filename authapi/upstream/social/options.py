@@ -72,7 +72,7 @@ def hosted_domains_in(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def written_fields(fields: Any) -> dict[str, str]:
-    """Return the expressions of `fieldsMap` by claim; `user_id` is the claim `sub`."""
+    """Return the expressions of `fieldsMap` by claim; the field `user_id` becomes the claim `sub`."""
     if not isinstance(fields, Mapping):
         return {}
     named = {name: text for name, text in fields.items() if name in FIELDS and isinstance(text, str) and text}

@@ -22,7 +22,7 @@ _LONGEST_TOKEN = 8192
 # RFC 6749, A.12: visible characters. A space would end the token in the Authorization header.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SUBJECT = 255
-# Members of a profile with the names of OpenID Connect need no expression.
+# Members of a profile that have the name of an OpenID Connect claim need no expression.
 _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
@@ -47,7 +47,7 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
 
 
 def mapped_claims(rules: ClaimRules, whole: Any) -> dict[str, Any]:
-    """Return the claims of a profile as the expressions of the provider map it. Raises `UpstreamFailed` if they name no subject."""
+    """Return the claims to which the expressions of the provider map a profile. Raises `UpstreamFailed` for claims without a subject."""
     # If every call has a name, each member of the document is the answer to a call, not a claim.
     has_standard = isinstance(whole, dict) and not all(call.name for call in rules.row.calls)
     claims = {name: whole[name] for name in _STANDARD if name in whole} if has_standard else {}
@@ -57,7 +57,7 @@ def mapped_claims(rules: ClaimRules, whole: Any) -> dict[str, Any]:
 def judged_claims(rules: ClaimRules, claims: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an id token, changed by the expressions of the provider. Raises `UpstreamFailed`.
 
-    A user of an organization that `hosted_domains` does not list is refused: any organization can open accounts at the provider.
+    A user of an organization that `hosted_domains` does not list is refused: every organization can open accounts at the provider.
     """
     domains = rules.hosted_domains
     named = claims.get("hd")
@@ -93,7 +93,7 @@ def value_of(expression: str, document: Any) -> Any:
 
 
 def secret_proof(provider: Provider, token: str) -> dict[str, str]:
-    """Return the proof that the sender of an access token knows the client secret; empty for providers that do not accept it."""
+    """Return the proof that the sender of an access token knows the client secret; empty for a provider without such proofs."""
     if not provider.row.has(Peculiarity.SECRET_PROOF) or not provider.secret:
         return {}
     return {"appsecret_proof": hmac.new(provider.secret.encode(), token.encode(), hashlib.sha256).hexdigest()}

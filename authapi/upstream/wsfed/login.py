@@ -100,7 +100,7 @@ def proven(connection: Connection, request: AuthenticationRequest, result: str) 
 
 
 def judged(connection: Connection, provider: WsFedProvider, result: str) -> Accepted:
-    """Return the checked token. If the known certificates do not include its signer, check it again with fresh metadata."""
+    """Return the checked token. If no known certificate verifies its signature, check it again with fresh metadata."""
     if not result or len(result) > _MOST_RESULT_CHARACTERS:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The wresult is missing or too long.")
     expected = Expected(issuer=provider.entity_id, realm=provider.realm, now=timezone.now())
@@ -145,7 +145,7 @@ def _renewed(connection: Connection, options: WsFedOptions) -> WsFedProvider | N
         found = looked_again(connection, options.metadata_url, read_federation_metadata)
         return None if found is None else _provider(connection, options, found)
     except UpstreamFailed:
-        # The error of the message is more useful than the error that the provider is unreachable.
+        # The caller raises the error about the signature, which helps more than the error that the metadata is unavailable.
         return None
 
 

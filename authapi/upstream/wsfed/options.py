@@ -33,7 +33,7 @@ WSFED_NAMES = ("ws-federation", "wsfed", "ws-fed")
 
 @dataclass(frozen=True)
 class WsFedOptions:
-    """The settings of the connection. Empty texts leave the decision to the metadata or to a default."""
+    """The settings of the connection. If a value is empty, the metadata or a default decides."""
 
     metadata_url: str = ""
     metadata_xml: str = ""

@@ -33,7 +33,7 @@ _LONGEST_TOLD = 300
 
 @dataclass(frozen=True)
 class Expected:
-    """What a token must match. Without `issuer`, any issuer matches."""
+    """What a token must match. If `issuer` is empty, every issuer matches."""
 
     issuer: str
     realm: str
@@ -161,7 +161,10 @@ def _audiences(conditions: Element | None) -> tuple[tuple[str, ...], ...]:
 
 
 def _name(element: Element) -> NameId | None:
-    """Return the name of the subject. Every statement must have the same subject, with a bearer confirmation."""
+    """Return the name of the subject. All statements must name the same subject.
+
+    If a subject lists confirmation methods, bearer must be one of them.
+    """
     names: set[NameId] = set()
     for statement in element:
         subject = child(statement, _saml11("Subject"))
@@ -186,7 +189,7 @@ def _check_confirmation(subject: Element) -> None:
 def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
     """Return values by claim URI, which consists of two XML attributes.
 
-    Values can also be found by the last part of the URI, unless that part is the whole name of another attribute.
+    The values are also returned under the last part of the URI, unless another attribute has exactly this name.
     """
     found: dict[str, tuple[str, ...]] = {}
     short: dict[str, tuple[str, ...]] = {}
