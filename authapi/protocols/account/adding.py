@@ -48,7 +48,7 @@ _OVER = "setup-over"
 
 
 def offers_kinds(visit: Visit) -> bool:
-    """Tell whether the user can add a second factor of some kind."""
+    """Tell whether the user can add a second factor of at least one kind."""
     return bool(kinds_to_add(visit.client, visit.user))
 
 
@@ -140,7 +140,7 @@ def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
         else:
             begin_address(visit.own, prover=_prover(visit), kind=kind, address=address)
     except (ProofNeeded, SetupOver):
-        # The page of the kind requests the new login, or shows that the kind is unavailable.
+        # The page that sets up this kind of factor requests the new login, or shows that the kind is unavailable.
         return None
     except (CannotSend, TooManyMessages) as error:
         return trouble_of(error)

@@ -27,7 +27,7 @@ NAME = "account"
 # Seconds for which typed input is kept during a login: the maximum duration of a login.
 _KEPT_SECONDS = 3600
 _KEPT, DONE, FAILED = "kept", "done", "failed"
-# The user has canceled, or the other account cannot be linked.
+# Values of `failed` in the URL: the user has canceled, or the other account cannot be linked.
 _NOT_LINKED, _CANNOT_LINK = "not-linked", "cannot-link"
 
 

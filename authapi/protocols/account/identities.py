@@ -64,7 +64,7 @@ def _shown(identity: LinkedIdentity) -> dict[str, str]:
 
 
 def _label(connection: Connection) -> str:
-    """Return the label of a login method. The name of a passwordless connection is a word of the source, such as `sms`."""
+    """Return the label of a login method. The name of a passwordless connection, such as `sms`, is no label for users."""
     if channel_of(connection) is not None and not connection.display_name:
         return passwordless.label_of(connection)
     return _("Continue with %(provider)s") % {"provider": _name(connection)}

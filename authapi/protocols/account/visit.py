@@ -41,7 +41,7 @@ _LONGEST_CHOICE = 300
 
 @dataclass(frozen=True)
 class Section:
-    """One page of the account. `name` is in addresses and in stored rows, so it never changes.
+    """One page of the account. `name` is part of URLs and of stored rows, so it never changes.
 
     `view` answers GET and POST. The token of a posted form has already been checked. `kept` names the fields that are preserved while
     the user logs in again. It must not name a field with a secret.
@@ -152,7 +152,7 @@ class Visit:
         rate: Rate | None = None,
         status: int = 400,
     ) -> HttpResponse:
-        """Render a page of the account. The response has 429 if `rate` is given, `status` if there are only problems, and 200 otherwise."""
+        """Render a page of the account. The status is 429 with `rate`; otherwise `status` if the page shows a problem, else 200."""
         found = [*problems, *([Problem(self.problem)] if self.problem else [])]
         failed = _FAILED.get(self.request.GET.get(FAILED, ""))
         shared = {

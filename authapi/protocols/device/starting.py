@@ -60,7 +60,7 @@ def _check_texts(scope: str, audience: str) -> None:
 
 
 def _take(client: Client, ip: str) -> None:
-    """Count a new code. Raises `RequestRefused`. An authenticated client may start many devices from one address."""
+    """Count a new code. Raises `RequestRefused`. A client that authenticates may start many devices from one IP address."""
     for key in customer_keys(ip, settings.TRUSTED_PROXIES) if client.is_public else ():
         _count(DEVICE_CODES_OF_PLACE.times(key.factor), client.tenant_id, key.name)
     _count(DEVICE_CODES_OF_CLIENT, client.tenant_id, client.client_id)

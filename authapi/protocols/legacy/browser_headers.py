@@ -31,7 +31,7 @@ def cookie_of(request: LegacyRequest, name: str) -> str:
 
 
 def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
-    """Return the mark of the browser, or a new mark, and the header that sets a new mark."""
+    """Return the value of the cookie that identifies the browser, or a new value, and the header that sets this cookie."""
     browser = cookie_of(request, BROWSER) or new_secret()
     answer = HttpResponse()
     set_cookie(answer, BROWSER, browser)
@@ -41,7 +41,7 @@ def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
 def allowed_origin(request: LegacyRequest, client: Client) -> str:
     """Return the origin of the requesting page if it is registered for the client. Raises `RequestRefused`.
 
-    A client without registered origins has no allowed origin, because these answers go to pages that use cookies.
+    For a client without registered origins, no origin is allowed, because scripts call these endpoints with cookies.
     """
     origin = request.origin
     if not origin:

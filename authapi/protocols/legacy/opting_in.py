@@ -40,7 +40,7 @@ def require_grant(client: Client, grant: str) -> None:
 
 
 def uses_legacy_grants(client: Client) -> bool:
-    """Tell whether a client opted in to any old grant. Endpoints without their own grant serve only such clients."""
+    """Tell whether a client opted in to at least one old grant. Endpoints without their own grant serve only such clients."""
     return client.allows_grant_type(*LEGACY_GRANTS)
 
 

@@ -24,7 +24,7 @@ class AskedClaims:
     """The claims that a request names. Unknown claims are ignored (5.5).
 
     `subjects` are the ids of the users who may log in. `contexts` are the values requested for `acr`, best first. With `requires_context`,
-    a login that meets none of these contexts fails. With `wants_context`, any context may be returned.
+    a login that meets none of these contexts fails. With `wants_context`, the request names `acr` without values.
     """
 
     id_token: tuple[str, ...] = ()

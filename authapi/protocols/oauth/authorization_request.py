@@ -21,7 +21,8 @@ class ClientFacts:
     takes_plain: bool = False
     takes_wildcards: bool = True
     is_native: bool = False
-    # Core 1.0, 3.1.2.1: without standard answers, the first registered address replaces an absent `redirect_uri`.
+    # Whether requests must contain `redirect_uri` (Core 1.0, 3.1.2.1), as for clients with standard answers. For other clients, the first
+    # registered address replaces a missing `redirect_uri`.
     names_redirect_uri: bool = False
     requires_push: bool = False
     requires_signature: bool = False

@@ -1,7 +1,7 @@
 """The three ways in which an authorization request arrives: in the URL, signed by its client, or pushed before.
 
 `received` returns the parameters of a request at `/authorize`. The code that answers the client calls `claim` for a success and `let_go`
-for a refusal: a pushed request, or a signed request with a `jti`, can be answered only once.
+for a refusal. A pushed request, or a signed request with a `jti`, gets only one success.
 """
 
 from __future__ import annotations
@@ -39,6 +39,6 @@ def claim(client: Client, parameters: Parameters) -> None:
 
 
 def let_go(client: Client, parameters: Parameters) -> None:
-    """Record that the request was refused, even if it was answered before."""
+    """Use up a pushed request after its refusal. Does nothing if it is used up already. The `jti` of a signed request stays valid."""
     if parameters.pushed:
         pushed.use_up(tenant_id=client.tenant_id, digest=parameters.pushed)

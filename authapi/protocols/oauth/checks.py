@@ -64,7 +64,7 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
     def is_pkce_required(self, client_id: str, request: AuthorizationCall) -> bool:
         """Refuse an invalid challenge. A public client must send a challenge. Only clients that are registered for it may use `plain`.
 
-        Called only for requests with a code. The engine itself accepts `plain` from any client, and any text as challenge.
+        Called only for requests with a code. The engine itself accepts `plain` from every client, and every text as challenge.
         """
         request.code_challenge, request.code_challenge_method = _challenge(request)
         return bool(request.client.is_public)

@@ -50,7 +50,7 @@ _PROMPTS = {
     "consent": Prompt.CONSENT,
 }
 _MOST_LANGUAGES = 20
-# A refresh token with the first scope and without the second ends with its session (`UserIssue.is_online`).
+# A refresh token with `online_access` and without `offline_access` ends with its session (`UserIssue.is_online`).
 _ONLINE_SCOPE = r"(^| )online_access( |$)"
 _OFFLINE_SCOPE = r"(^| )offline_access( |$)"
 

@@ -22,7 +22,7 @@ from identity.hosts import canonical_address
 from identity.stopped_tenants import of_running_tenants
 
 SEND_NOTICE = "authapi.send_logout_notice"
-# A client that registers an address gets notices of these initiators. The client must opt in to every other initiator.
+# A client that registers a URL gets notices of logouts with these initiators. For other initiators, the client must opt in.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
 # Longer than an attempt can take. If a worker crashes during an attempt, another worker sends the notice after this time.
 _LEASE = timedelta(seconds=30)
@@ -58,7 +58,7 @@ def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -
 
 
 def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
-    """Return the addresses to which the client requests notices for this reason."""
+    """Return the URLs at which the client wants notices of a logout for this reason; empty if it wants none."""
     wanted: dict[str, Any] = client.settings.get("oidc_logout") or {}
     initiators: dict[str, Any] = wanted.get("backchannel_logout_initiators") or {}
     is_told = reason in _ALWAYS or initiators.get("mode") == "all" or reason in (initiators.get("selected_initiators") or ())

@@ -50,7 +50,7 @@ def respond(
 
 @xframe_options_exempt
 def _web_message(request: HttpRequest, target: Target, sent: Mapping[str, Any]) -> HttpResponse:
-    """Return a page that posts the answer to its opener or parent window, if this window has the registered origin."""
+    """Return a page that posts the answer to its opener or parent window, if that window has the registered origin."""
     message = {"type": "authorization_response", "response": dict(sent)}
     answer = render(request, "hosted/web_message.html", {"message": json.dumps(message), "origin": target.web_origin})
     answer["Content-Security-Policy"] = _POLICY + f"form-action 'none'; frame-ancestors {target.web_origin}"

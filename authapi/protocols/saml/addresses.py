@@ -50,7 +50,7 @@ def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
 def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: SamlSettings) -> str:
     """Return the address for an answer (SAML profiles, 4.1.4.1).
 
-    It is the address in the request if registered, the address at the requested index, or the first callback. Raises
+    It is the address in the request if that is registered, the address at the requested index, or the first callback. Raises
     `NoConsumerAddress` and `UnknownIndex`.
     """
     fixed = [*(each for each in callbacks if "*" not in each), *(each.address for each in settings.addresses)]
@@ -58,7 +58,7 @@ def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: 
         raise NoConsumerAddress
     if request.address:
         registered = [*callbacks, *(each.address for each in settings.addresses)]
-        # Upstream answers at the callback if the address is not registered (contract, 2.6).
+        # As in the upstream system (contract, 2.6): if the address is not registered, the answer goes to the first callback.
         is_known = is_registered(request.address, registered, takes_wildcards=True, is_native=False)
         return request.address if is_known else fixed[0]
     if request.address_index is None:

@@ -85,9 +85,10 @@ def name_id_of(
 ) -> NameId:
     """Return the NameID, in the format of the request, otherwise in the format of the settings.
 
-    If the request names no format, or the format of the settings, the value comes from the first probe for which the user has a value.
-    Otherwise, it is the email address for `emailAddress`, `pairwise` for `persistent`, and `random` for `transient`. Raises
-    `NameIdUnavailable` for any other format (SAML core, 3.4.1.1: answer with the requested format or with an error).
+    If the request names no format, or the same format as the settings, the value comes from the first probe for which the user has a
+    value. For another requested format, the value is the email address (`emailAddress`), `pairwise` (`persistent`) or `random`
+    (`transient`). Raises `NameIdUnavailable` for every further format, and for `emailAddress` if the user has no email address. (SAML core,
+    3.4.1.1: answer with the requested format or with an error.)
     """
     wanted = OTHER_SPELLINGS.get(asked_format, asked_format)
     if wanted in ("", UNSPECIFIED_NAME) or wanted == settings.name_id_format:

@@ -139,7 +139,7 @@ def unsupported(request: AuthnRequest) -> str:
 def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_factor: bool) -> str | None:
     """Return the class of authentication for the answer, None if the login meets no requested class (SAML core, 3.3.2.2.1).
 
-    Every login counts as a login with a password, because service providers request `PasswordProtectedTransport` when they accept any
+    Every login counts as a login with a password, because service providers request `PasswordProtectedTransport` when they accept every
     login. A class that requires a second factor needs a login with a second factor.
     """
     weak = _weak_classes(settings)
@@ -156,10 +156,11 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
 
 
 def wished_contexts(request: AuthnRequest, settings: SamlSettings) -> tuple[str, ...]:
-    """Return the classes for which a login must ask for a second factor, best first; empty if any login is enough.
+    """Return the classes for which a login must ask for a second factor, best first; empty if every login is enough.
 
-    The classes of a request are ordered by preference (SAML core, 3.3.2.2.1), so a class that any login meets makes the later classes
-    irrelevant. `better` demands a class above all requested classes; `maximum` allows any class up to the highest requested class.
+    The classes of a request are ordered by preference (SAML core, 3.3.2.2.1), so the classes after the first class that every login
+    meets are irrelevant. `better` demands a class above all requested classes. `maximum` allows every class up to the highest requested
+    class.
     """
     if request.comparison == "maximum":
         return ()
@@ -170,7 +171,7 @@ def wished_contexts(request: AuthnRequest, settings: SamlSettings) -> tuple[str,
 
 
 def _weak_classes(settings: SamlSettings) -> tuple[str, ...]:
-    """Return the classes that any login meets."""
+    """Return the classes that every login meets."""
     return (settings.authn_context, UNSPECIFIED_CLASS, PASSWORD_CLASS, PROTECTED_PASSWORD_CLASS)
 
 

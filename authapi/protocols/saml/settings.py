@@ -47,7 +47,7 @@ class IndexedAddress:
 
 @dataclass(frozen=True)
 class SamlSettings:
-    """The settings of an application. An empty text means the value in the request, or the default."""
+    """The settings of an application. If a setting is empty, the value in the request or the default applies."""
 
     audience: str = ""
     recipient: str = ""

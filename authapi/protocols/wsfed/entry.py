@@ -26,7 +26,7 @@ from authapi.xml.bindings import Signer
 from identity.models import Organization, User
 
 NAME = "wsfed"
-# Logouts that began in the previous version continue with this entry.
+# Logouts that began in the previous version of the service continue at this path.
 CLEAN_UP_PATH = "/u/wsfed/cleanup"
 _MOST_LANGUAGES = 20
 

@@ -39,7 +39,7 @@ _DONE = "u/logged-out"
 
 
 def wsfed_page(view: ClientView, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[..., HttpResponse]:
-    """Decorate a view of a tenant's page that gets the client id in its URL; the id is empty if the URL has none."""
+    """Decorate a view for a page of a tenant. The view gets the client id in the URL, or an empty text if the URL has no client id."""
 
     @csrf_exempt
     @wraps(view)

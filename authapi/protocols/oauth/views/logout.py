@@ -49,7 +49,7 @@ class Ending:
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """`/v2/logout`: end the session of this browser, and redirect to an address that the client (or the tenant, without a client) allows.
 
-    The contract ends the session at any GET, such as the request for an image on another page. This service ends the session at once only
+    By the contract, every GET ends the session, even the request for an image on another page. This service ends the session at once only
     for a navigation; otherwise it asks the user first.
     """
     sent = _sent(request.GET)
@@ -188,7 +188,7 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
-    # The answer redirects to the address that was checked before, which may redirect again.
+    # The user's answer leads to a redirect to the checked address, and the page at that address may redirect again.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
     return hosted_page(request, host, "logout", context, form_targets=targets)
