@@ -147,7 +147,7 @@ def test_administrators_get_one_mail_about_many_addresses(ada: User, connection:
         send_due_notices()
         assert [message.to for message in mail.outbox] == [[admin.email]]
         body = str(mail.outbox[0].body)
-        assert "3 addresses have used up their attempts" in body
+        assert "3 IP addresses have used up their attempts" in body
         assert "203.0.113.2  pre-login  refused until 2031-05-01 12:01 UTC or later" in body
         # A failure one hour after the end of a block starts a new block and causes a mail. Later failures extend the new block.
         clock.shift(timedelta(minutes=70))
