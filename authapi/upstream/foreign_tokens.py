@@ -36,7 +36,7 @@ class CannotTell(Exception):
 def owner_of_token(connection: Connection, token: str) -> Proven:
     """Return the user whose token this is. Raises `UpstreamFailed`, and `CannotTell` for a provider without a suitable endpoint.
 
-    1. The provider must confirm that the token is valid and was issued to the client of this connection.
+    1. The provider must confirm that the token is valid and was issued to a client that this connection accepts.
     2. The profile names the user. If the check also names a subject, both must be equal.
     """
     token = checked_token(token)

@@ -36,7 +36,11 @@ _ISSUER, _SUBJECT = "global_token_revocation_jwt_iss", "global_token_revocation_
 
 @dataclass(frozen=True)
 class _Asker:
-    """The provider that may send requests for a connection. An empty `subject` is not checked. One set of keys after another is tried."""
+    """The provider that may send requests for a connection.
+
+    If `subject` is empty, the subject of the token is not checked. `keys` are functions that return a set of keys; one set after another
+    is tried.
+    """
 
     issuer: str
     subject: str

@@ -264,7 +264,7 @@ def _filled(address: str, places: Mapping[str, str]) -> str:
 
 
 def _address(connection: Connection, name: str) -> str:
-    """Return the value of the first option for this address that is set. An option with a query string is sealed."""
+    """Return the value of the first option for this address that is set. An address with a query string is stored as a sealed option."""
     named = _GENERIC_ADDRESSES.get(name)
     options = connection.options
     return (_text(options, named) or connection.secret_option(named) or "" if named else "") or _text(options, name)

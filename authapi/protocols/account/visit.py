@@ -152,7 +152,10 @@ class Visit:
         rate: Rate | None = None,
         status: int = 400,
     ) -> HttpResponse:
-        """Render a page of the account. The status is 429 with `rate`; otherwise `status` if the page shows a problem, else 200."""
+        """Render a page of the account.
+
+        The HTTP status is 429 if `rate` is given. Without `rate`, it is `status` if the page shows a problem, and 200 if not.
+        """
         found = [*problems, *([Problem(self.problem)] if self.problem else [])]
         failed = _FAILED.get(self.request.GET.get(FAILED, ""))
         shared = {

@@ -26,9 +26,9 @@ _WRONG_OF_FORM = {Channel.EMAIL: LegacyCase.WRONG_EMAIL_CODE_OF_FORM, Channel.SM
 
 
 def connection_of_codes(client: Client, name: str) -> Connection | None:
-    """Return the passwordless connection that an old client means by a name, None for another connection.
+    """Return the passwordless connection for the name that an old client sends; None if there is no such connection.
 
-    Old clients send the strategy `email` or `sms` as the name. If a connection with another strategy has that name, return None.
+    Old clients send the strategy `email` or `sms` as the name. If a connection that uses no codes has that name, return None.
     """
     others = (one for one in client_connections(client) if channel_of(one) is None)
     return None if any(name in (one.name, *one.realms) for one in others) else named_passwordless(client, name)

@@ -63,7 +63,7 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
     """Implements the engine's callbacks: they find the client, check its permissions and its requests, and revoke tokens."""
 
     def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
-        # A client id without a proof is one of the methods of `authapi.client_auth`.
+        # Public clients also pass this step: a client id without a secret or key is one of the methods of `authapi.client_auth`.
         return True
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:

@@ -51,7 +51,9 @@ class NameId:
 
 
 def attributes_of(profile: Mapping[str, Any], settings: SamlSettings) -> tuple[Attribute, ...]:
-    """Return the attributes of a user in a stable order: mapped, UPN, passed through, identities. Empty attributes are omitted.
+    """Return the attributes of a user in a stable order; empty attributes are omitted.
+
+    The order is: mapped claims, the UPN, claims that are passed through without a mapping, identities.
 
     A mapping reads a member of the profile, or with dots a nested member, such as `app_metadata.department`.
     """
@@ -139,7 +141,10 @@ def _passed_name(name: str, settings: SamlSettings) -> str:
 
 
 def _identities(profile: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the provider and the connection of each identity of the user, with a name that contains `default` or the provider."""
+    """Yield the name and the value of the attributes of each identity: provider, connection and whether it is social.
+
+    The name contains `default` for the first identity, and the provider for other identities.
+    """
     for place, identity in enumerate(profile.get("identities") or ()):
         owner = "default" if place == 0 else identity.get("provider")
         for name in ("provider", "connection", "isSocial"):

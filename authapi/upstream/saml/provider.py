@@ -95,7 +95,7 @@ def _sign_out_answer(options: SamlOptions, metadata: ProviderMetadata | None) ->
 
 
 def _chosen(addresses: Mapping[str, str], binding: str) -> Endpoint | None:
-    """Return the address of the binding that the connection names, otherwise of the redirect binding, otherwise of the POST binding."""
+    """Return the first address that exists: for the binding that the connection names, for the redirect binding, or for POST."""
     return next((Endpoint(addresses[one], one) for one in (binding, REDIRECT, POST) if one in addresses), None)
 
 
