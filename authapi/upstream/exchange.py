@@ -73,7 +73,7 @@ class ProviderSession:
 
 
 def _place(url: str) -> str:
-    """Return the part of an address that may be logged: the query is left out, because it may contain secrets."""
+    """Return the part of a URL that may be logged: the query is left out, because it may contain secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -40,12 +40,12 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# Limits the length of the address that the browser opens at logout: the address contains this hint and other parameters.
+# Limits the length of the URL that the browser opens at logout: the URL contains this hint and other parameters.
 _LONGEST_HINT = 6000
 
 
 def begin(login: Login, connection: Connection) -> str:
-    """Return the address at the provider to which the browser goes. Raises `UpstreamFailed`.
+    """Return the URL at the provider to which the browser goes. Raises `UpstreamFailed`.
 
     State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7). A second click on a button ends the first attempt.
     """

@@ -60,7 +60,7 @@ class Foreseen:
 
 
 def foreseen(connection: Connection, subject: str, *, email: str) -> Foreseen:
-    """Return the effect that a login with this subject would have now. Changes nothing. `email` is empty if the profile has no address."""
+    """Return the effect that a login with this subject would have now. Changes nothing. `email` is empty if the profile has none."""
     takes = connection.options.get("set_user_root_attributes", _EACH_LOGIN)
     try:
         found = _found(connection, subject)

@@ -173,7 +173,7 @@ class Visit:
         return with_rate(hosted_page(self.request, self.host, f"account/{template}", {**shared, **(context or {})}, status=status), rate)
 
 
-# The results that a redirect can show. The code in the address selects a text and is never shown itself.
+# The results that a redirect can show. The code in the URL selects a text and is never shown itself.
 _DONE = {
     "saved": _("Your changes are saved."),
     "added": _("The method is added."),

@@ -1,6 +1,6 @@
 """`/activate`: the page on which a user types the code of a device, and the pages on which the login of a device ends.
 
-A code in the address only fills in the field. The user must press the button (RFC 8628, 3.3.1 and 5.4).
+A code in the URL only fills in the field. The user must press the button (RFC 8628, 3.3.1 and 5.4).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ PAGE_PATH = "u/link-account"
 
 
 def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest, token: str) -> HttpResponse:
-    """Begin a login that links accounts. Raises `RequestRefused` if there is no trusted address to answer to."""
+    """Begin a login that links accounts. Raises `RequestRefused` if there is no trusted URL for the answer."""
     login = new_login(http_request, protocol, request)
     try:
         require_any_grant(request.client)

@@ -24,7 +24,7 @@ from authapi.protocols.legacy.resource_owner import CASES
 from authapi.protocols.legacy.token_replies import NO_STORE
 
 CALLBACK_PATH = "login/callback"
-# Distinguishes the form of this service from answers of providers, which arrive at the same address.
+# Distinguishes the form of this service from answers of providers, which arrive at the same URL.
 TICKET_PREFIX = "ticket."
 # The parameters that are passed on to `/authorize`. The library uses the other parameters itself.
 _PASSED_ON = (

@@ -38,7 +38,7 @@ _RESULT, _CONTEXT = "wresult", "wctx"
 
 
 def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest, ticket: str) -> HttpResponse:
-    """Log in the user of a ticket and continue the request. Raises `RequestRefused` if there is no trusted address to answer to."""
+    """Log in the user of a ticket and continue the request. Raises `RequestRefused` if there is no trusted URL for the answer."""
     login = new_login(http_request, protocol, request)
     try:
         login.check()
@@ -61,7 +61,7 @@ def is_own_answer(http_request: HttpRequest) -> bool:
 
 
 def go_on_from_form(http_request: HttpRequest, host: HostMatch, protocol: Protocol) -> HttpResponse:
-    """Continue a login from a form in the browser. Raises `RequestRefused` if there is no trusted address to answer to."""
+    """Continue a login from a form in the browser. Raises `RequestRefused` if there is no trusted URL for the answer."""
     wanted = read(passed_on(http_request.POST.get(_CONTEXT, "")).items()).state
     client = client_named(host.tenant_id, wanted.get("client_id", ""))
     if client is None:

@@ -22,7 +22,7 @@ class ClientFacts:
     takes_wildcards: bool = True
     is_native: bool = False
     # Whether requests must contain `redirect_uri` (Core 1.0, 3.1.2.1), as for clients with standard answers. For other clients, the first
-    # registered address replaces a missing `redirect_uri`.
+    # registered URL replaces a missing `redirect_uri`.
     names_redirect_uri: bool = False
     requires_push: bool = False
     requires_signature: bool = False
@@ -33,7 +33,7 @@ class ClientFacts:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a success or an error is sent: a registered address, a response mode, and the request's state."""
+    """Where a success or an error is sent: a registered URL, a response mode, and the request's state."""
 
     redirect_uri: str
     mode: str

@@ -1,4 +1,4 @@
-"""The request of the engine (`oauthlib`), built from parameters that the endpoints have read from an address, a form, JSON or a row."""
+"""The request of the engine (`oauthlib`), built from parameters that the endpoints have read from a URL, a posted form, JSON or a row."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 def respond_refused(
     http_request: HttpRequest, request: ProtocolRequest, target: Target, refused: RequestRefused, *, keeps_opener: bool = False
 ) -> HttpResponse:
-    """Send a refusal to a trusted address."""
+    """Send a refusal to a trusted URL."""
     failure = refused.failure
     error = standard_redirect(failure) if answers_as_standard(request.client.settings) else failure.error
     members = {"error": error, "error_description": failure.description}
@@ -157,7 +157,7 @@ def respond_refused(
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
     """Write a notice for each client that requests one (back-channel), and revoke the refresh tokens that end with the session.
 
-    If a browser is present, it loads the addresses that clients have registered for logouts (front-channel).
+    If a browser is present, it loads the URLs that clients have registered for logouts (front-channel).
     """
     session = ending.session
     clients = [participant.client for participant in ending.participants]

@@ -1,6 +1,6 @@
 """Parameters of an authorization request: read, then checked in the order in which they become trusted. Uses no database.
 
-`read` takes one value for each name, `target_of` finds the address for answers, and `checked` lets the engine (`oauthlib`) check the rest.
+`read` takes one value for each name, `target_of` finds the URL for answers, and `checked` lets the engine (`oauthlib`) check the rest.
 A refusal of `target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).
 """
 
@@ -97,7 +97,7 @@ def single(parameters: Parameters, name: str) -> str:
 
 
 def target_of(parameters: Parameters, client: ClientFacts) -> Target:
-    """Return where answers are sent. Raises `RequestRefused` without a valid address; a page then shows the error to the user."""
+    """Return where answers are sent. Raises `RequestRefused` without a valid URL; a page then shows the error to the user."""
     redirect_uri = _redirect_uri(single(parameters, "redirect_uri"), client)
     types = response_types(parameters.get("response_type"))
     default = "query" if types <= {"code"} else "fragment"
@@ -143,7 +143,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
-    """Return the address for answers: the given address if it is registered; without a given address, the first registered address."""
+    """Return the URL for answers: the given URL if it is registered; without a given URL, the first registered URL."""
     if not client.callbacks:
         raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:

@@ -30,7 +30,7 @@ _INSERT = Prepared(
 
 @dataclass(frozen=True)
 class Pushed:
-    """The answer to a pushed request: its address, and the seconds within which a login must begin with it."""
+    """The answer to a client that pushed a request: the `request_uri`, and the seconds within which a login must begin with it."""
 
     request_uri: str = field(repr=False)
     seconds: int
@@ -60,7 +60,7 @@ def push(client: Client, parameters: Parameters) -> Pushed:
 def is_pushed(request_uri: str) -> bool:
     """Tell whether a `request_uri` has the form of pushed requests.
 
-    Any other `request_uri` is an external address, which is never fetched.
+    Any other `request_uri` is an external URL, which is never fetched.
     """
     return request_uri.startswith(PREFIX)
 

@@ -83,8 +83,8 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
         return headers, {name: token[name] for name in _MEMBERS if name in token}, status
 
     def _handle_redirects(self, request: Any) -> None:
-        # The engine's check is skipped, because `target_of` has checked the address. `target_of` permits private schemes and wildcards.
-        # For an invalid address, a page shows the error.
+        # The engine's check is skipped, because `target_of` has checked the redirect URL. `target_of` permits private schemes and
+        # wildcards. For an invalid URL, a page shows the error.
         request.redirect_uri = request.target.redirect_uri
 
 

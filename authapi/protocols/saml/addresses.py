@@ -29,7 +29,7 @@ class UnknownIndex(LookupError):
 def login_address(base: str, client_id: str = "") -> str:
     """Return the single sign-on address of this service. `base` is the issuer of the host.
 
-    Without a client in the address, the Issuer of a request names the client.
+    Without a client in the URL, the Issuer of a request names the client.
     """
     return f"{base.rstrip('/')}{LOGIN_PATH}{f'/{client_id}' if client_id else ''}"
 

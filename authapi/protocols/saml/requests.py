@@ -28,7 +28,7 @@ from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, parse, text_of
 from authapi.xml.verifying import verified
 
-# SAML bindings, 3.4.3 demands at most 80 bytes, but applications send whole addresses.
+# SAML bindings, 3.4.3 demands at most 80 bytes, but applications send whole URLs.
 MAX_RELAY_STATE = 4096
 _MOST_CLASSES = 20
 _LONGEST = 2048
@@ -89,7 +89,7 @@ class AuthnRequest:
 def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
     """Return the root of a message of the type `expected`. Verifies it if the application has registered certificates.
 
-    With certificates a signature is mandatory: in the address for the redirect binding, otherwise in the message. Raises `XmlError` and
+    With certificates a signature is mandatory: in the URL for the redirect binding, otherwise in the message. Raises `XmlError` and
     `RequestUnusable`.
     """
     raw = posted_message(sent.message) if sent.query is None else redirected_message(sent.message)

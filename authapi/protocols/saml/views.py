@@ -109,7 +109,7 @@ def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
 
 
 def client_of(host: HostMatch, client_id: str, sent: Sent | None) -> Client:
-    """Return the client in the address, otherwise the client that has the Issuer of the message as an alias.
+    """Return the client in the URL, otherwise the client that has the Issuer of the message as an alias.
 
     The Issuer of an unverified message only selects the certificates that must verify it. Raises `RequestRefused`.
     """
@@ -175,6 +175,6 @@ def _relay_state(request: HttpRequest) -> str:
 
 
 def _extra(request: HttpRequest, name: str) -> str:
-    """Return a query parameter of this service, which is in the address for both bindings."""
+    """Return a query parameter of this service, which is in the URL for both bindings."""
     value = request.GET.get(name, "")
     return value if len(value) <= _LONGEST_EXTRA else ""

@@ -72,7 +72,7 @@ def passive(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
 
 
 def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Return the metadata by which applications trust this service. The metadata of one client has its own address."""
+    """Return the metadata by which applications trust this service. The metadata of one client has its own URL."""
     client = _client(host, client_id, "") if client_id else None
     settings = client_settings(client).claims if client is not None else None
     document = metadata_document(
@@ -88,7 +88,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
 
 
 def _client(host: HostMatch, client_id: str, realm: str) -> Client:
-    """Return the client of an address, or the client that a realm names by its id or an alias. Raises `RequestRefused`."""
+    """Return the client in the URL, or the client that a realm names by its id or an alias. Raises `RequestRefused`."""
     named = client_id or client_realm(realm)
     rows = Client.objects.of(host.tenant_id).filter(revoked_at=None)
     found = rows.filter(client_id=named[:64]).first() if named else None
@@ -102,7 +102,7 @@ def _client(host: HostMatch, client_id: str, realm: str) -> Client:
 
 
 def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters: dict[str, str]) -> HttpResponse:
-    """End the session of this browser, ask all applications to clean up, and redirect to an address that the client or tenant allows.
+    """End the session of this browser, ask all applications to clean up, and redirect to a URL that the client or tenant allows.
 
     Asks the user first if the request is not a navigation: otherwise an image on any page could end the session.
     """
@@ -129,9 +129,9 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
 
 
 def _question(request: HttpRequest, host: HostMatch, session: Session, parameters: dict[str, str]) -> HttpResponse:
-    """Ask the user of the session. The form posts the answer and the request's parameters to this address."""
+    """Ask the user of the session. The form posts the answer and the request's parameters to this URL."""
     context = {"user": session.user, "action": request.path, "fields": parameters, "form_token": form_token(read_cookie(request, SESSION))}
-    # The response redirects to other participants, and at the end to a checked address.
+    # The response redirects to other participants, and at the end to a checked URL.
     return hosted_page(request, host, "logout", context, form_targets=("https:", "http:"))
 
 

@@ -113,7 +113,7 @@ _MICROSOFT_ADDRESSES = {
     "userinfo_endpoint": "https://graph.microsoft.com/oidc/userinfo",
     "end_session_endpoint": f"{_MICROSOFT}/{{directory}}/oauth2/v2.0/logout",
 }
-# A directory can put any address into its tokens. `xms_edov` means that Microsoft has verified the domain.
+# A directory can put every email address into its tokens. `xms_edov` means that Microsoft has verified the domain.
 _MICROSOFT_FIELDS = {"email_verified": "to_bool(xms_edov)"}
 _VERIFIED = "emails[?primary == `true` && verified == `true`]"
 
@@ -146,7 +146,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         peculiarities=frozenset({Peculiarity.POSTED_SECRET}),
         calls=(
             ProfileCall("user", "user_endpoint", accept="application/vnd.github+json"),
-            # The profile has the address that the user chose to publish. Only this call returns which addresses are verified.
+            # The profile has the email address that the user chose to publish. Only this call returns which addresses are verified.
             ProfileCall("emails", "emails_endpoint", accept="application/vnd.github+json", is_optional=True),
         ),
         fields={
@@ -214,7 +214,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         },
         peculiarities=frozenset({Peculiarity.POSTED_SECRET, Peculiarity.NO_PKCE, Peculiarity.SECRET_PROOF}),
         calls=(ProfileCall("me", "me_endpoint", parameters={"fields": "id,name,first_name,last_name,email,picture.width(256)"}),),
-        # Graph does not return whether an address is verified.
+        # Graph does not return whether an email address is verified.
         fields={
             "sub": "me.id",
             "name": "me.name",

@@ -27,7 +27,7 @@ _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
 )
-# The verification of an address or number does not apply to another address or number.
+# Claims with a verification, which does not apply to another email address or number.
 _PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
 
 

@@ -26,7 +26,7 @@ from authapi.services.client_credentials import NewCredential
 from authapi.services.registered_clients import Registration
 from authapi.tokens.signing import RSA_ALGORITHMS, SHARED
 
-# The list excludes grants in which the application sees a password, and grants with tokens in an address.
+# The list excludes grants in which the application sees a password, and grants that put tokens into a URL.
 GRANTS = ("authorization_code", "refresh_token", "client_credentials", DEVICE_GRANT)
 METHODS = (
     "none", "client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth",
@@ -167,7 +167,7 @@ def _addresses(sent: Metadata, name: str) -> tuple[str, ...]:
 
 
 def _link(sent: Metadata, name: str, *, takes_http: bool = False) -> str | None:
-    """Return an https address, None if absent."""
+    """Return an https URL, None if absent."""
     address = sent.text(name)
     if not address:
         return None
@@ -259,7 +259,7 @@ def _settings(sent: Metadata, method: str, *, has_keys: bool) -> dict[str, Any]:
 
 
 def _logout_in_frames(sent: Metadata, redirects: tuple[str, ...]) -> dict[str, Any]:
-    """Return the members of OpenID Connect Front-Channel Logout 1.0, 2. The address must have the origin of a callback."""
+    """Return the members of OpenID Connect Front-Channel Logout 1.0, 2. The URL must have the origin of a callback."""
     address, takes_session = sent.text("frontchannel_logout_uri"), sent.switch("frontchannel_logout_session_required")
     problem = front_channel_problem(address, redirects) if address else None
     if problem or len(address) > _LONGEST_LINK or not address.isprintable():

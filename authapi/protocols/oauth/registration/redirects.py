@@ -1,4 +1,4 @@
-"""The addresses that a self-registered client may use. Stricter than for administrators, because no administrator checks them. Pure."""
+"""The redirect URLs that a self-registered client may use. Stricter than for administrators, because no administrator checks them. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _OWN_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether an address is on the user's device."""
+    """Tell whether a URL points to the user's device."""
     parts = urlsplit(address)
     return parts.scheme == "http" and parts.hostname in _LOOPBACK
 
 
 def is_native(address: str) -> bool:
-    """Tell whether only an application on the user's device can receive answers at this address."""
+    """Tell whether only an application on the user's device can receive answers at this URL."""
     return is_loopback(address) or urlsplit(address).scheme != "https"
 
 
 def address_problem(address: str, *, takes_native: bool = True) -> str:
-    """Return the error of an address for redirects, empty if it is valid."""
+    """Return what is wrong with a redirect URL, empty if it is valid."""
     if len(address) > LONGEST_ADDRESS or not address.isprintable() or any(character in address for character in " \\*#"):
         return "has a space, a backslash, a wildcard, a fragment or a control character, or is too long"
     try:

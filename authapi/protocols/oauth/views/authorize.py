@@ -58,7 +58,7 @@ def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def requested_client(host: HostMatch, client_id: str) -> Client:
-    """Return the client that a browser names. Raises `RequestRefused`, shown to the user, because no address is trusted yet."""
+    """Return the client that a browser names. Raises `RequestRefused`, shown to the user, because no redirect URL is trusted yet."""
     if not client_id:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_id")
     try:

@@ -37,7 +37,7 @@ _NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id
 
 @dataclass(frozen=True)
 class Ending:
-    """A checked logout: session, client and the address to redirect to. An empty address means the page of this service."""
+    """A checked logout: session, client and the URL to redirect to. An empty `address` means the page of this service."""
 
     session: Session | None
     client: Client | None
@@ -47,7 +47,7 @@ class Ending:
 
 @tenant_page("logout", methods=("GET",))
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/v2/logout`: end the session of this browser, and redirect to an address that the client (or the tenant, without a client) allows.
+    """`/v2/logout`: end the session of this browser, and redirect to a URL that the client (or the tenant, without a client) allows.
 
     By the contract, every GET ends the session, even the request for an image on another page. This service ends the session at once only
     for a navigation; otherwise it asks the user first.
@@ -107,7 +107,7 @@ def logged_out(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, *, is_federated: bool) -> Ending:
-    """Return the requested logout. Raises `RequestRefused` for contradicting hints and for an address that is not allowed."""
+    """Return the requested logout. Raises `RequestRefused` for contradicting hints and for a URL that is not allowed."""
     client_id = parameters.get("client_id")
     if hint is not None and client_id and hint.client_id != client_id:
         raise RequestRefused(LoginCase.LOGOUT_HINT_MISMATCH, parameter="client_id")
@@ -116,12 +116,12 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
     if back := parameters.get("returnTo"):
-        # The form that `/v2/logout` shows sends `returnTo`. For `/v2/logout`, the query of an address need not be registered.
+        # The form that `/v2/logout` shows sends `returnTo`. For `/v2/logout`, the query of a URL need not be registered.
         if not is_allowed(back, _allowed(host, client)):
             raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
         session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
         return Ending(session, client, back, is_federated)
-    # RP-Initiated Logout 1.0, 3.1: addresses must match exactly, and a wildcard is not an address.
+    # RP-Initiated Logout 1.0, 3.1: the URL must equal a registered URL. A registered wildcard matches no URL.
     if address and ("*" in address or address not in _allowed(host, client)):
         raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     if address and parameters.get("state"):
@@ -188,7 +188,7 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
-    # The user's answer leads to a redirect to the checked address, and the page at that address may redirect again.
+    # The user's answer leads to a redirect to the checked URL, and the page at that URL may redirect again.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
     return hosted_page(request, host, "logout", context, form_targets=targets)
