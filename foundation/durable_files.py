@@ -14,7 +14,7 @@ def file_to_disk(file: BinaryIO) -> None:
 
 
 def directory_to_disk(directory: Path) -> None:
-    """Write the entries of a directory to the disk, so that a new or renamed entry keeps its name."""
+    """Write the entries of a directory to the disk, so that a new or renamed file has its name after a power failure."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -25,7 +25,7 @@ password_changed = Signal()
 account_changed = Signal()
 # Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, the changed row or None.
 audit_noted = Signal()
-# Sent at the end of the outermost unit of work, inside its transaction: `result`, its return value.
+# Sent at the end of the outermost unit of work, inside its transaction: `result`, the return value of the unit of work.
 work_ends = Signal()
 # Sent at the end of a `changes_together` block, inside its transaction: `changes`, the collected changes in order.
 changes_released = Signal()

@@ -178,10 +178,10 @@ def unrecorded(rule: Rule, **said: Any) -> Field:
 
 
 class Resource:
-    """One declaration of a resource, the source of its schemas in the OpenAPI document and in events, and of its document.
+    """The only declaration of a resource: the source of its two schemas (OpenAPI document, events) and of the order of its JSON members.
 
-    Fields are in the order of the OpenAPI document. Events and documents have other published orders, which must not change:
-    `in_events` and `in_documents` list the fields whose position differs there; each maps to the field that precedes it.
+    Fields are in the order of the OpenAPI document. Events, and the JSON of the resource, have other published orders, which must not
+    change: `in_events` and `in_documents` list the fields whose position differs there; each maps to the field that precedes it.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Resource:
 
 
 def values(read: Callable[[str], Any], names: Iterable[str], **made: Any) -> dict[str, Any]:
-    """Return the document: for each name its value in `made`, otherwise the result of `read`. Omits empty fields."""
+    """Return the JSON of a resource: for each name its value in `made`, otherwise the result of `read`. Omits empty fields."""
     found = {}
     for name in names:
         value = made[name] if name in made else read(name)

@@ -57,7 +57,10 @@ class Column:
 
 
 class Rows(list[Cells]):
-    """The cells of each row, and the requested removals: names of members that no row represents, and a stored value that is no map."""
+    """The cells of each row, and what the page asks to remove.
+
+    `removed` has the names of members that no row represents. `is_replaced`: remove a stored value that is not a map.
+    """
 
     def __init__(self, rows: Sequence[Cells] = (), removed: Sequence[str] = (), *, is_replaced: bool = False) -> None:
         super().__init__(rows)

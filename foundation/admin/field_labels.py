@@ -1,4 +1,4 @@
-"""Labels that Django derives from names in the source: abbreviations in their usual spelling, and choices as sentences.
+"""Spells labels that Django derives from names in the source: abbreviations as usual, and choices with only the first word capitalized.
 
 Both change only what pages show. Labels that are written in a model are part of its migrations and stay as they are.
 """

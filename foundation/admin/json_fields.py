@@ -11,7 +11,7 @@ from django.forms.fields import InvalidJSONInput
 
 
 class ShapedJSONField(forms.JSONField):
-    """A JSON value of one kind; empty input is an empty value of that kind, or null where `is_nullable`."""
+    """A JSON object or list, as `shape` says. Empty input is an empty object or list, or null with `is_nullable`."""
 
     def __init__(self, *, shape: type[dict[str, Any]] | type[list[Any]] = dict, is_nullable: bool = False, **options: Any) -> None:
         self.shape = shape

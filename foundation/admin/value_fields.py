@@ -32,7 +32,7 @@ _LINES = '<textarea name="{0}-value-{1}" rows="{4}" class="json-input" spellchec
 
 
 class Rows(list[tuple[str, str]]):
-    """Names and values as they were entered. JSON that was sent is a plain list, map or text."""
+    """Names and values as they were entered in rows. A value that was sent as JSON is never a `Rows`."""
 
 
 class ValuesWidget(forms.Textarea):

@@ -44,7 +44,7 @@ class Email(Text):
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class Switch(serializers.Field[bool, Any, bool, Any]):
-    """`true` or `false`; in a form, these two words."""
+    """`true` or `false`. A form body contains the value as one of these two words."""
 
     default_error_messages = {"invalid": "Expected type boolean"}
 
@@ -61,7 +61,7 @@ class Switch(serializers.Field[bool, Any, bool, Any]):
 
 @extend_schema_field(OpenApiTypes.OBJECT)
 class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
-    """A free object. `most` limits the number of its members; with `texts` each value is text."""
+    """An object with arbitrary members. `most` limits their number; with `texts`, each value must be text."""
 
     default_error_messages = {
         "invalid": "Expected type object",
@@ -76,7 +76,7 @@ class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """Additional properties of `object` in the OpenAPI document."""
+        """The schema keywords that describe these limits in the OpenAPI document."""
         most = {} if self._most is None else {"maxProperties": self._most}
         return most | ({"additionalProperties": {"type": "string"}} if self._texts else {})
 
@@ -98,7 +98,7 @@ class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
 
 
 class ListOf(serializers.ListField):
-    """A list. In a form, a member that occurs once is a list of one item."""
+    """A list. In a form body, a member that occurs once is a list of one item."""
 
     default_error_messages = {"not_a_list": "Expected type array", "min_length": "Array is too short, minimum {min_length}"}
 
@@ -127,7 +127,7 @@ def _is_form(field: serializers.Field[Any, Any, Any, Any]) -> bool:
 
 
 def _structure(field: serializers.Field[Any, Any, Any, Any], data: Any) -> Any:
-    """Return an object or list that a form contains as JSON text (OpenAPI 3.0, "Encoding Object"), else `data` itself."""
+    """Return an object or list that a form body contains as JSON text (OpenAPI 3.0, "Encoding Object"), else `data` itself."""
     if not (_is_form(field) and isinstance(data, str) and data[:1] in ("{", "[")):
         return data
     try:
@@ -137,5 +137,5 @@ def _structure(field: serializers.Field[Any, Any, Any, Any], data: Any) -> Any:
 
 
 def _shown(name: str) -> str:
-    """Return the name of an unknown member in a form that is safe in a response."""
+    """Return the name of an unknown member, shortened and in ASCII, so that a response can contain it."""
     return name[:_LONGEST_NAME_SHOWN].encode("ascii", "replace").decode()

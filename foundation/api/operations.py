@@ -48,8 +48,8 @@ class Operation:
     """One method of one path. A token needs one of `scopes`; scopes joined by a space are needed together.
 
     `refuses` lists error statuses in addition to those of every operation. With `is_body_list`, the body is a list of `body` objects.
-    `body_schema` describes a body of another form, such as a list of words.
-    `repeated_status` is the status of a repeated call, whose effect already exists, if it differs from `status`.
+    `body_schema` describes a body with another structure, such as a list of words.
+    `repeated_status` is the status of the response if the effect of the call already exists; None if it is `status` too.
     `snapshot_of` is the kind of document in a list that the stream can continue; the response then has a cursor
     (`foundation.api.snapshots`).
     """

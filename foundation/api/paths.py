@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 
 MANAGEMENT_PREFIX = "/api/v2/"
 GROUP_ID = "grp_[1-9A-HJ-NP-Za-km-z]{14,22}"
-# The forms of ids in paths, by the path before the id. A form is checked before any query.
+# Patterns of ids in paths, by the path segment before the id. An id is checked before the database is queried.
 _PATTERNS = {"users": r"\|", "user-blocks": r"\|", "members": r"\|", "groups": f"^{GROUP_ID}$"}
 
 
@@ -33,7 +33,7 @@ class Segment:
 
 
 def id_pattern(path: str, name: str) -> str | None:
-    """Return the form that the id in this path parameter must have, if it has one."""
+    """Return the pattern that the id in this path parameter must match, or None."""
     place = re.search(rf"([a-z-]+)/\{{{name}\}}", path)
     return _PATTERNS.get(place[1]) if place else None
 

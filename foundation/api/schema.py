@@ -52,7 +52,7 @@ RATE_HEADERS: Schema = {
 
 
 def cursor_header(kind: str) -> Schema:
-    """Return the header of a list that the stream continues."""
+    """Return the description of the response header that contains the cursor of a list."""
     text = (
         "Only on the first page: a cursor of the event stream, taken before the page was read. "
         f"`GET /events?from=<cursor>` continues this list with its `{kind}` events."

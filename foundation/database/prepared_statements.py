@@ -18,7 +18,7 @@ from psycopg import pq
 from psycopg.adapt import Transformer
 from psycopg_pool import AsyncConnectionPool
 
-# Maximum wait for an answer, in seconds. It is longer than any statement's own limit, so a connection without an answer by then is dead.
+# Maximum wait for an answer, in seconds. It is longer than the limits of all statements, so a connection without an answer is dead.
 _PATIENCE_SECONDS = 15.0
 # Connections that stay reserved while idle: two, because at most two reads of tails run at the same time, and one for everything else.
 _LINES_KEPT = 3
@@ -34,7 +34,7 @@ Handle = psycopg.AsyncConnection[Any]
 class Statement:
     """A query with `$1`, `$2` and so on, its SQL types, and its name on a connection.
 
-    Without types the server infers them. With `is_text` rows come as text, as Django's own loaders read them.
+    Without types, the server infers them. With `is_text`, rows arrive in the text format, which Django's own loaders read.
     """
 
     name: str

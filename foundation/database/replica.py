@@ -1,7 +1,7 @@
 """Reads on a replica of the database, with the age of its data: only for lists of the admin and exports. Decision: docs/adr/0131.
 
-A replica lags behind the primary by an unknown time. Streams, cursors, numbering, admission and deliveries never read here;
-`tests/architecture/test_replica.py` lists the modules that do.
+A replica lags behind the primary by an unknown time. Streams, cursors, numbering, admission and deliveries never read on the replica;
+`tests/architecture/test_replica.py` lists the modules that may.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 ALIAS = "replica"
 # After a failure, requests do not wait for the replica during this time.
 _PAUSE_SECONDS = 10.0
-# The insert position covers commits that are visible before they are written (`synchronous_commit = off`).
+# The insert position covers commits that are visible before they are on the disk (`synchronous_commit = off`).
 _POSITION = "SELECT pg_current_wal_insert_lsn()::text, clock_timestamp()"
 # A replica that was promoted has a history of its own, so only a standby is used.
 _STATE = """
@@ -94,7 +94,10 @@ def give_up(error: DatabaseError) -> None:
 
 
 def _state_at(position: str) -> tuple[bool, datetime | None] | None:
-    """Return whether the replica has replayed this position, and the time of the last replayed commit; None if it is no usable replica."""
+    """Return whether the replica has replayed this position, and the time of the last replayed commit.
+
+    None if the server is not a standby, or does not answer.
+    """
     try:
         with connections[ALIAS].cursor() as cursor:
             cursor.execute(_STATE, [position])

@@ -1,8 +1,9 @@
 """Fast path: scripts whose answer is read later, so that the database works while a destination processes a request.
 
-The plain path is `run_script`, which waits for the answer. A worker process makes 0.52 of the calls of a bare loop with `run_script`,
-and 0.77 with this module (`make bench-provisioning`, docs/performance.md). These scripts use a second connection of the thread, because
-other code may use the thread's usual connection meanwhile. The second connection is opened on first use. The thread closes both together.
+The plain path is `run_script`, which waits for the answer. A bare loop of calls to a destination is the upper limit of the rate. A worker
+process reaches 0.52 of this rate with `run_script`, and 0.77 with this module (`make bench-provisioning`, docs/performance.md). These
+scripts use a second connection of the thread, because other code may use the thread's usual connection meanwhile. The second connection
+is opened on first use. The thread closes both together.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class ScriptSender:
                 if result.status not in _ANSWERED:
                     raise errors.error_from_result(result, encoding="utf-8")
                 results.append((result.command_tuples or 0, _first_row(result, raw)))
-        # The first result belongs to the setting of `synchronous_commit`.
+        # The first result is that of the statement which sets `synchronous_commit`.
         return results[1:]
 
     @contextmanager

@@ -30,7 +30,7 @@ _THREADS = (os.cpu_count() or 1) + 1
 _WAITING_THREADS = 4
 
 
-# Running loads of `remembered`, by memory and key.
+# Running loads of `remembered`, by cache (`memory`) and key.
 _loads: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, asyncio.Future[Any]]] = WeakKeyDictionary()
 
 

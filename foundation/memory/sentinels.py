@@ -52,7 +52,7 @@ def is_agreed(views: Iterable[View], *, sentinels: int) -> bool:
 
 
 def chosen(views: Iterable[View]) -> Place | None:
-    """Return the master of the newest configuration, or None while no sentinel with that configuration reaches it."""
+    """Return the master of the newest configuration, or None while no sentinel with that configuration reaches this master."""
     known = list(views)
     newest = max((view.epoch for view in known), default=0)
     return next((view.place for view in known if view.epoch == newest and view.is_up), None)

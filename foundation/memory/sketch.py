@@ -34,7 +34,7 @@ class Sketch:
 
     @property
     def window(self) -> int:
-        """The number of the current window since the epoch."""
+        """The number of the current window, counted from the Unix epoch."""
         return int(self._clock()) // self.seconds
 
     @property

@@ -38,7 +38,7 @@ class CheckedAdapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
 
     def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_args: Any, **_kwargs: Any) -> HTTPConnectionPool:
-        """Return the pool of the address."""
+        """Return the connection pool for scheme, host and port of the URL."""
         parts = urlsplit(str(request.url))
         pool: HTTPConnectionPool = self.poolmanager.connection_from_host(parts.hostname, parts.port, parts.scheme)
         return pool

@@ -1,4 +1,4 @@
-"""The addresses that an outbound request may reach. Pure.
+"""The IP addresses that an outbound request may reach. Pure.
 
 Allowed are public addresses and the private networks that the operator names. For an IPv6 address that embeds an IPv4
 address, the embedded address decides: a crafted AAAA record must not reach an internal address.

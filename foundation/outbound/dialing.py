@@ -99,7 +99,7 @@ class _DeadlineResponse(http.client.HTTPResponse):
 
 
 class _CheckedConnection:
-    """Connects to a checked address. Host, SNI and the certificate check use the name."""
+    """Connects to a checked IP address. The Host header, SNI and the certificate check use the host name."""
 
     response_class: type[http.client.HTTPResponse] = _DeadlineResponse
     _dns_host: str

@@ -85,7 +85,7 @@ class OutboundSession:
             parts = urlsplit(url)
             scheme, _port = parts.scheme, parts.port
         except ValueError as error:
-            # Invalid text in brackets, or a port out of range: a provider can publish any text as an address.
+            # Invalid text in brackets, or a port out of range: a provider can publish any text as a URL.
             raise UrlRefused from error
         if scheme != "https" and not (scheme == "http" and self._rules.allow_http):
             raise UrlRefused("Only https addresses can be used.")
@@ -122,7 +122,7 @@ def _whole_body(response: requests.Response) -> bytes:
 
 @contextmanager
 def _named_failures() -> Iterator[None]:
-    """Translate exceptions of the libraries; drop their messages, because these quote the URL with its filter."""
+    """Translate exceptions of the libraries; drop their messages, because these quote the URL, which can contain a SCIM filter."""
     try:
         yield
     except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:

@@ -17,8 +17,8 @@ class RecordsUnread(Exception):
 def text_records(name: str) -> frozenset[str]:
     """Return the TXT records at `name` itself; empty when there are none.
 
-    Aliases are not followed: with a wildcard alias the owner of its target could prove every name below a domain. Queries the
-    servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
+    Aliases are not followed: with a wildcard alias, the owner of the target of the alias could prove control over every name below a
+    domain. Queries the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
     """
     asked = dns.name.from_text(name)
     try:
@@ -34,7 +34,7 @@ def text_records(name: str) -> frozenset[str]:
 
 
 def _resolver() -> dns.resolver.Resolver:
-    """Return a resolver without a cache, for the servers of the settings or else of the machine."""
+    """Return a resolver without a cache. It queries the servers of `DNS_SERVERS`, or the servers of the machine if none are set."""
     if not settings.DNS_SERVERS:
         return dns.resolver.Resolver()
     resolver = dns.resolver.Resolver(configure=False)

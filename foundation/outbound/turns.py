@@ -21,7 +21,7 @@ class NoTurn(Exception):
 
 @contextmanager
 def turn(tenant_id: str) -> Iterator[None]:
-    """Count a request of this process while it waits for a server. Raises `NoTurn` without a wait."""
+    """Count a request of this process while it waits for a server. Raises `NoTurn` at once if the request would have to wait for others."""
     with _lock:
         if tenant_id in _waiting or len(_waiting) >= MOST_AT_ONCE:
             raise NoTurn

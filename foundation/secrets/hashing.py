@@ -29,7 +29,7 @@ def refuse_in_this_thread() -> None:
 
 
 def hashed(password: str) -> str:
-    """Return the stored form of a password, made with the first hasher."""
+    """Return the stored form of a password, made with the first hasher of the settings."""
     _check_thread()
     return _threads().submit(make_password, password).result()
 

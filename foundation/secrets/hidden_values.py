@@ -34,7 +34,7 @@ _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a column or member of this name is never shown."""
+    """Tell whether the value of a column or member of this name is always hidden."""
     return _HARMLESS.fullmatch(name) is None and _SECRET.search(name) is not None
 
 

@@ -15,7 +15,7 @@ PERIOD_SECONDS = 30
 # RFC 4226, 4: 160 bits are recommended.
 _SECRET_BYTES = 20
 _LEAST_SECRET_BYTES = 16
-# RFC 6238, 5.2: one step for network delay, and one for a clock that is ahead.
+# RFC 6238, 5.2: also the step before, for network delay, and the step after, for a device whose clock is ahead.
 _STEPS = (0, -1, 1)
 
 

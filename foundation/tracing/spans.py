@@ -81,7 +81,7 @@ def note_step(stored: bytes, name: str, *, began_ns: int, **attributes: Attribut
 
 
 def current() -> bytes | None:
-    """Return the context of the current span as 24 bytes; None if it is not recorded."""
+    """Return the context of the current span as 24 bytes; None if the span is not recorded."""
     return _tracing.current() if _tracing else None
 
 
