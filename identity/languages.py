@@ -28,7 +28,8 @@ _MOMENTS = {
     "ja": "Y年n月j日 H:i",
     "ar": "j F Y، H:i",
 }
-# Bounds on preferences, which an attacker can send up to the size of a request. No registered tag is longer than 35 (RFC 5646, 4.4.1).
+# Limits for preferences: an attacker can send as many as fit into a request. No registered tag has more than 35 characters (RFC 5646,
+# 4.4.1).
 _MOST_WISHES, _LONGEST_TAG = 20, 35
 # Names in `user_metadata` under which applications store the language of a user, in the order of preference.
 LANGUAGE_NAMES = ("lang", "language", "locale", "preferred_language")
@@ -71,7 +72,7 @@ def enabled_languages(tenant_id: str) -> tuple[str, ...]:
 
 
 def spoken_language(tenant_id: str, *, wished: Iterable[str] = (), accept_language: str = "") -> str:
-    """Return the language of a user: the first enabled preference, else from the header, else the tenant's default."""
+    """Return the language of a user: the first enabled preference, else the best enabled language of the header, else the default."""
     enabled = enabled_languages(tenant_id)
     return named_language(enabled, wished=wished, accept_language=accept_language) or enabled[0]
 

@@ -191,7 +191,7 @@ def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connect
 
 
 def _object_of(option: OptionField) -> str:
-    """Return the name of the object that the option is, or that contains the option; empty for other options."""
+    """Return the name of the option if it is an object, otherwise the name of the object that contains it; empty without an object."""
     return option.name if option.kind in _ROWS else option.name.rpartition(".")[0]
 
 

@@ -123,7 +123,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         return self.what(row)
 
     def buttons_of(self, request: HttpRequest, row: Job) -> list[dict[str, Any]]:
-        """Return the actions of the job; a finished export begins with its file."""
+        """Return the actions of the job. For a finished export, the first action is the download of the file."""
         own = super().buttons_of(request, row)
         if row.type != Job.Type.USERS_EXPORT or row.status != Job.Status.COMPLETED:
             return own

@@ -176,7 +176,7 @@ class DefaultDomainEndpoint(Endpoint):
         "list": Operation("get_default_domain", "Read the default domain", ("read:custom_domains",), 200, DEFAULT_DOMAIN),
         "partial_update": Operation(
             "set_default_domain",
-            "Choose the verified domain of the tenant that links in mails use",
+            "Choose one of the tenant's verified domains for the links in mails",
             ("update:custom_domains",),
             200,
             DEFAULT_DOMAIN,

@@ -44,7 +44,7 @@ class ListUnreadable(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts in the head of a list. Passwords seen at least `at_least` times are in it; `made_at` is the start of the build."""
+    """The facts in the head of a list. The list has the passwords seen at least `at_least` times; `made_at` is the start of the build."""
 
     count: int
     source: str

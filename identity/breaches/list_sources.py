@@ -40,7 +40,7 @@ class SourceRefused(Exception):
 
 @dataclass(frozen=True)
 class Taking:
-    """Which entries are included: those seen at least `at_least` times. An empty range is refused unless `may_lack_ranges`."""
+    """Which passwords of a source are included: those seen `at_least` times or more. Refuses an empty range unless `may_lack_ranges`."""
 
     at_least: int = 1
     may_lack_ranges: bool = False

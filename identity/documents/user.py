@@ -28,7 +28,7 @@ def profile_data(user: User) -> dict[str, Any]:
 
 
 def _verified(user: User) -> dict[str, bool | None]:
-    """Return whether address and phone number are verified; None for a missing value."""
+    """Return whether email address and phone number are verified; None for a missing value."""
     return {
         "email_verified": user.email_verified if user.email else None,
         "phone_verified": user.phone_verified if user.phone_number else None,

@@ -92,8 +92,8 @@ def export_next_page(job: Job) -> bool:
         total = users.count()
         job.summary = {"total": total if limit is None else min(total, limit)}
         job.summary |= dict.fromkeys(("exported", "last_key", "crc", "size", "pieces"), 0)
-        # The cursor was read before this position. So a page contains every change before the cursor if the replica that it is read
-        # from has replayed the log up to this position.
+        # The cursor was read before this position of the write-ahead log. If a replica has replayed the log up to this position, a page
+        # that is read there contains every change before the cursor.
         job.summary["position"] = current_position()[0] if has_replica() else ""
         _append(job, heading_of(_fields(job)) if job.parameters["format"] == CSV else "", first=HEADER)
     done = job.summary["exported"]

@@ -61,7 +61,7 @@ def has_factors(staff: Staff) -> bool:
 def add_totp(*, staff_id: int, name: str, secret: str, code: str, moment: float) -> Enrolled:
     """Enroll an authenticator app that shows `code` now; the code counts as used.
 
-    Raises `WrongCode`, and `Invalid` for a name that is empty, too long or in use.
+    Raises `WrongCode`, `Conflict` for too many factors, and `Invalid` for a name that is empty, too long or in use.
     """
     staff = _locked(staff_id)
     factor = StaffFactor(staff=staff, kind=StaffFactor.Kind.TOTP, name=_name(staff, name))
@@ -75,7 +75,11 @@ def add_totp(*, staff_id: int, name: str, secret: str, code: str, moment: float)
 
 @unit_of_work
 def add_passkey(*, staff_id: int, name: str, passkey: NewPasskey) -> Enrolled:
-    """Enroll a passkey. Raises `AlreadyExists` if any account has it, and `Invalid` for a name that is empty, too long or in use."""
+    """Enroll a passkey.
+
+    Raises `AlreadyExists` if an account has this passkey, `Conflict` for too many factors, and `Invalid` for a name that is empty, too long
+    or in use.
+    """
     staff = _locked(staff_id)
     if StaffFactor.objects.filter(credential_id=passkey.credential_id).exists():
         raise AlreadyExists("This passkey is enrolled already.")
@@ -147,7 +151,7 @@ def use_totp(staff: Staff, code: str, *, moment: float) -> bool:
     """Use a code of one of the account's authenticator apps. False for a wrong code and for a code that was used before."""
     for factor in staff.factors.filter(kind=StaffFactor.Kind.TOTP):
         step = totp.accepted_step(factor.secret(), code, moment=moment, last_step=factor.last_step)
-        # A concurrent use in any process finds that the step is used.
+        # A concurrent use, even in another process, finds that the step is used.
         if step is not None and _took(staff, factor, last_step__lt=step, becomes={"last_step": step}):
             return True
     return False

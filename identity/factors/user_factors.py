@@ -81,8 +81,8 @@ def factor_named(user: User, device: str) -> EnrolledFactor:
 def begin_enrolment(*, tenant_id: str, user_id: str, kind: str, address: str = "", secret: str = "", name: str = "") -> EnrolledFactor:
     """Return a new, unconfirmed factor: an authenticator app with its `secret`, or an `address` that receives codes.
 
-    Replaces an older unconfirmed factor of the same kind. Raises `NotFound`, `Conflict` for too many factors, `Invalid` for a name, and
-    `AlreadyExists` for an address that is enrolled already.
+    Replaces an older unconfirmed factor of the same kind. Raises `NotFound`, `Conflict` for too many factors, `Invalid` for an invalid
+    name, and `AlreadyExists` for an address that is enrolled already.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     rows = EnrolledFactor.objects.of(tenant_id).filter(user=user)
@@ -129,7 +129,8 @@ def add_key(
 
     Creates no recovery code if the response is not shown to the user.
 
-    Raises `NotFound`, `AlreadyExists` if any account of the tenant has the key, `Conflict` for too many, and `Invalid` for a name.
+    Raises `NotFound`, `AlreadyExists` if a user of the tenant has this key, `Conflict` for too many factors, and `Invalid` for an invalid
+    name.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     _require_room(user)
@@ -161,7 +162,7 @@ def give_factor(*, tenant_id: str, user_id: str, kind: str, address: str = "", s
     """Enroll an authenticator app by its `secret`, or an `address`, for a user. The caller has verified that the user owns it.
 
     Creates no recovery code, because nothing here could show it to the user. Raises `NotFound`, `AlreadyExists` for an address that is
-    enrolled already, `Conflict` for too many, and `Invalid` for a name.
+    enrolled already, `Conflict` for too many factors, and `Invalid` for an invalid name.
     """
     factor = begin_enrolment(tenant_id=tenant_id, user_id=user_id, kind=kind, address=address, secret=secret, name=name)
     factor.is_confirmed = True
@@ -180,7 +181,7 @@ def give_key(*, tenant_id: str, user_id: str, kind: str, made: NewCredential, re
 
 @unit_of_work
 def rename_factor(*, tenant_id: str, user_id: str, device: str, name: str) -> EnrolledFactor:
-    """Rename a factor. Raises `NotFound` unless the user owns it, and `Invalid` for a name."""
+    """Rename a factor. Raises `NotFound` unless the user owns it, and `Invalid` for an invalid name."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
     before, factor.name = factor.name, _checked_name(name)
@@ -264,7 +265,7 @@ def take_totp(user: User, code: str, *, moment: float) -> EnrolledFactor | None:
         step = totp.accepted_step(factor.secret(), code, moment=moment, last_step=factor.last_step)
         if step is not None:
             taken = EnrolledFactor.objects.of(user.tenant_id).filter(pk=factor.pk, last_step__lt=step)
-            # A concurrent use in any process finds that the step is used.
+            # A concurrent use, even in another process, finds that the step is used.
             return factor if taken.update(last_step=step, last_used_at=timezone.now()) == 1 else None
     return None
 
@@ -290,7 +291,7 @@ def note(user: User, act: str, *, reason: str = "", **facts: str | int) -> None:
 def promise_recovery_code(*, tenant_id: str, user_id: str, device: str) -> str:
     """Return the recovery code that becomes valid when an enrollment is confirmed. Empty for a user who has a recovery code.
 
-    The code cannot be shown again. The row of the enrollment keeps its digest, so a parallel enrollment has another code.
+    The code cannot be shown again. The row of the enrollment stores the digest of the code, so a parallel enrollment has another code.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)

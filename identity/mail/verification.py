@@ -94,7 +94,8 @@ def start_verification(
 def wants_mail(user: User, *, asked: bool | None) -> bool:
     """Tell whether to mail a link to a user that was created or changed. `asked` is the caller's choice, or None for the default.
 
-    Decision: docs/adr/0051. By default, a new, unverified address of a database user gets a link if mails reach real recipients.
+    Decision: docs/adr/0051. By default, the service mails a link to an unverified address of a database user if mails reach real
+    recipients and the tenant has not switched this mail off.
     """
     if not user.email or user.email_verified:
         return False
@@ -259,7 +260,7 @@ def _new_ticket(user: User, linked: LinkedIdentity | None, *, life: timedelta, *
 
 def _is_still_meant(ticket: EmailTicket) -> bool:
     if ticket.former_email is not None:
-        # A change of the address since then voids the link.
+        # A change of the address after the ticket was issued voids the link.
         return (ticket.user.email or "").lower() == ticket.former_email.lower()
     try:
         linked = _linked(ticket.user, (ticket.provider, ticket.identifier) if ticket.provider else None)

@@ -32,7 +32,7 @@ from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
 from identity.services.saving import validated_save
 
 _LONGEST_CONTEXT = 60_000
-# Enough tests for an author, too few for spam.
+# Limit for the test mails of a staff account within `_TESTS_WITHIN`: enough for an author, too few for spam.
 TESTS_AT_ONCE = 5
 _TESTS_WITHIN = timedelta(minutes=10)
 

@@ -41,7 +41,7 @@ class TemplateBroken(ValueError):
 
 
 class _Context(RenderContext):
-    """Counts steps: the engine reads `disabled_tags` before it renders any node."""
+    """Counts steps: the engine reads `disabled_tags` before it renders each node."""
 
     _steps_left = _MOST_STEPS
     _turns_left = _MOST_TURNS

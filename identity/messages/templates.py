@@ -46,7 +46,7 @@ def create_template(*, tenant_id: str, name: str, values: Mapping[str, Any], lan
 
 @unit_of_work
 def save_template(*, tenant_id: str, name: str, values: Mapping[str, Any], language: str = "") -> MessageTemplate:
-    """Change or create the template of a message in one language. Values are by column; columns that are not named are kept.
+    """Change or create the template of a message in one language. `values` maps columns to values; other columns are kept.
 
     Raises `NotFound` for a message that the service does not send, and `Invalid` for a text that cannot be rendered or used.
     """

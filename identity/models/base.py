@@ -11,7 +11,7 @@ from foundation.tenancy import AllTenantsManager, TenantManager
 
 
 class TenantOwned(models.Model):
-    """A row of one tenant. `objects` selects only the present tenant. Code that uses `all_tenants` must say why."""
+    """A row of one tenant. `objects` selects only rows of the present tenant. Code that uses `all_tenants` must say why."""
 
     tenant = models.ForeignKey("identity.Tenant", on_delete=models.PROTECT, related_name="+")
 

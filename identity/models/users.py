@@ -78,7 +78,7 @@ class User(RecordedModel):
         ]
         ordering = ("created_at", "id")
 
-    # Django's authentication middleware and the OAuth toolkit read these. An end user is never staff.
+    # Django's authentication middleware and the OAuth toolkit read these attributes. An end user is never staff.
     is_active: ClassVar[bool] = True
     is_anonymous: ClassVar[bool] = False
     is_authenticated: ClassVar[bool] = True

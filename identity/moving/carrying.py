@@ -35,7 +35,11 @@ class Sealed:
 
 @dataclass(frozen=True)
 class TextKey:
-    """A text column with the primary key of a row. `kind_column` has the model of that row, as a name in `kinds` or as a label."""
+    """A text column with the primary key of a row of another table.
+
+    The column `kind_column` names the model of that row. Its value is a key of `kinds`, which maps it to a label of a model; without
+    `kinds`, the value is the label itself, such as `identity.staff`.
+    """
 
     column: str
     kind_column: str
@@ -69,8 +73,8 @@ def carry(
 ) -> None:
     """Declare how a move copies the tables of an app. Models are named by their class.
 
-    `left_behind` gives the reason of each table that a move does not copy. `keys` names, for columns without a foreign key, the model
-    whose primary key they contain. `cleared` names columns that are empty at the target. Triggers add rows to tables of
+    `left_behind` gives the reason of each table that a move does not copy. For columns that contain a primary key without being a foreign
+    key, `keys` names the model of that key. `cleared` names columns that are empty at the target. Triggers add rows to tables of
     `filled_by_triggers` during an import. The import deletes these rows in the same transaction.
     """
 

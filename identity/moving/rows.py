@@ -12,7 +12,7 @@ from django.db import connection
 from foundation.database.session_settings import session_settings, set_statement
 from identity.moving.tables import CarriedTable, Column, Offsets
 
-# A part ends after this number of bytes, or of rows. It is encrypted, and later inserted, as a whole.
+# A part ends after this number of bytes, or after this number of rows. It is encrypted, and later inserted, as a whole.
 PART_BYTES = 8 * 1024 * 1024
 PART_ROWS = 50_000
 _STAGED = "moving_rows"

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from identity.options.further_fields import OPENID_FURTHER, SAML_FURTHER
 from identity.options.guide_fields import Guide, OptionField
 
-_SAVE_FIRST = "Save the connection first. Its page Test connection then shows the values to enter at the provider, and its metadata."
+_SAVE_FIRST = "Save the connection first. Then its page Test connection shows the values to enter at the provider."
+_SAVE_SAML = "Save the connection first. Then its page Test connection shows the values to enter at the provider, and our metadata."
 # The fields that `authapi.upstream` fills.
 TEMPLATE_FIELDS = ("name", "nickname", "given_name", "family_name", "picture", "email")
 ATTRIBUTE_FIELDS = (
@@ -41,7 +42,7 @@ MAPPED = OptionField(
     "attribute_map.attributes",
     "Attribute map",
     "One row per field, such as ${context.tokenset.nick} for nickname. A template may have several claims: ${context.tokenset.first} "
-    "${context.tokenset.last}. Other text is used as it is. Used only with the choice Standard claims and map.",
+    "${context.tokenset.last}. Other text is copied. The map has an effect only with the choice Standard claims and map.",
     kind="claims",
     columns=("Template", "Field of the profile"),
     profile_fields=TEMPLATE_FIELDS,
@@ -114,11 +115,11 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             "Enter the callback address under Sign-in redirect URIs.",
         ),
     ),
-    "samlp": Guide("SAML", _SAML, (_SAVE_FIRST,), callback="named"),
+    "samlp": Guide("SAML", _SAML, (_SAVE_SAML,), callback="named"),
     "pingfederate": Guide(
         "PingFederate",
         (OptionField("pingFederateBaseUrl", "Address of PingFederate", kind="address", is_required=True), *_SAML),
-        (_SAVE_FIRST,),
+        (_SAVE_SAML,),
         callback="named",
     ),
     "adfs": Guide(

@@ -49,7 +49,7 @@ def compiled_search(text: str) -> Node[Condition]:
 
 
 class _Compiler:
-    """Turns terms into conditions and counts them. A term without a field becomes one condition for each field that it searches."""
+    """Turns terms into conditions, and counts these. A term without a field becomes one condition for each field that it searches."""
 
     def __init__(self) -> None:
         self._conditions = 0
@@ -164,7 +164,7 @@ def _of_moment(field: Field, matcher: Exact | Between) -> Condition:
 
 
 def _of_number(name: str, field: Field, matcher: Exact | Between) -> Condition:
-    """Return the requested range of integers. Documents leave out zero, so a search never finds it."""
+    """Return the requested range of integers. Documents leave out a zero, so no search finds the value 0."""
     if isinstance(matcher, Exact):
         number = _whole(name, matcher.text)
         return ValueWithin(field.column, number, number + 1) if number > 0 else Never()

@@ -30,7 +30,7 @@ def equal_to(keys: tuple[str, ...], text: str) -> str:
 
 
 def present(keys: tuple[str, ...]) -> str:
-    """Return the predicate that an indexed value exists. Null, an empty array and an empty object do not count."""
+    """Return the predicate that a text, number or boolean is under these keys, at any depth. Empty arrays and objects do not count."""
     return f'exists({path_to(keys)}.** ? (@ != null && @.type() != "object" && @.type() != "array"))'
 
 

@@ -10,7 +10,7 @@ Leaf = TypeVar("Leaf")
 # Limits of one query. They bound the length of the statement, the cost per row and the depth of recursion.
 LONGEST = 4096
 MOST_TERMS = 128
-# Lower, because each condition on an identity costs a separate lookup.
+# Lower than `MOST_TERMS`, because each condition on an identity costs a separate lookup.
 MOST_IDENTITIES = 32
 DEEPEST = 16
 MOST_WILDCARDS = 5

@@ -69,7 +69,8 @@ def update_connection(
     """Replace the named fields. Name and strategy never change.
 
     `options` replaces the whole object, but keeps sealed members that it does not name; None clears all members. `discovered` is the
-    metadata of the provider in the new options. Raises `Invalid`, also if a URL changes to which kept credentials are sent.
+    metadata of the provider in the new options. Raises `Invalid`, also if kept credentials would be sent
+    to a changed URL.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)

@@ -94,7 +94,7 @@ def note_unproven(*, tenant_id: str, domain_id: str, problem: str) -> CustomDoma
 
 @unit_of_work
 def set_default_domain(*, tenant_id: str, host: str) -> CustomDomain:
-    """Choose the verified domain, custom or canonical, that links in mails use. Raises `Invalid`."""
+    """Use a verified domain of the tenant, custom or canonical, in links in mails from now on. Raises `Invalid` for any other host."""
     lock_name(f"default domain:{tenant_id}")
     domains = CustomDomain.objects.of(tenant_id)
     domain = domains.select_for_update(no_key=True).filter(host=host.lower(), verified_at__isnull=False).first()

@@ -19,7 +19,7 @@ _SOURCES = ((_FIXED, "Fixed value"), (_PASSED, "Passed on"))
 
 
 class ClaimsField(RowsField):
-    """Rows of a claim of the provider and the field of the profile that it fills.
+    """Rows, each with a claim of the provider and the field of the profile that this claim fills.
 
     With `repeats`, a field may have several rows: the first claim that the provider sends fills the field.
     """
@@ -105,7 +105,7 @@ class TextsField(RowsField):
 
 
 class ParametersField(RowsField):
-    """Rows of a parameter for the provider: a fixed value, or a parameter of the application's request that is passed on."""
+    """Rows, each with a parameter for the provider: a fixed value, or a parameter of the application's request that is passed on."""
 
     def __init__(self, *, initial: Any = None, **options: Any) -> None:
         columns = (

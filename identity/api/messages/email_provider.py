@@ -89,7 +89,7 @@ class EmailProviderEndpoint(Endpoint):
 
 
 def document_of(row: MessageProvider) -> dict[str, Any]:
-    """Return a provider with the names of the wire and without secrets."""
+    """Return a provider with the field names of the API and without secrets."""
     own = row.settings
     return {
         "name": row.name,

@@ -90,7 +90,7 @@ class EmailTemplateEndpoint(Endpoint):
 
 
 def document_of(row: MessageTemplate) -> dict[str, Any]:
-    """Return a template with the names of the wire."""
+    """Return a template with the field names of the API."""
     return {
         "template": row.name,
         "body": row.body or None,

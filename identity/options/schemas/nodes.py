@@ -39,9 +39,10 @@ class Members:
 
 @dataclass(frozen=True)
 class Each:
-    """An object whose members have arbitrary names and one schema. With `is_plain_too`, the value may also be a readable value.
+    """An object whose members have arbitrary names and one schema.
 
-    With `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
+    With `is_plain_too`, the value may also be a text, number, boolean or list that the schema of the members permits. With
+    `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
     """
 
     node: Node
@@ -103,8 +104,9 @@ def joined(shown: Mapping[str, Any], secrets: Mapping[Path, Any]) -> dict[str, A
 def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
     """Tell whether a change keeps a sealed value. `shown` holds the options that the client could read, `sent` the new ones.
 
-    The value is kept unless the new options name it. A client that omits an object which it could read removes that object with its
-    secrets. Null, or any value at its path or at the path of an enclosing object, replaces it.
+    The value is kept if the new options leave out its path. But if the client could read an enclosing object and leaves this object out,
+    the object is removed with its secrets. The value is replaced if the new options have null or a value at its path, or null or a value
+    other than an object in place of an enclosing object.
     """
     seen: Any = shown
     given: Any = sent

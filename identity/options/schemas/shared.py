@@ -42,8 +42,8 @@ COMMON: dict[str, Node] = {
     "federated_connections_access_tokens": Members(readable("active")),
     **dict.fromkeys(("client_secret", "password", "private_key", "bindPassword", "token", "access_token", "refresh_token"), SECRET),
 }
-# Addresses that receive the credentials of a connection. A caller that changes one of them must send the credentials again.
-# Otherwise the caller could redirect credentials to an address of its choice.
+# Options with URLs to which the service sends the credentials of a connection. A caller that changes one of them must send the
+# credentials again. Otherwise the caller could redirect credentials to a URL of its choice.
 TARGETS = (
     "issuer",
     "discovery_url",
@@ -54,7 +54,7 @@ TARGETS = (
     "oidc_metadata/token_endpoint",
     "oidc_metadata/pushed_authorization_request_endpoint",
     "tokenURL",
-    # This address receives custom headers and the access tokens of users.
+    # This URL receives custom headers and the access tokens of users.
     "userInfoURL",
     "accessTokenURL",
     "requestTokenURL",
