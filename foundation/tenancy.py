@@ -47,7 +47,10 @@ def tenant_bound(tenant_id: str) -> Iterator[None]:
 
 
 class GuardedQuerySet(models.QuerySet[Row]):
-    """Reads without restriction, deletes with signals, records bulk writes that identify their rows, and refuses other bulk writes."""
+    """Reads without restriction, and deletes row by row with signals.
+
+    For recorded models, allows and records the bulk writes that name their rows (`bulk_create`, `bulk_update`), and refuses all others.
+    """
 
     def _refuse_if_recorded(self) -> None:
         if getattr(self.model, "is_recorded", False):

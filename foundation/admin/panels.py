@@ -38,7 +38,7 @@ class Panel:
     empty_text: str = "Nothing here yet."
     more_url: str = ""
     more_text: str = ""
-    # Whether the link to the whole list is also shown without rows.
+    # Whether the link to the whole list is also shown if the table has no rows.
     is_more_of_use: bool = False
     # A link that adds a row, at the head of the table.
     add_url: str = ""

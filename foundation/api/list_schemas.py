@@ -1,4 +1,4 @@
-"""OpenAPI schemas of lists: the query parameters, and the three forms of a response."""
+"""OpenAPI schemas of lists: the query parameters, and the three forms of a list (see `list_of`)."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         return [export, *super().get_urls()]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> AuditEntry:
-        """Return the entry with the names of its user or of the rows that it joins."""
+        """Return the entry with the name of its user. An entry about a relation gets the names of the rows that the relation joins."""
         row: Any = super().get_object(request, object_id, from_field)
         if row is not None:
             row.names_by_column = joined_names(request, [row]).get(row.pk, {})

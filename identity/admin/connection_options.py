@@ -112,7 +112,8 @@ def _without(names: set[str], options: Mapping[str, Any], place: str = "") -> di
 def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed: Mapping[str, Any], schema: Members) -> dict[str, Any]:
     """Return the options with the entered secrets; None removes a secret.
 
-    A name is a path if a secret is stored under it, or if it has a slash and the schema declares it. Any other name is one member.
+    The name of a secret is a path if a secret is stored at this path, or if the name has a slash and the schema declares the path. Any
+    other name is the name of one member.
     """
     whole: dict[str, Any] = deepcopy(dict(options))
     for name, value in secrets.items():

@@ -43,7 +43,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     tenant_lookup: str = ""
     # One sentence for an empty list: what the list will contain, or what to do.
     empty_text: str = "No entries yet."
-    # The title of the list if the model's plural is unclear, and one sentence about its content.
+    # `list_title`: the title of the list if the model's plural is unclear. `about`: one sentence about the content of the list.
     list_title: str = ""
     about: str = ""
     # The name of one row and of several rows, if the names of the model are unclear.

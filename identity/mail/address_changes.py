@@ -26,8 +26,9 @@ MAIL = "verify_email"
 def start_address_change(*, user: User, email: str, client_id: str = "", address: str = "") -> EmailTicket | None:
     """Issue a link that sets this email address of the user, and queue its mail. Voids earlier links.
 
-    The caller holds the lock of the user's row. Links use the canonical domain, or `address` for plain http on loopback. Returns None
-    and sends no mail if another user of the connection has the address; callers answer both cases alike. Raises `Invalid`.
+    The caller holds the lock of the user's row. Links use the default domain of the tenant, or the base URL `address` if the service uses
+    plain http (`INSECURE_HTTP`). Returns None and sends no mail if another user of the connection has the email address; callers give the
+    same response in both cases. Raises `Invalid`.
     """
     void_address_changes(user)
     if _is_taken(user, email):

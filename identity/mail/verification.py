@@ -64,7 +64,8 @@ def start_verification(
 ) -> Job:
     """Return a pending job that mails a link to the address of a user, or to the address of a linked `identity` (provider, id).
 
-    Links use the canonical domain, or `address` for plain http on loopback. Raises `NotFound`, or `Invalid` without an address.
+    Links use the default domain of the tenant, or the base URL `address` if the service uses plain http (`INSECURE_HTTP`). Raises
+    `NotFound`, or `Invalid` for a user or identity without an email address.
     """
     user = User.objects.of(tenant_id).filter(user_id=user_id).first()
     if user is None:
@@ -150,7 +151,7 @@ def mail_ticket(job: Job) -> Pause | None:
     if ticket.used_at is not None:
         # Another link or a new password has voided this ticket meanwhile.
         return None
-    # On loopback the link needs the port, which registered domains do not have.
+    # With plain http on loopback, the link needs the port, which registered domains do not have.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
@@ -181,7 +182,7 @@ def hand_out_ticket(*, user: User, identity: tuple[str, str] | None, life: timed
 
 
 def link_of(ticket: EmailTicket, base: str) -> str:
-    """Return the link of a ticket, at `base`, an address of its tenant."""
+    """Return the link of a ticket. `base` is a base URL of its tenant."""
     return f"{base}{PATH}?ticket={token_of(ticket)}"
 
 

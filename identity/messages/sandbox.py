@@ -4,7 +4,8 @@ The engine, python-liquid, evaluates no Python. This module closes its remaining
 
 1. Data is text, numbers, booleans, lists and mappings of these (`plain`), so no attribute leads to an object of the service.
 2. Tags that load other templates are removed. Ranges are refused, because the engine builds their lists before it counts a loop.
-3. Only the filters of `identity.messages.filters` exist. Each limits its output: the engine counts only the output of the template.
+3. Only the filters of `identity.messages.filters` exist. Each filter limits its result, because the engine limits only the
+   output of the whole template.
 4. Every node costs a step, and every iteration of a loop renders a node. Steps are limited, which limits the time.
 """
 

@@ -1,4 +1,4 @@
-"""Delete the last rows of a tenant whose log is old enough: the head first, then table by table, then the tenant itself.
+"""Delete the last rows of a tenant whose log is old enough: the head of the log first, then table by table, then the tenant itself.
 
 Every step is a transaction that deletes a chunk and waits for no lock. So an interrupted purge can resume, and a purge never blocks
 numbering. The steps record no events: the deletion has already recorded them.

@@ -17,7 +17,7 @@ _LONGEST_SHOWN = 80
 
 
 class ActivityField(forms.ChoiceField):
-    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes them, and its label names them."""
+    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes them; its label lists them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, **options)
