@@ -24,7 +24,7 @@ CLOSES = Counter("sse_closes", "Streams that have ended, by cause.", ["reason"],
 EVENTS = Counter("sse_events", "Events written to connections of streams, counted once per connection.", registry=REGISTRY)
 BYTES = Counter("sse_bytes", "Bytes written to connections of streams.", registry=REGISTRY)
 REPLAY_EVENTS = Counter(
-    "sse_replay_events", "Events of `sse_events` that came from pages because the stream was behind.", registry=REGISTRY
+    "sse_replay_events", "Events of `sse_events` that were read from pages of the log because the stream was behind.", registry=REGISTRY
 )
 HEARTBEATS = Counter("sse_heartbeats", "Heartbeats written.", registry=REGISTRY)
 LAG_EVENTS = Histogram(
@@ -46,7 +46,7 @@ COMMIT_TO_WRITE = Histogram(
 WRITE_BLOCKED = Histogram(
     "sse_write_blocked_seconds", "Seconds that a write waited for a slow client, if 10 ms or longer.", buckets=_LATENCIES, registry=REGISTRY
 )
-BUFFER_BYTES = Gauge("sse_buffer_bytes", "Bytes of frames held for all streams.", registry=REGISTRY, multiprocess_mode="livesum")
+BUFFER_BYTES = Gauge("sse_buffer_bytes", "Bytes of the frames in memory, for all streams.", registry=REGISTRY, multiprocess_mode="livesum")
 PAGE_READS = Counter("sse_page_reads", "Pages of the log read for streams that were behind.", registry=REGISTRY)
 PAGE_CACHE_HITS = Counter("sse_page_cache_hits", "Requests for a log page that another stream had read or was reading.", registry=REGISTRY)
 HINTS_MISSED = Counter("hint_missed", "Times that polling found new log entries before a hint arrived.", registry=REGISTRY)

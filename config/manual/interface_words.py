@@ -5,8 +5,8 @@ from __future__ import annotations
 # By the first part of the path.
 RESOURCES: dict[str, str] = {
     "actions": "what event streams run for each event: templates and installed classes, with drafts, versions, secrets and trials",
-    "anomaly": "blocked addresses with too many attempts: read or lift a block",
-    "attack-protection": "what happens after failed logins, to suspicious addresses and to breached passwords; other protections are off",
+    "anomaly": "IP addresses that are blocked after too many attempts: read or lift a block",
+    "attack-protection": "protection against failed logins, suspicious IP addresses and breached passwords; other protections are off",
     "branding": "logo, colors, font and theme of the hosted pages",
     "client-grants": "scopes that a client may request at one API",
     "clients": "applications that request tokens, with their secrets, keys and certificates",
@@ -44,7 +44,7 @@ RESOURCES: dict[str, str] = {
     "sessions": "logins of users in browsers",
     "supplemental-signals": "always off",
     "tenants": "settings of the tenant",
-    "tickets": "links that verify an address or set a password, which applications deliver themselves",
+    "tickets": "links that verify an email address or set a password; applications send these links to users themselves",
     "token-exchange-profiles": "external issuers whose tokens log users in",
     "user-attribute-profiles": "always an empty list",
     "user-blocks": "blocks after failed logins",

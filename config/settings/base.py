@@ -18,7 +18,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Directory for files of the embedded servers and the demo."))
 
 # --- Secrets: four key lists, newest key first; old keys stay until no data refers to them -----------------------------
-SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions and one-time links of people.")
+SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions of staff and one-time links in mails.")
 ENCRYPTION_KEYS = env.keys("ENCRYPTION_KEYS", "", "Keys that encrypt secrets at rest (AES-256-GCM).")
 DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the stored digests of client secrets.")
 CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; removing one invalidates its cursors.")
@@ -65,7 +65,10 @@ DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of 
 
 # --- Servers ----------------------------------------------------------------------------------------------------------
 WEB_ROLE = env.text(
-    "WEB_ROLE", "all", "Requests that a web process serves: all, all but /events, or only /events.", choices=("all", "app", "stream")
+    "WEB_ROLE",
+    "all",
+    "Requests that a web process serves: all, all except event streams, or only event streams.",
+    choices=("all", "app", "stream"),
 )
 WEB_SYNC_LIMIT = env.integer(
     "WEB_SYNC_LIMIT", 12, "Synchronous requests that a web process runs at once; also the size of its database pool.", minimum=1
@@ -306,7 +309,7 @@ OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
 PROVIDER_ADDRESSES = env.replacements(
     "PROVIDER_ADDRESSES",
-    "Replaced addresses of social providers, as strategy.name=address: for GitHub Enterprise, or a moved provider.",
+    "URLs that replace those of social providers, as strategy.name=URL: for GitHub Enterprise, or a provider with new URLs.",
 )
 DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: those of the machine.")
 DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the proof of a custom domain.", minimum=0.1)

@@ -48,7 +48,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     who.add_argument("--client-id", metavar="ID", help="id of a client")
     who.add_argument("--client-secret-file", type=Path, metavar="FILE", help="read the secret of the client from FILE")
     who.add_argument("--client-secret", metavar="SECRET", help="the secret itself; other users of the machine can see it")
-    who.add_argument("--audience", metavar="URL", help="audience of the requested token, if it is not the base of the address")
+    who.add_argument("--audience", metavar="URL", help="audience of the requested token; default: the base URL of the management interface")
     who.add_argument("--dpop", action="store_true", help="bind the token to a fresh key and prove it with each request (DPoP)")
     who.add_argument("--dpop-key-file", type=Path, metavar="FILE", help="like --dpop, with the private EC key (P-256) in FILE")
     where = parser.add_argument_group("connection")

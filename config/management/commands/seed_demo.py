@@ -31,7 +31,7 @@ _SECRETS = {
 
 
 class Command(BaseCommand):
-    help = "Create the demo tenant with its admin, client, connections and stream. DEMO_* variables hold the secrets."
+    help = "Create the demo tenant with its admin, client, connections and stream. DEMO_* variables contain the secrets."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--migrate", action="store_true", help="Apply migrations first.")

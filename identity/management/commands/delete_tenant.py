@@ -20,7 +20,7 @@ _LOOK_SECONDS = 1.0
 
 class Command(BaseCommand):
     help = (
-        "Delete a tenant: its hosts answer 403 at once, all its rows are deleted with events, and its streams deliver them. "
+        "Delete a tenant: its hosts answer 403 at once, all its rows are deleted, and its streams deliver the events of the deletions. "
         "Its log is kept for its retention; purge_tenants then deletes the last rows. If the command is interrupted, the workers continue."
     )
 
