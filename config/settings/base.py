@@ -38,7 +38,7 @@ COUNTRY_HEADER = env.text(
 TRUSTED_PROXIES = env.networks(
     "TRUSTED_PROXIES",
     "",
-    "Proxies whose X-Forwarded-Proto and X-Forwarded-For are trusted: addresses and networks; unix: for unix sockets.",
+    "Proxies whose X-Forwarded-Proto and X-Forwarded-For are trusted: IP addresses and networks; unix: for unix sockets.",
 )
 
 # --- Staff ------------------------------------------------------------------------------------------------------------
@@ -125,7 +125,9 @@ EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which 
 EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long events of a tenant are kept.", minimum=1 / 24)
 
 # --- Metrics ----------------------------------------------------------------------------------------------------------
-METRICS_TOKEN = env.secret("METRICS_TOKEN", "", "Bearer token that /metrics requires from every address; empty: METRICS_NETWORKS decides.")
+METRICS_TOKEN = env.secret(
+    "METRICS_TOKEN", "", "Bearer token that /metrics requires from every IP address; empty: METRICS_NETWORKS decides."
+)
 METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Networks that may read /metrics without a token.")
 METRICS_STREAMS = env.integer(
     "METRICS_STREAMS", 100, "Number of event streams with metrics of their own: the oldest enabled streams; 0: none.", maximum=1000
@@ -171,14 +173,14 @@ RATE_LIMITS_ENABLED = env.flag(
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
 FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
-    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests and tokens per address, tenant and minute; more get 429.", minimum=1
+    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests and tokens per IP address, tenant and minute; more get 429.", minimum=1
 )
-ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and address.", minimum=1)
-ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Burst of requests for pages and keys per address.", minimum=1)
+ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and IP address.", minimum=1)
+ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Burst of requests for pages and keys per IP address.", minimum=1)
 ANONYMOUS_RATE_PER_SECOND = env.integer(
     "ANONYMOUS_RATE_PER_SECOND",
     500,
-    "Additional requests for pages and keys per second and tenant, for addresses above their own limit.",
+    "Additional requests for pages and keys per second and tenant, for IP addresses above their own limit.",
     minimum=1,
 )
 
@@ -189,7 +191,7 @@ UNREAD_BODY_BYTES = env.integer(
 UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
     "UNREAD_BODY_BYTES_PER_ADDRESS",
     4 * 1024 * 1024,
-    "Maximum bytes of unfinished and unanswered bodies from one address.",
+    "Maximum bytes of unfinished and unanswered bodies from one IP address.",
     minimum=1024 * 1024,
 )
 
@@ -261,7 +263,7 @@ DELIVERY_LEASE_SECONDS = env.number(
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
 DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which the message for a lane counts as lost.", minimum=0.1)
-DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Notify workers at once when there is work.")
+DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Notify workers immediately when there is work.")
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
 BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures that hold a stream; 0: never.")
