@@ -193,16 +193,20 @@ def test_the_server_requires_new_nonces_after_redis_has_lost_its_data(tenant: Te
     assert proven(tenant, form, prover).status == 200
 
 
-def test_a_restarted_redis_with_old_records_makes_the_server_require_new_nonces(tenant: Tenant, prover: Prover) -> None:
+def test_a_restarted_redis_with_old_records_makes_the_server_require_new_nonces(
+    tenant: Tenant, prover: Prover, monkeypatch: pytest.MonkeyPatch
+) -> None:
     form, used = form_of(tenant, granted_client(tenant)), replays.used_proofs()
     earlier = used.generation().name
     replayed = prover.proof("POST", at_token(tenant))
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, earlier))
     assert [ask(tenant, form, proof).status for proof in (replayed, with_nonce)] == [200, 200]
-    # The state of a promoted replica, or of a server that has loaded an old snapshot: the generation is stored, the latest uses are not.
+    # The state of a promoted replica, or of a server that has loaded an old snapshot: the generation is stored, the latest uses are not,
+    # and the server has another run id.
     for key in used._redis.scan_iter(f"{used._prefix}*"):
         used._redis.delete(key)
-    used._redis.set(used._name, f"{earlier.rpartition('.')[0]}.{'0' * 40}")
+    monkeypatch.setattr(used, "_runs", {})
+    monkeypatch.setattr(used, "_run_of", lambda _connection: "1" * 40)
     assert [ask(tenant, form, proof).json()["error"] for proof in (replayed, with_nonce)] == ["use_dpop_nonce"] * 2
     assert proven(tenant, form, prover).status == 200
 
