@@ -31,7 +31,8 @@ NUMBERS = {
     "provisioning_delivery": {"position"},
     "provisioning_streamtally": {"count"},
 }
-# Files that encrypt only values that a move does not carry: the move leaves out their table, or they are in no row of a tenant.
+# Files that encrypt only values that a move does not carry. Either the move leaves out the table of these values, or no row of a tenant
+# contains them.
 ENCRYPTS_ELSEWHERE = {
     "authapi/accounts/passwordless/starting.py": "PasswordlessCode stays behind",
     "authapi/factors/passkey_ceremonies.py": "PasskeyCeremony stays behind",
@@ -63,7 +64,7 @@ DECLARED = {
     "identity/services/chunks.py": "identity_jobchunk.content",
     "provisioning/actions/secrets.py": "provisioning_actionsecret.sealed",
 }
-# A move encrypts the carried values again.
+# The code of the move needs no declaration: it encrypts the carried values again.
 OWN = "identity/moving/"
 
 

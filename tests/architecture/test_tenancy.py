@@ -1,4 +1,4 @@
-"""Functions that read rows of every tenant. A table lists all of them, each with its reason."""
+"""Functions that read rows of every tenant. `ALLOWED` lists all of these functions, each with the reason."""
 
 from __future__ import annotations
 

@@ -213,5 +213,5 @@ def test_refused_tokens_are_charged_to_their_ip_address_and_not_to_the_tenant(te
     assert refused[-1][1]["message"].startswith("Too many requests.")
     assert int(refused[-1][2]["Retry-After"]) >= 1
     assert (refused[-1][2]["X-RateLimit-Limit"], refused[-1][2]["X-RateLimit-Remaining"]) == ("2", "0")
-    # A valid client behind the same address is served, and has the whole rate of the tenant.
+    # A valid client behind the same IP address is served, and has the whole rate of the tenant.
     assert (status, response["X-RateLimit-Remaining"]) == (200, "199")

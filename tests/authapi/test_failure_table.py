@@ -14,7 +14,8 @@ from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
-# Contract, 2.3. Rows follow practice if documents and practice differ. None means that the text varies.
+# Contract, 2.3. If the documented answer differs from the answer in practice, the row has the answer in practice. None means that the text
+# varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
     OAuthCase.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),

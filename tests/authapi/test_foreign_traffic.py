@@ -1,4 +1,4 @@
-"""Anonymous requests over real sockets. They use no tenant's rate and do not affect clients at other addresses."""
+"""Anonymous requests over real sockets. They use no tenant's rate and do not affect clients at other IP addresses."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def posted(content: str) -> dict[str, str]:
         ("oidc", {"client_id": "c"}, {"sub": 7}),
         ("google-oauth2", {"client_id": "c", "hosted_domains": ["example.com"]}, {"sub": "7"}),
         ("oauth2", OAUTH, {"data": {}}),
-        # A login reads the answers of the calls, not their members.
+        # A login at GitHub reads the answers of API calls. The claims must be inside such answers.
         ("github", {"client_id": "c"}, {"sub": "7", "name": "Ada"}),
     ],
 )
@@ -305,7 +305,7 @@ def test_a_preview_without_a_claim_that_the_map_reads_is_incomplete(browser: Bro
 
 def test_a_preview_uses_the_test_that_filled_the_page(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "samlp", fieldsMap={"name": "cn", "nickname": "nick"})
-    # No row can represent the list, so the form does not submit it.
+    # No row of the form can represent the list, so the form does not submit the list.
     add_success(connection, name_id="x7", name_id_format="", attributes={"cn": ["Ada"] * 30, "nick": ["ada"]})
     sent = {**posted(browser.get(page(connection)).content.decode()), "preview": "1"}
     add_success(connection, name_id="x8", name_id_format="", attributes={"cn": ["Eve"] * 30, "nick": ["eve"]})

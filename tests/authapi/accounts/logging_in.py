@@ -34,7 +34,7 @@ def protect(tenant_id: str, **values: Any) -> None:
 
 
 def suspect(tenant_id: str, **values: Any) -> None:
-    """Set the throttling of suspicious addresses, and empty the process's cache of these settings."""
+    """Set the throttling of suspicious IP addresses, and empty the process's cache of these settings."""
     protect_against("suspicious_ip_throttling", tenant_id, values)
 
 

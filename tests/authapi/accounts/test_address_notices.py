@@ -1,4 +1,4 @@
-"""A mail to the former address of an account says that the address has changed."""
+"""A mail to the former email address of an account says that the address has changed."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _INLINE = re.compile(r"\bs\d+_x\d+\b")
 
 @pytest.fixture
 def client(tenant: Tenant, settings: Any) -> Iterator[Client]:
-    """A client that allows every method of login. In each of its connections, one account has the known address."""
+    """A client that allows every method of login. Each of its connections has one account, with the address `HERE` or `NUMBER_HERE`."""
     settings.SMS_SENDER = {"kind": "console"}
     client, _ = web_client(
         tenant,
@@ -151,7 +151,7 @@ def test_a_request_costs_the_same_whether_or_not_the_account_exists(client: Clie
 
 
 def shape(answer: Received, name: str) -> str:
-    """Return the answer without the requested address and without values that are random in each answer."""
+    """Return the answer without the email address or phone number of the request, and without random values."""
     text = answer.body.decode().replace(name, "?").replace(number_of(name), "?")
     return re.sub(r'"(_id|auth_session)":"[^"]+"', "drawn", text)
 

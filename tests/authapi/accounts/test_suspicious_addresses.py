@@ -1,4 +1,4 @@
-"""Suspicious addresses: how tenants configure the throttling, list blocked addresses and lift blocks."""
+"""Suspicious IP addresses: how tenants configure the throttling, list blocked addresses and lift blocks."""
 
 from __future__ import annotations
 

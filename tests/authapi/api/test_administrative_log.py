@@ -128,7 +128,7 @@ def test_a_request_over_the_rate_limit_is_not_logged(api: Management, tenant: Te
 
 @contextmanager
 def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
-    """Make the database refuse the commit of each transaction that has inserted a row (`NEW`) into `table` for which `verdict` is true."""
+    """Make the database refuse the commit of a transaction if `verdict` is true for a row (`NEW`) that it has inserted into `table`."""
     function = f"""
     CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF {verdict} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NULL; END $$;
@@ -432,7 +432,7 @@ def test_administrative_and_sign_in_lines_are_one_list_without_gaps_or_duplicate
     moment = timezone.now().replace(microsecond=0) - timedelta(minutes=5)
     expected: list[tuple[Any, str]] = []
     for number in range(30):
-        # Three lines have each timestamp.
+        # Each timestamp is that of three lines.
         at = moment + timedelta(seconds=number // 3)
         pk = make_sign_in(ada, created_at=at).pk if number % 2 else make_line(tenant, created_at=at).pk
         expected.append((at, pk))
@@ -567,7 +567,7 @@ COUNT = 40_000
 
 @pytest.fixture(scope="module")
 def long_log(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Tenant:
-    """A tenant with many administrative and sign-in lines, between which lines of a second tenant were written."""
+    """A tenant with many administrative and sign-in lines. Lines of a second tenant are between them."""
     with django_db_blocker.unblock(), database.cursor() as cursor:
         for name in (f"t-{secrets.token_hex(6)}" for _ in range(2)):
             tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")

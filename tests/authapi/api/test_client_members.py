@@ -1,4 +1,4 @@
-"""JSON members of a client that other tools send. A member that requires missing behavior is refused; all others are stored."""
+"""JSON members of a client that other tools send. A member that requires an unsupported feature is refused. All others are stored."""
 
 from __future__ import annotations
 

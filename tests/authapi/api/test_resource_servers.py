@@ -126,7 +126,7 @@ PAYMENT = {
 
 
 def test_registered_types_are_returned_and_replaced_as_a_whole(api: Management) -> None:
-    # The second type has no other member, as every type of the upstream system.
+    # The second type has only the member `type`, like every type of the upstream system.
     types = [PAYMENT, {"type": "account_access"}]
     made = api.post("resource-servers", {"identifier": ORDERS, "authorization_details": types})
     assert (made.status, made.json["authorization_details"]) == (201, types)

@@ -1,4 +1,4 @@
-"""Request rates per address: in one process, in several processes, for IPv6 networks, and without Redis."""
+"""Request rates per IP address: in one process, in several processes, for IPv6 networks, and without Redis."""
 
 from __future__ import annotations
 

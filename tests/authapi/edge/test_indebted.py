@@ -1,4 +1,4 @@
-"""Requests of an address over its limit ("indebted") run one at a time, in the fast threads and in the hashing threads."""
+"""Requests of an IP address over its limit ("indebted") run one at a time, in the fast threads and in the hashing threads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def status_of(application: Application, tenant: Tenant) -> int:
 
 @pytest.fixture
 def _debt() -> Iterator[None]:
-    """Put the address over its limit, in a minute that has just begun."""
+    """Put the IP address over its limit, in a minute that has just begun."""
     with time_machine.travel(datetime(2031, 5, 1, 12, 0, tzinfo=UTC)):
         for _ in range(debt_figure().burst):
             note_refusal(keys_of(ADDRESS))

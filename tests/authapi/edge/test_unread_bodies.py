@@ -1,4 +1,4 @@
-"""Memory of unfinished bodies is limited per process and per address. A full process drops a body of the address with the most bytes."""
+"""Memory of unfinished bodies is limited per process and per IP address. A full process drops a body of the address with the most bytes."""
 
 from __future__ import annotations
 

@@ -58,6 +58,6 @@ def pages_with_passkeys(visit: Login) -> list[Page]:
 
 
 def as_object(answer: str) -> dict[str, Any]:
-    """Return the answer of a browser in the form in which an application sends it."""
+    """Return the answer of a browser as the JSON object that an application sends."""
     said: dict[str, Any] = json.loads(answer)
     return said

@@ -82,7 +82,7 @@ def test_another_login_of_the_user_cannot_see_or_confirm_a_setup_in_progress(wal
     posted = thief.give(theirs, code=app_code(secret))
     assert "Protect your account" in posted.text
     assert secret_on(thief.give(theirs, kind="totp")) != secret
-    # The second login has replaced the setup of the first login, which cannot confirm the new setup and has to start again.
+    # The second login has replaced the setup of the first login. The first login cannot confirm the new setup and has to start again.
     ended = walk.browser.submit(page, code=app_code(secret))
     assert (ended.status, "The setup has ended. Begin again." in ended.text) == (409, True)
     mailed = walk.give(walk.again(), kind="email")

@@ -241,7 +241,7 @@ def test_factors_are_listed_without_secrets_and_removed_only_after_a_proof_of_th
 
 
 def secret_of(shop: Shop, secret: str) -> str:
-    """Make the code of the current step acceptable again, so that the test does not wait half a minute."""
+    """Return the secret, and make the code of the current step acceptable again. Otherwise the test would wait half a minute."""
     EnrolledFactor.objects.of(shop.tenant.pk).filter(user=shop.alice, kind="totp").update(last_step=0)
     return secret
 

@@ -77,7 +77,7 @@ def test_only_a_valid_answer_to_the_challenge_of_the_login_is_accepted(walk: Wal
     page = login_page(walk)
     assert walk.browser.submit(page, credential="{}").status == 400
     assert attempt(walk, good, page).status == 400
-    # A key that is a second factor is not a passkey.
+    # A security key that was enrolled as a second factor cannot be used as a passkey.
     second = give_key(user, host)
     second.verifies, second.user_handle = True, good.user_handle
     assert attempt(walk, second).status == 400

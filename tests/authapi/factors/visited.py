@@ -16,7 +16,7 @@ _EVERY = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
 def challenge_pages(visit: Login) -> list[Page]:
-    """Return the challenge page of each method, also after wrong codes and early repetitions, and the page of the new recovery code."""
+    """Return the challenge pages: each method, wrong answers, an early request for a new code, and the new recovery code."""
     set_factors(visit.tenant, *_EVERY)
     _, code = give_app(visit.user)
     for kind, address in (("phone", NUMBER), ("email", "ada@example.test")):

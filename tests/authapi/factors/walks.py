@@ -42,7 +42,7 @@ def give_app(user: User) -> tuple[str, str]:
 
 
 def give_address(user: User, kind: str, address: str) -> str:
-    """Enroll a phone or an address; return the recovery code."""
+    """Enroll a phone number or an email address; return the recovery code."""
     return _enrolled(user, kind=kind, address=address)
 
 
@@ -57,7 +57,7 @@ def give_key(user: User, host: str, kind: str = "webauthn-roaming") -> Authentic
     asked = {"user": {"id": ""}, "challenge": "eA"}
     made: NewCredential = verified_registration(key.made(asked), party, challenge=b"x", is_passkey=False)
     add_key(tenant_id=user.tenant_id, user_id=user.user_id, kind=kind, made=made, relying_party=host)
-    # The key names no account, like every key that is not a passkey.
+    # A security key that is not a passkey does not store the id of the account.
     key.user_handle = ""
     return key
 
@@ -120,7 +120,7 @@ class Walk:
         return self.browser.get(page.form_action(), {"state": page.fields()["state"]})
 
     def options(self, page: Page) -> dict[str, Any]:
-        """Return the options that the page passes to a key."""
+        """Return the options that the page passes to a security key."""
         found = re.search(r'data-options="([^"]*)"', page.body.decode())
         assert found is not None, page.text
         options: dict[str, Any] = json.loads(html.unescape(found.group(1)))

@@ -1,4 +1,4 @@
-"""Scopes that a client gets for a user: by the API, its access policy, the user's permissions, and the organization of the login."""
+"""Scopes that a client gets for a user: effects of the API, its access policy, the user's permissions, and the login's organization."""
 
 from __future__ import annotations
 

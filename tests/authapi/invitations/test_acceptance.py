@@ -1,4 +1,4 @@
-"""Accepting invitations over the ASGI application: by the invited user, with a proof of the address, and only once."""
+"""Accepting invitations over the ASGI application: by the invited user, with a proof of the email address, and only once."""
 
 from __future__ import annotations
 

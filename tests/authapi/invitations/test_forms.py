@@ -1,4 +1,4 @@
-"""The forms and the language for invited users. The address is fixed, and a remembered account does not replace it."""
+"""The forms and the language for invited users. The email address is fixed, and a remembered account does not replace it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ACS = "https://sp.example.test/acs"
 
 
 def accepted(tenant: Tenant, path: str, **settings: Any) -> tuple[Page, User]:
-    """Accept an invitation at the address of a protocol. Return the form that is posted to the application."""
+    """Accept an invitation at the endpoint of a protocol. Return the page whose form is posted to the application, and the user."""
     use = {"organization_usage": "allow", "initiate_login_uri": "https://sp.example.test/login"}
     client, _ = web_client(tenant, name="Payroll", redirect_uris=ACS, settings={**settings, **use})
     connection = people(tenant, client)

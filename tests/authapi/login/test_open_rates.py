@@ -27,7 +27,7 @@ PAGE = "/u/logged-out"
 
 @pytest.fixture(autouse=True)
 def _noon(settings: Any) -> Iterator[None]:
-    """Stop the clock, and allow five pages to each address and two more pages to all anonymous callers of the tenant together."""
+    """Stop the clock, and allow five pages to each IP address and two more pages to all anonymous callers of the tenant together."""
     settings.ADDRESS_RATE_BURST, settings.ADDRESS_RATE_PER_SECOND, settings.ANONYMOUS_RATE_PER_SECOND = 5, 1, 1
     with time_machine.travel(NOON, tick=False):
         yield
@@ -185,7 +185,7 @@ def test_login_requests_stored_behind_a_proxy_that_names_no_client_are_limited_p
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # A known address and another tenant each have their own budget.
+    # A request whose client address is not hidden has its own budget, and so has another tenant.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302
     client, _ = web_client(second_tenant)

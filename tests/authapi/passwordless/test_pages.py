@@ -1,4 +1,4 @@
-"""The hosted pages that ask for an address and for a code. They do not reveal whether an account exists."""
+"""The hosted pages that ask for an email address or phone number, and for a code. They do not reveal whether an account exists."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from authapi.upstream.profile import needs_userinfo, profile_of
 
 
 def test_one_source_does_not_verify_the_address_of_another_source() -> None:
-    # The id token verifies an address that it does not contain, and the userinfo contains another address.
+    # The id token says that its email address is verified, but contains no address. The userinfo contains an address.
     assert profile_of({"email_verified": True}, {"email": "eve@example.test"}, None) == {"email": "eve@example.test"}
     found = profile_of({"email": "ada@example.test"}, {"email": "eve@example.test", "email_verified": True}, None)
     assert found == {"email": "ada@example.test"}
@@ -75,7 +75,7 @@ def test_a_mapping_fills_fields_from_the_id_token_and_userinfo_and_ignores_unkno
 @pytest.mark.parametrize(
     ("template", "claims", "userinfo", "kept"),
     [
-        # The id token verifies its own address, and the mapping selects another address.
+        # The id token verifies its own email address, and the mapping selects another address.
         (
             "${context.tokenset.upn}",
             {"email": "eve@example.test", "email_verified": True, "upn": "ada@example.test"},
@@ -94,7 +94,7 @@ def test_a_mapping_fills_fields_from_the_id_token_and_userinfo_and_ignores_unkno
             {},
             ("ada@corp.test", False),
         ),
-        # The proof is in the source of the mapped address.
+        # The proof (`email_verified`) and the mapped email address have the same source.
         ("${context.tokenset.email}", {"email": "ada@example.test", "email_verified": True}, {}, ("ada@example.test", True)),
         (
             "${context.userinfo.email}",

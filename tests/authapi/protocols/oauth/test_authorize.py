@@ -109,7 +109,7 @@ def test_too_many_requests_return_429_with_the_headers_of_the_rate_limit(login: 
     settings.ADDRESS_RATE_BURST = settings.ADDRESS_RATE_PER_SECOND = 1
     settings.ANONYMOUS_RATE_PER_SECOND = 1
     with time_machine.travel(NOON, tick=False):
-        # The address may send one request, and the tenant's anonymous callers together may send two.
+        # The IP address may send one request, and the tenant's anonymous callers together may send two.
         assert [login.ask().status for _ in range(3)] == [302, 302, 302]
         page = login.ask()
     assert (page.status, page.headers["x-ratelimit-remaining"]) == (429, "0")
@@ -511,7 +511,7 @@ def test_an_authorization_request_can_be_sent_as_json(login: Login) -> None:
         assert login.browser.send("POST", "/authorize", body=body, headers=headers).status == 400
 
 
-# --- Registered addresses ---------------------------------------------------------------------------------------------
+# --- Registered URLs ---------------------------------------------------------------------------------------------
 
 
 def test_a_callback_with_a_wildcard_is_never_the_default(login: Login) -> None:

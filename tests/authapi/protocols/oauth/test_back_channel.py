@@ -27,7 +27,7 @@ ISSUER = "https://login.example.test/"
 
 
 def ended(tenant: Tenant, *urls: str, **changes: Any) -> Client:
-    """End a session with a client that has these addresses, and return the client."""
+    """End a session with a client that has these logout URLs, and return the client."""
     client, _ = web_client(tenant, settings={"oidc_logout": {"backchannel_logout_urls": list(urls)}}, **changes)
     session, _ = session_of(person(people(tenant)), issuer=ISSUER)
     note_client(session, client, protocol="oauth")

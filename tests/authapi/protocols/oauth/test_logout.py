@@ -1,4 +1,4 @@
-"""Logging out: which sessions end, which clients are notified, and to which addresses the browser is redirected."""
+"""Logging out: which sessions end, which clients are notified, and to which URLs the browser is redirected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def allow_for_tenant(login: Login, **values: Any) -> None:
     tenant_settings.remembered_settings.clear()
 
 
-# --- Addresses -----------------------------------------------------------------------------------------------------------------
+# --- URLs -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def with_changes(**changes: str | None) -> dict[str, str]:
     return {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
 
 
-# --- Errors shown to the user, because no trusted address is known yet ----------------------------------------------------
+# --- Errors shown to the user, because no trusted URL is known yet ----------------------------------------------------
 
 
 @pytest.mark.parametrize(

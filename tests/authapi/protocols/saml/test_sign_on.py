@@ -138,7 +138,7 @@ def test_a_request_for_another_user_gets_no_assertion(application: Application) 
     assert application.answered(application.ask(about("ada@example.test"))).codes == ["Success"]
 
 
-# --- Addresses of answers ---------------------------------------------------------------------------------------------------
+# --- URLs of answers ---------------------------------------------------------------------------------------------------
 
 
 def test_a_response_is_sent_to_the_registered_address_of_the_request_or_else_to_the_callback(application: Application) -> None:

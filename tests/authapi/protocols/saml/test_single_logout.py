@@ -63,7 +63,7 @@ def log_out(application: Application, known: Answer, **options: Any) -> Page:
 
 
 def posted_message(page: Page, tenant: Tenant, address: str, parameter: str) -> Element:
-    """Return the verified message that a page posts to an address."""
+    """Return the verified message that a page posts to a URL."""
     assert page.status == 200, page.text
     assert page.form_action() == address
     return verified(parse(from_base64(page.fields()[parameter])), published_certificates(tenant.pk))

@@ -98,7 +98,7 @@ def test_the_realm_identifies_the_application_if_the_address_does_not(
 
 
 def test_an_application_gets_no_token_for_another_application(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
-    # The audience is the realm. Otherwise, the application at this address could present the token to the other application.
+    # The audience is the realm. Otherwise, the application at this URL could present the token to the other application.
     other, _ = web_client(
         tenant, redirect_uris="https://b.example.test/", settings={"addons": {"wsfed": {}}, "client_aliases": ["https://b.example.test/"]}
     )

@@ -1,4 +1,4 @@
-"""Requests of WS-Federation: parsing, and refusals before any application is trusted."""
+"""Requests of WS-Federation: parsing, and refusals before the service trusts an application."""
 
 from __future__ import annotations
 

@@ -374,7 +374,7 @@ def test_a_response_for_one_tenant_is_refused_at_another_tenant(login: SamlLogin
 
 
 def test_a_token_of_another_protocol_is_not_accepted_as_a_response(tenant: Tenant) -> None:
-    # Over WS-Federation, an assertion names no request and no recipient, so a stolen assertion would be accepted in any browser.
+    # Over WS-Federation, an assertion names no request and no recipient, so a stolen assertion would be accepted in every browser.
     login = saml_login(tenant, signingCert=None, cert=SIGNING.text)
     _, state = login.leave()
     stolen = Token(realm=login.entity_id, is_saml2=True)

@@ -20,7 +20,7 @@ from tests.factories.provider import address_of_logout
 from tests.factories.scim import reply
 from tests.factories.social_provider import DIRECTORY, EMAIL, PICTURE, SocialLogin, form_body
 
-# Ada's user after a login at each provider: id, address, whether the address is verified, name.
+# Ada's user after a login at each provider: id, email address, whether the address is verified, name.
 PEOPLE: dict[str, tuple[str, str, bool, str]] = {
     "google-oauth2": ("google-oauth2|1122", EMAIL, True, "Ada Lovelace"),
     "github": ("github|583231", EMAIL, True, "Ada Lovelace"),
@@ -60,7 +60,7 @@ def test_every_provider_of_the_table_has_a_login_test(at: Begin) -> None:
     assert set(PEOPLE) == set(KNOWN)
 
 
-# Refusals at any provider.
+# Refusals that do not depend on the provider.
 
 
 @pytest.mark.parametrize("strategy", ["github", "google-oauth2", "apple"])
@@ -260,7 +260,7 @@ def test_a_github_address_is_used_if_it_is_primary_and_verified(at: Begin, email
     login = at("github")
     github_emails(login, *emails)
     assert "code" in login.log_in()
-    # The public address in the profile is not used.
+    # The public email address in the profile is not used.
     assert (user_of(login).email, user_of(login).email_verified) == (None, False)
 
 
@@ -286,7 +286,7 @@ def test_github_gets_its_own_scopes_with_a_challenge_and_without_a_nonce(at: Beg
 @pytest.mark.parametrize(("proof", "is_verified"), [(True, True), ("1", True), (1, True), (False, False), ("0", False), (["1"], False)])
 def test_a_microsoft_address_is_verified_if_its_domain_is_verified(at: Begin, proof: Any, is_verified: bool) -> None:
     login = at("windowslive")
-    # A directory can put any address and any value of this claim into its tokens.
+    # A directory can put every email address and every value of this claim into its tokens.
     login.provider.claims = {"xms_edov": proof, "email_verified": True}
     assert "code" in login.log_in()
     assert user_of(login).email_verified is is_verified
@@ -382,7 +382,7 @@ def test_apple_posts_its_answer_and_sends_the_name_only_once(at: Begin) -> None:
     assert "code" in login.told(response)
     user = user_of(login)
     assert (user.name, user.given_name, user.family_name) == ("Ada Lovelace", "Ada", "Lovelace")
-    # The form is not signed, so the address of the id token is used.
+    # The form that the browser posts is not signed, so the email address of the id token is used.
     assert (user.email, user.email_verified) == ("x7@privaterelay.appleid.com", True)
     assert "code" in login.log_in(prompt="login")
     assert user_of(login).name == "Ada Lovelace"
