@@ -148,7 +148,7 @@ class Cluster:
     def start(self, node: Node) -> None:
         """Start Patroni, which starts the server."""
         configuration = node.directory / "patroni.json"
-        # JSON is YAML.
+        # Patroni reads YAML, and each JSON text is also valid YAML.
         configuration.write_text(json.dumps(self._configuration(node)))
         command = (str(place_of("patroni") / "bin" / "patroni"), str(configuration))
         # Patroni stops its server before it exits, which can take a while.

@@ -68,7 +68,7 @@ _IN_TIME = {
     # The theme exists already. A mail server exists only after a tenant adds it.
     "POST /branding/themes": {409},
     "GET /emails/provider": {404},
-    # No address is blocked.
+    # No IP address is blocked.
     "GET /anomaly/blocks/ips/{ip}": {404},
     # A setup link requires a factor that the tenant has enabled, and this tenant has enabled no factor.
     "POST /guardian/enrollments/ticket": {200, 409},
@@ -302,7 +302,7 @@ def test_the_document_describes_every_answer(case: Case, world: World) -> None:
     if call is not None and not _keeps_its_path(case):
         case.path_parameters |= world.path_of(call)
     if case.meta is not None and case.meta.is_negative_at(ParameterLocation.QUERY):
-        # An empty parameter of any type is treated as absent.
+        # The service treats an empty parameter of every type as absent.
         case.query = {name: value for name, value in case.query.items() if not _is_empty(value)}
     # `Content-Length` is handled by the HTTP server, whose errors are not JSON.
     case.headers.pop("Content-Length", None)
@@ -316,7 +316,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _keeps_its_path(case: Case) -> bool:
-    """Report whether the case keeps its generated ids. It always keeps invalid ids. A quarter of the cases keep valid but unknown ids."""
+    """Report whether the case keeps its generated ids. A case always keeps invalid ids. A quarter of the cases keep valid, unknown ids."""
     is_bad = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 

@@ -95,12 +95,12 @@ def _still_used(key: str, state: dict[str, dict[str, Any]]) -> bool:
 
 
 def _name_of_organization(document: dict[str, Any], state: dict[str, dict[str, Any]]) -> str | None:
-    """Return the name in a copy, if the document contains the name of its organization in addition to the id."""
+    """Return the name of the organization in the consumer's copy, or None if the document contains only the id of its organization."""
     named = document.get("organization", {})
     return state[f"organization:{named['id']}"]["name"] if "name" in named else None
 
 
 def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of an object that its own events update. Only `organization.updated` contains a new organization name."""
+    """Return the members that the object's own events update. Only `organization.updated` contains a new organization name."""
     shown = {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}
     return shown | {"organization": {"id": shown["organization"]["id"]}} if "organization" in shown else shown

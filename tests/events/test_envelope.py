@@ -1,4 +1,4 @@
-"""The stored bytes of an event: their order, their size limit, and the changes that other code may make."""
+"""The stored bytes of an event: their order and size limit, the copy for another stream, and refused values."""
 
 from __future__ import annotations
 

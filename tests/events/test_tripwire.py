@@ -26,7 +26,7 @@ from tests.factories.models.identity import TenantFactory
 
 @pytest.fixture(autouse=True)
 def _present_triggers(committed_db: None) -> None:
-    """Install the triggers of the present source, because the copied database may have those of an earlier source.
+    """Install the triggers of the present source, because the copied database may have the triggers of an earlier version.
 
     A sweep records the changes of all tenants, so the marks that earlier tests left are deleted.
     """

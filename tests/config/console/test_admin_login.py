@@ -26,12 +26,12 @@ def staff(tenant: Tenant) -> Staff:
 
 @pytest.fixture
 def visitor() -> Client:
-    """Return a browser with its own address, so that tests do not share counters of failures."""
+    """Return a browser with its own IP address, so that tests do not share counters of failures."""
     return stranger()
 
 
 def stranger() -> Client:
-    """Return a browser with an address in its own network."""
+    """Return a browser with an IP address in its own network."""
     return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
 
@@ -124,11 +124,12 @@ def test_guesses_from_many_addresses_block_the_account_except_on_a_known_device(
     for _ in range(12):
         attempt(stranger(), staff.email, "wrong")
 
-    # The right password is sent from an address without failures. A right guess must get the same answer as a wrong guess.
+    # The right password is sent from an IP address for which no failure is counted. A right guess must get the same answer as a wrong
+    # guess.
     assert "Too many failed attempts" in attempt(stranger(), staff.email)
     visitor.post("/admin/logout/")
     assert attempt(visitor, staff.email) == "/admin/"
-    # The known device can sign in from any address.
+    # The known device can also sign in from another IP address.
     visitor.defaults["REMOTE_ADDR"] = stranger().defaults["REMOTE_ADDR"]
     assert attempt(visitor, staff.email) == "/admin/"
 

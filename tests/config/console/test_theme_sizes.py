@@ -11,7 +11,7 @@ from django.conf import settings
 from config.console.components import DISTANCES
 
 THEME = Path(settings.BASE_DIR) / "static" / "theme"
-# Pages without the style sheet of the admin: pages of end users, errors, and the API browser.
+# Style sheets of pages outside the admin: pages of end users, errors, and the API browser.
 OTHERS = {"hosted.css", "errors.css", "api_browser.css"}
 SHEETS = sorted(path.name for path in THEME.glob("*.css") if path.name not in OTHERS)
 STEPS = {0, *DISTANCES}

@@ -60,7 +60,7 @@ def _asked(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, 
 
 
 async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, stays: bool = False) -> Answer:
-    """Return the answer. The client disconnects after its request, or `stays` until the answer, because Django requires this."""
+    """Return the answer. The client disconnects after its request. With `stays`, it disconnects after the answer, as Django requires."""
     waiting = list(chunks)
     sent: list[Any] = []
 

@@ -42,7 +42,7 @@ def asked(web: WebProcess, tenant: Tenant, *, source: str = "127.0.0.1") -> int:
 
 
 class Unfinished:
-    """Connections from many addresses. Each announces a MiB and sends all of it except the last byte."""
+    """Connections from many IP addresses. Each announces a MiB and sends all of it except the last byte."""
 
     def __init__(self, web: WebProcess, tenant: Tenant, *, count: int, addresses: int) -> None:
         head = f"POST /u/login HTTP/1.1\r\nHost: {tenant.pk}.example.test\r\nContent-Length: {MIB}\r\n\r\n".encode()

@@ -47,7 +47,7 @@ def test_fapi2_security_profile_final_discovery_end_point_verification(provider:
     assert "S256" in document["code_challenge_methods_supported"]
     assert document["authorization_response_iss_parameter_supported"] is True
     assert variant.authentication in document["token_endpoint_auth_methods_supported"]
-    # FAPI 2.0, 5.4.1: PS256 is the only RSA algorithm in its list.
+    # FAPI 2.0, 5.4.1: PS256 is the only allowed RSA algorithm.
     assert "PS256" in document["token_endpoint_auth_signing_alg_values_supported"]
     if variant.is_signed:
         assert document["request_parameter_supported"] is True

@@ -1,4 +1,4 @@
-"""The readable line of an event of any type."""
+"""The readable line of an event, for every event type."""
 
 from __future__ import annotations
 

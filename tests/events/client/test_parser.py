@@ -1,4 +1,4 @@
-"""The parser gives the same result for any split of the bytes, and follows the standard."""
+"""The parser gives the same result for every split of the bytes, and follows the standard."""
 
 from __future__ import annotations
 

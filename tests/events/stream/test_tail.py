@@ -1,4 +1,4 @@
-"""Tails: for any order of hints, reads and failures, the tail wakes a stream until the stream has every event."""
+"""Tails: for every order of hints, reads and failures, the tail wakes a stream until the stream has every event."""
 
 from __future__ import annotations
 

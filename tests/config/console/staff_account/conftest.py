@@ -1,4 +1,4 @@
-"""A tenant admin with and without factors. Each browser has its own address, so that tests do not share counters of failures."""
+"""A tenant admin with and without factors. Each browser has its own IP address, so that tests do not share counters of failures."""
 
 from __future__ import annotations
 
