@@ -62,7 +62,7 @@ class FirstFailure:
 
 
 def in_a_child(work: Callable[[FirstFailure], int], longest: float) -> Judgement:
-    """Call `work` in a child process and judge the exit code of pytest that it returns. The child ends after at most `longest` seconds."""
+    """Call `work` in a child process, and judge the exit code of pytest that `work` returns. Kill the child after `longest` seconds."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-run-") as directory:
         output, failure = Path(directory, "output"), FirstFailure(Path(directory, "failed"))
@@ -121,7 +121,7 @@ def enter(copy: Path) -> None:
 
 
 def forget_keys() -> None:
-    """Delete the state of the previous run in Redis, such as the rate of an address."""
+    """Delete the state of the previous run in Redis, such as the rate of an IP address."""
     if "REDIS_URL" in os.environ:
         with redis.Redis.from_url(os.environ["REDIS_URL"]) as server:
             for key in server.scan_iter(f"{os.environ['REDIS_PREFIX']}*", count=1000):

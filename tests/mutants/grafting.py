@@ -1,7 +1,8 @@
 """Replaces the code of functions in a process that has already imported their module. Imports nothing of the product.
 
-The import of the product takes longer than most runs of tests. A process that has imported it needs only the changed code of a mutant:
-every name that refers to the function then has the fault. A change outside of functions, such as a constant, needs a new import.
+The import of the product takes longer than most runs of tests. A process that has imported the product needs only the changed code of a
+mutant. Every name that refers to the function then refers to the changed code. A change outside of functions, such as a constant, needs a
+new import.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class LoadedFunctions:
 
 @contextmanager
 def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
-    """Collect the code below `root` that runs during the block."""
+    """Collect the code that runs during the block and comes from files below `root`."""
     called: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -59,7 +59,7 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
 
 
 def test_the_first_mutant_does_not_affect_the_next_run(toy: Path) -> None:
-    """The product is imported slowly, as the real one. The first mutant is planted as soon as the runner is ready."""
+    """The import of the toy takes long, like the import of the real product. The first mutant is planted as soon as the runner is ready."""
     (toy / "toy" / "__init__.py").write_text("import time\ntime.sleep(1)\n")
     planted = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}
     harmless = {**planted, "at": "toy.guard:name", "old": "'guard'", "new": "str('guard')"}

@@ -58,7 +58,7 @@ MUTANTS = (
         at="events.log.cursor:_decoded",
         old='or urlsafe_b64encode(raw).rstrip(b"=").decode() != text',
         new="",
-        rule="Each cursor has exactly one valid text.",
+        rule="A cursor is accepted only in its one canonical spelling.",
         tests=("tests/events/test_cursor.py",),
     ),
     Mutant(
@@ -159,7 +159,7 @@ MUTANTS = (
         at="events.log.numbering:number_batch",
         old="cursor.execute(DURABLE_COMMIT)",
         new="pass",
-        rule="A position is durable before any reader sees it.",
+        rule="A position is durable before a reader can see it.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(

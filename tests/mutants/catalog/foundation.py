@@ -99,7 +99,7 @@ MUTANTS = (
         at="foundation.outbound.dialing:Call.allowed_addresses",
         old="not all(is_allowed",
         new="not any(is_allowed",
-        rule="A host is refused if any of its addresses is not allowed.",
+        rule="A host is refused if at least one of its addresses is not allowed.",
         tests=(
             "tests/foundation/outbound/test_session.py",
             "tests/foundation/outbound/test_rebinding.py",
@@ -196,7 +196,7 @@ MUTANTS = (
         at="foundation.database.engine.base:DatabaseErrorWrapper.__exit__",
         old="if isinstance(error, ReadOnlySqlTransaction):",
         new="if False:",
-        rule="A connection to a demoted primary is closed, so that the next one reaches the new primary.",
+        rule="A connection to a demoted primary is closed, so that the next connection reaches the new primary.",
         tests=("tests/foundation/database/test_engine.py",),
     ),
     Mutant(

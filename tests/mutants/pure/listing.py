@@ -43,7 +43,7 @@ def _piece(source: str, changed: str) -> tuple[int, int, str]:
 
 
 def _equal(one: str, other: str) -> int:
-    """Return the number of equal characters at the beginning."""
+    """Return the number of equal characters at the beginning of both texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (first, second) in pairs if first != second), min(len(one), len(other)))
 
