@@ -1,6 +1,6 @@
 """Runs tutorials exactly as written: their blocks in order. Compares the displayed output with the real output.
 
-A `sh` block is typed into a terminal, a `text` block is its output, and any other block is a file to save. A comment
+A `sh` block is typed into a terminal, a `text` block is its output, and every other block is a file to save. A comment
 above a block, which a rendered page does not show, repeats an instruction of the text for the test:
 
     <!-- terminal: second -->   the commands are typed into another terminal

@@ -134,7 +134,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A malformed response. It writes any bytes to the socket, and then the connection closes."""
+    """A malformed response. The function writes arbitrary bytes to the socket. Then the connection closes."""
 
     act: Callable[[socket.socket], None]
 

@@ -1,4 +1,4 @@
-"""A destination for real workers: it appends to a file, and waits, refuses or is slow while a file with that name exists."""
+"""A destination for real workers: it appends to a file. It waits, is slow or refuses while the file `pause`, `slow` or `refuse` exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that are cut at any byte. A client that resumes has exactly the log."""
+"""Connections that are cut after each possible byte. A client that resumes has exactly the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new user is streamed to a subscriber and provisioned to a SCIM server."""
+"""The event of a new user reaches a subscriber, and the user gets an account on a SCIM server."""
 
 from __future__ import annotations
 

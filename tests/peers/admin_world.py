@@ -85,7 +85,7 @@ def _created(tenant: Tenant, server: RealServer) -> AdminWorld:
 
 
 def staff_of_pictures(tenant: Tenant) -> Staff:
-    """Create an account with the same address in every run. An account of an earlier test gets another address."""
+    """Create an account with the same email address in every run. An account of an earlier test gets another address."""
     Staff.objects.filter(email=_STAFF).update(email=f"former-{secrets.token_hex(4)}@example.test")
     return StaffFactory.create(tenant_id=tenant.pk, email=_STAFF)
 

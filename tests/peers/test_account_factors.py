@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 
 @pytest.fixture(scope="module")
 def place(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Connection, str]]:
-    """The users of a tenant with the account page enabled, and the address of its service."""
+    """The users of a tenant with the account page enabled, and the URL of its service."""
     with django_db_blocker.unblock():
         tenant = TenantFactory.create()
         factors = {"factors": ["webauthn-platform", "webauthn-roaming", "otp", "recovery-code"], "passkeys": True}

@@ -189,7 +189,7 @@ def replace_a_secret(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
     return lambda: Client.objects.of(world.tenant.pk).get(pk=world.shop.pk).secret_digest != before
 
 
-# The keys are the first column of the table in the manual.
+# The name of each task is in the first column of the table in the manual.
 TASKS = {
     "Find a user": find_a_user,
     "Block a user": block_a_user,

@@ -134,7 +134,7 @@ def answers(address: str) -> bool:
 
 
 def logged_in(address: str) -> requests.Response:
-    """Open an address as a browser, and log in at the hosted pages. Return the response of the application."""
+    """Open a URL as a browser does, and log in at the hosted pages. Return the response of the application."""
     browser = requests.Session()
     answer = browser.get(address, timeout=20)
     for _ in range(5):

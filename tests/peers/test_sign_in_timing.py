@@ -1,8 +1,9 @@
 """The time of a response does not reveal whether an account exists. Measured with the hashes of production.
 
-Requests for existing and for missing accounts alternate, so that the load of the machine affects both kinds alike. The test computes the
-share of pairs in which the first kind took longer. The expected share is 0.5, with a standard deviation of 0.075 for 30 pairs. If a hash is
-missing, the share is one. The margin is four standard deviations wide.
+Requests for existing and for missing accounts alternate, so that the load of the machine affects both kinds alike. The test compares each
+request of the first kind with each request of the second kind, and computes the share of pairs in which the first request took longer. If
+both kinds take equally long, the expected share is 0.5, with a standard deviation of 0.075 for 30 requests of each kind. The margin is four
+standard deviations wide. If the service computes no hash for a missing account, existing accounts take longer, and the share is one.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def connection(tenant: Tenant, client: Client) -> Connection:
 
 
 def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Received]:
-    """Return the duration of a request. Each request is sent from a new address without failures."""
+    """Return the duration of a request. Each request has a new IP address, for which no failed login is counted."""
     number = next(_addresses)
     sent = {"client_id": client.client_id, **body}
     started = time.perf_counter()
@@ -80,7 +81,7 @@ def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Receive
 
 
 def share_of_slower(first: Callable[[int], float], second: Callable[[int], float]) -> float:
-    """Time both kinds alternately, in random order. Return the share of pairs in which the first kind took longer."""
+    """Time one request of each kind in each round. Return the share of pairs in which the request of the first kind took longer."""
     drawn = random.Random(7)
     for number in range(3):
         first(number), second(number)

@@ -1,4 +1,4 @@
-"""The stream behind third-party proxies. By default, they must not delay or compress it, or keep it open after a client has left."""
+"""The stream behind third-party proxies. A proxy must not delay or compress the stream, or keep it open after the client has left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications with three protocols share one login in a real browser. A logout at any application ends all logins."""
+"""Applications with three protocols share one login in a real browser. A logout at one application ends all logins."""
 
 from __future__ import annotations
 

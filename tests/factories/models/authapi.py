@@ -490,7 +490,7 @@ class AdministrativeLineFactory(RowFactory[AdministrativeLine]):
 
 
 class LoginFailuresFactory(RowFactory[LoginFailures]):
-    """A first failure at one identifier, from one address."""
+    """A first failed login with one identifier, from one IP address."""
 
     class Meta:
         model = LoginFailures
@@ -504,7 +504,7 @@ class LoginFailuresFactory(RowFactory[LoginFailures]):
 
 
 class AddressBlockFactory(RowFactory[AddressBlock]):
-    """An address with failures at many accounts."""
+    """A block of an IP address, after failed logins at many accounts."""
 
     class Meta:
         model = AddressBlock
@@ -531,7 +531,7 @@ class KnownBrowserFactory(RowFactory[KnownBrowser]):
 
 
 class AttackNoticeFactory(RowFactory[AttackNotice]):
-    """A mail about breached passwords that was sent."""
+    """The record of a sent mail about breached passwords."""
 
     class Meta:
         model = AttackNotice

@@ -1,4 +1,4 @@
-"""Maps and switches of a connection as rows and choices. Stored members that a page cannot show as inputs are kept."""
+"""Options of a connection as inputs: a map is shown as rows, a switch as a choice. Stored members that no input can show are kept."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def head_of(browser: Client, row: models.Model, tab: str = "") -> str:
 
 
 def primary_of(head: str) -> tuple[str, str] | None:
-    """Return the text and the address of the button in the header."""
+    """Return the text and the URL of the button in the header."""
     found = re.findall(r'<a class="button" href="([^"]*)">([^<]*)</a>', head)
     assert len(found) <= 1
     return (found[0][1], unescape(found[0][0])) if found else None

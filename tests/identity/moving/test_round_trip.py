@@ -43,7 +43,7 @@ def with_every_row(tenant: Tenant) -> Rows:
 
 
 def _unsealed(table: CarriedTable, sealed: Sealed) -> Any:
-    """Return a value that has the form of the column."""
+    """Return a value with the structure that the column stores."""
     if sealed.members:
         return {sealed.members[0]: "x", "kept": 1}
     if table.model is ActionVersion:

@@ -1,4 +1,4 @@
-"""The options of every strategy that clients can read."""
+"""The options that clients can read, for every strategy."""
 
 from __future__ import annotations
 

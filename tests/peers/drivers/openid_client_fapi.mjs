@@ -63,7 +63,7 @@ async function exchanged(name, address, checks, options) {
   return { tokens, answer }
 }
 
-// Pushed, with the key bound from the push on.
+// A pushed request with a proof of the key, which binds the code to this key.
 {
   const { checks, parameters } = await asked()
   const address = await client.buildAuthorizationUrlWithPAR(config, parameters, { DPoP })
@@ -79,7 +79,7 @@ async function exchanged(name, address, checks, options) {
   seen['code twice'] = await refusal(client.authorizationCodeGrant(config, answer, checks, undefined, { DPoP }))
 }
 
-// Signed: first in the address, then pushed.
+// A signed request: first in the URL, then pushed.
 {
   const { checks, parameters } = await asked()
   const address = await client.buildAuthorizationUrlWithJAR(config, parameters, signing)

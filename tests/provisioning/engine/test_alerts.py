@@ -1,4 +1,4 @@
-"""Alerts: raised once per stream, kind and period by any sweeper, sent once, without personal data and secrets."""
+"""Alerts: raised once per stream, kind and period, even by several sweepers, sent once, without personal data and secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of blocks that a claim reads does not grow with other waiting deliveries, for any statistics of the query planner."""
+"""The number of blocks that a claim reads does not grow with other waiting deliveries, for all statistics of the query planner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishing nudges never raises an error and never blocks the caller, for any behavior of the broker."""
+"""Publishing nudges never raises an error and never blocks the caller, for every behavior of the broker."""
 
 from __future__ import annotations
 

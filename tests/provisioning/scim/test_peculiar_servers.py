@@ -117,7 +117,7 @@ class IgnoresFilters(PeculiarServer):
 
 
 class ComparesAnother(PeculiarServer):
-    """saml-jackson: any filter compares the user name, and a deletion is answered with 200 and a body."""
+    """saml-jackson: every filter compares the user name, and a deletion is answered with 200 and a body."""
 
     matching = staticmethod(by_user_name)
 

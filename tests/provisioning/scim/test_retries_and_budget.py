@@ -141,7 +141,7 @@ def test_an_invalid_retry_after_is_ignored(value: str) -> None:
 
 
 def drip(connection: socket.socket) -> None:
-    """Write a valid response one byte at a time, each byte within any timeout of a read."""
+    """Write a valid response one byte at a time, and each byte before the timeout of a single read."""
     for byte in CREATED:
         connection.sendall(bytes([byte]))
         time.sleep(0.05)

@@ -1,6 +1,6 @@
-"""No request changes or deletes an account of another user, for any behavior of a server (docs/adr/0072).
+"""No request changes or deletes an account of another user, for every behavior of a server (docs/adr/0072).
 
-Random users of two tenants, each with two streams to one faulty server. Workers are killed at any request, responses are lost, other
+Random users of two tenants, each with two streams to one faulty server. Workers are killed at random requests, responses are lost, other
 people have accounts, the server restores old backups, and old events are redelivered.
 """
 

@@ -6,6 +6,6 @@ from django_scim.filters import UserFilterQuery
 
 
 class UserFilter(UserFilterQuery):
-    """Without this row, a filter on `externalId` finds no user."""
+    """Without the additional entry of the map, a filter on `externalId` finds no user."""
 
     attr_map = {**UserFilterQuery.attr_map, ("externalId", None, None): "scim_external_id"}
