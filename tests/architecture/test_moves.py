@@ -39,7 +39,7 @@ ENCRYPTS_ELSEWHERE = {
     "authapi/login/remembered_account.py": "a cookie; without its key the user types the name again",
     "authapi/login/round_trips.py": "LogoutTransaction stays behind",
     "authapi/login/transactions.py": "LoginTransaction stays behind",
-    "authapi/pages/passwordless_link.py": "a field of a form",
+    "authapi/pages/passwordless_link.py": "a field of an HTML form",
     "authapi/protocols/oauth/pushed.py": "PushedRequest stays behind",
     "authapi/upstream/authentication_requests.py": "LoginTransaction stays behind",
     "config/console/staff_account/app_secret.py": "a session of staff",

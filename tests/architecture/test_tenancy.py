@@ -43,7 +43,10 @@ ALLOWED = {
         1,
         "the strategy of database connections is the same for the whole platform",
     ),
-    ("identity/admin/people/relation_names.py", "_names"): (1, "reads rows of the tenants of entries that the list has already filtered"),
+    ("identity/admin/people/relation_names.py", "_names"): (
+        1,
+        "the list has already filtered its entries, and each row counts only for entries of its own tenant",
+    ),
     ("identity/moving/facts.py", "_hosts"): (1, "an operator imports a tenant, and a host belongs to at most one tenant of the platform"),
     ("identity/services/domains.py", "_is_proven"): (1, "a host belongs to at most one tenant of the platform"),
     ("identity/services/job_retention.py", "prune_jobs"): (4, "a scheduled task deletes old jobs and links of all tenants"),
@@ -60,7 +63,7 @@ ALLOWED = {
         1,
         "reads the streams of dead letters that the list has already filtered by tenant",
     ),
-    ("provisioning/admin/stream_form.py", "StreamForm"): (1, "an empty choice until the form knows its tenant"),
+    ("provisioning/admin/stream_form.py", "StreamForm"): (1, "the form offers no row until it knows its tenant"),
     ("provisioning/admin/stream_names.py", "_names_of"): (1, "reads the streams of rows that the list has already filtered by tenant"),
     ("provisioning/commands/following.py", "stream_named"): (1, "an operator names an event stream by its id"),
     ("provisioning/synchronization/people.py", "People.elsewhere"): (

@@ -122,7 +122,7 @@ def ask_token(
     host: str | None = None,
     address: str = "192.0.2.1",
 ) -> Received:
-    """POST to the token endpoint of a tenant, as a form unless `as_json`."""
+    """POST to the token endpoint of a tenant. The body is form-encoded unless `as_json`."""
     return post("/oauth/token", tenant, form or {}, as_json=as_json, headers=headers, host=host, address=address)
 
 
@@ -136,7 +136,7 @@ def post(
     host: str | None = None,
     address: str = "192.0.2.1",
 ) -> Received:
-    """POST to a hot endpoint of a tenant, as a form unless `as_json`."""
+    """POST to a hot endpoint of a tenant. The body is form-encoded unless `as_json`."""
     body = json.dumps(form) if as_json else urlencode(form)
     kind = "application/json" if as_json else FORM
     return send(

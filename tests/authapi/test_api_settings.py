@@ -1,4 +1,4 @@
-"""The settings form of an API that was opened before another request changed the API."""
+"""A settings form that was opened before another request changed the same API."""
 
 from __future__ import annotations
 

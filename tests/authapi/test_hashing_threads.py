@@ -26,7 +26,7 @@ def fields(tenant: Tenant) -> dict[str, str]:
 
 
 def percent_encoded(fields: dict[str, str]) -> bytes:
-    """Return a form in which every letter is percent-encoded."""
+    """Return a form-encoded body in which every letter is percent-encoded."""
     return b"&".join(b"=".join("".join(f"%{byte:02x}" for byte in part.encode()).encode() for part in pair) for pair in fields.items())
 
 

@@ -1,4 +1,4 @@
-"""Request forms for the token endpoint."""
+"""Form fields of requests to the token endpoint."""
 
 from __future__ import annotations
 

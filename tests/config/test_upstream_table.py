@@ -72,7 +72,7 @@ def test_every_missing_operation_answers_that_it_is_not_supported(api: Managemen
 
 
 def test_a_reserved_word_instead_of_an_id_is_not_read_as_an_id(api: Management) -> None:
-    # Other operations at the path still accept the word, because the identifier of an API is any text.
+    # Other operations at the path still accept the word, because every text can be the identifier of an API.
     made = api.post("resource-servers", {"identifier": "search"})
     assert made.status == 201
     for path in ("clients/search", "resource-servers/search", "client-grants/search", "organizations/search"):

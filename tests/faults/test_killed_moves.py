@@ -81,7 +81,7 @@ def test_a_killed_export_and_a_killed_import_continue_and_every_row_arrives(whol
     before = counts(whole.pk)
     here = Commands(tmp_path)
     export = ("export", whole.pk, "--to", *place)
-    # Each run continues after the part of the run before.
+    # Each run continues after the last part of the previous run.
     for done in (1, 2):
         here.run_killed("tenant_part_exported", *export)
         assert len(list((tmp_path / "archive" / "parts").iterdir())) == done

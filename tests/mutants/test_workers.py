@@ -16,7 +16,7 @@ from tests.mutants.workers import Judge, workers
 
 @contextmanager
 def toy(root: Path) -> Iterator[Judge]:
-    """Judge a piece by its first text: `meet` waits until another worker also judges a piece with this text, `die` ends the worker."""
+    """Judge a piece of work by its first text: `meet` waits until another worker judges a piece with this text, `die` ends the worker."""
 
     def judge(piece: tuple[str, ...]) -> Judgement:
         if piece[0] == "die":

@@ -64,7 +64,7 @@ def test_1_changing_and_deleting_one_user_does_not_change_another_user_of_the_co
 def test_1_a_filter_treated_as_a_pattern_never_selects_a_foreign_account(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
-    """Answer lookups with all users whose key has the same beginning, like scimgateway."""
+    """Like scimgateway, answer a lookup with all users whose key has the same beginning."""
     for name in "ac":
         server.add(externalId=f"auth0|{name}", userName=name)
     strangers = server.users()

@@ -47,7 +47,7 @@ def told(answer: Received | Page) -> tuple[int, str, str, str]:
 
 @pytest.fixture(params=["confidential", "public"])
 def password_form(request: pytest.FixtureRequest, tenant: Tenant) -> dict[str, str]:
-    """Return the form of a login with the grant `password-realm`."""
+    """Return the form fields of a token request with the grant `password-realm`."""
     is_public = request.param == "public"
     more = {"token_endpoint_auth_method": Client.AuthMethod.NONE} if is_public else {}
     client, secret = web_client(tenant, grant_types=["password", REALM_GRANT], **more)

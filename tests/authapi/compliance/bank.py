@@ -81,7 +81,7 @@ class Bank:
         return jwt.encode({"alg": algorithm}, claims | changes, RSAKey.import_key(private_key("first")), algorithms=[algorithm])
 
     def form(self, assertion: str = "", **fields: Any) -> dict[str, Any]:
-        """Return a form with the client's authentication, without fields that are None."""
+        """Return the form fields of a request with the client's authentication, without fields that are None."""
         proof: dict[str, Any] = {}
         if self.secret:
             proof = {"client_secret": self.secret}

@@ -351,7 +351,7 @@ def test_the_last_used_method_comes_first_or_else_the_strongest_method(walk: Wal
     give_address(walk.at.user, "phone", NUMBER)
     EnrolledFactor.objects.of(walk.at.tenant.pk).update(last_used_at=None)
     page = walk.to_second()
-    # A key of another domain cannot be used on this domain.
+    # A security key that was enrolled on another domain cannot be used on this domain.
     assert "authenticator app" in page.text
     listed = walk.browser.get("/u/mfa", {"state": page.fields()["state"], "method": "list"})
     assert "Security key" not in listed.text

@@ -39,7 +39,7 @@ ALL = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
 def secret_on(page: Page) -> str:
-    """Return the key that a page shows for typing into an app."""
+    """Return the secret of an authenticator app, which a page shows as text to type."""
     found = re.search(r'class="key"><bdi>([A-Z2-7 ]+)</bdi>', page.body.decode())
     assert found is not None, page.text
     return found.group(1).replace(" ", "")

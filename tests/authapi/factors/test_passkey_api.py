@@ -167,7 +167,7 @@ def test_a_sign_up_reveals_no_user_before_it_creates_the_user_with_the_passkey(s
     assert (user.name, getattr(user, "password_credential", None)) == ("Nova", None)
     assert EnrolledFactor.objects.of(shop.tenant.pk).get(user=user).kind == "passkey"
     assert shop.use(key).status == 200
-    # A taken name and a key of an existing user get the same refusal, which comes after the passkey was created. Nothing is stored.
+    # A taken name and the passkey of an existing user get the same refusal, after the browser has created the passkey. Nothing is stored.
     another = shop.begun("/passkey/register", user_profile={"email": "b@example.test"})
     for begun, made in ((taken, authenticator(shop.host)), (another, key)):
         answer = shop.give(begun, made.made(begun["authn_params_public_key"]))

@@ -176,7 +176,7 @@ def test_the_offer_accepts_only_a_key_that_was_created_for_it(walk: Walk) -> Non
     for key, changes in ((lax, {}), (foreign, {}), (authenticator(host), {"challenge": "eA"})):
         page = made_by(walk, page, key, **changes)
         assert (page.status, OFFER in page.text) == (400, True)
-    # A key of another account, and a form that was created for another user.
+    # Refused: a passkey of another account, and a form that was created for another user.
     taken, _ = give_passkey(person(walk.at.connection, email="eve@example.test"), host)
     page = made_by(walk, page, taken)
     assert page.status == 409

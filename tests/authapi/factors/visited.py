@@ -38,7 +38,7 @@ def challenge_pages(visit: Login) -> list[Page]:
 
 
 def enrolment_pages(visit: Login) -> list[Page]:
-    """Return the pages for the list of factors, an app, a phone without and with a number, a mailed code, and keys."""
+    """Return the pages for the list of factors, an app, a phone without and with a number, a mailed code, and security keys."""
     set_factors(visit.tenant, *_EVERY, policy="always")
     walk = Walk(visit)
     with override_settings(SMS_SENDER={"kind": "console"}):

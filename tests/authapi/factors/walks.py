@@ -52,7 +52,7 @@ def _enrolled(user: User, **fields: str) -> str:
 
 
 def give_key(user: User, host: str, kind: str = "webauthn-roaming") -> Authenticator:
-    """Enroll a key that was created at a host of the tenant."""
+    """Enroll a security key that was created at a host of the tenant."""
     key, party = Authenticator(origin=f"http://{host}", rp_id=host, verifies=False), RelyingParty(host, "Example", f"http://{host}")
     asked = {"user": {"id": ""}, "challenge": "eA"}
     made: NewCredential = verified_registration(key.made(asked), party, challenge=b"x", is_passkey=False)

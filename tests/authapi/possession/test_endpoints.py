@@ -73,7 +73,7 @@ def at_profile(tenant: Tenant) -> str:
 
 
 def bound_token(tenant: Tenant, prover: Prover, registered: Registered | None = None, **changes: Any) -> str:
-    """Return a token of a user that is bound to the key."""
+    """Return a user's token that is bound to the key of `prover`."""
     registered = registered or web_client(tenant)
     code = login_of(tenant, registered, some_user(tenant))
     answer = proven(tenant, code_form(registered, code_of(code), **changes), prover)
@@ -335,7 +335,7 @@ def test_userinfo_requires_a_nonce_with_a_challenge(tenant: Tenant, prover: Prov
 
 
 def api_client(tenant: Tenant, **asked: Any) -> tuple[Registered, dict[str, Any]]:
-    """Return a client with a grant for an API with these settings, and the form of its request."""
+    """Return a client with a grant for an API with these settings, and the form fields of its token request."""
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}], settings=asked)
     registered = web_client(tenant, grant_types=["client_credentials", "authorization_code", "implicit"])
     create_client_grant(tenant_id=tenant.pk, client_id=registered.client_id, api_resource=resource, scopes=["read"])

@@ -1,4 +1,4 @@
-"""The contents of access tokens: keys of revocation, dialects, and the headers and claims that are accepted."""
+"""The contents of access tokens: the keys by which a token is revoked, dialects, and the headers and claims that are accepted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def token_with(header: Any) -> str:
     return f"{encoded(header)}.payload.signature"
 
 
-# --- Keys of revocation -----------------------------------------------------------------------------------------------
+# --- Keys that revoke a token ---------------------------------------------------------------------------------------------
 
 
 def test_the_jti_of_a_user_token_can_be_revoked_by_itself_and_by_its_lineage() -> None:

@@ -1,4 +1,4 @@
-"""Scripts whose answer is read later. Their results equal those of `run_script`, and a failure leaves no answer on the connection."""
+"""SQL scripts whose answer is read later. Their results equal those of `run_script`, and a failure leaves no answer on the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers of users, and the identifiers that each server finds by a filter on the key."""
+"""Identifiers of users, and how third-party servers answer a filter on the key (`externalId`) that contains such an identifier."""
 
 from __future__ import annotations
 

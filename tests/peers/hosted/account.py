@@ -95,7 +95,7 @@ def change(walk: Walk) -> None:
 
 
 def add_factors(walk: Walk) -> None:
-    """Visit every method that a user can add, and enroll an app. The test of keys needs a host with a name (`tests.peers`)."""
+    """Visit every method that a user can add, and enroll an app. The test of security keys needs a host with a name (`tests.peers`)."""
     _logged_in(walk, "add")
     _offer(walk)
     walk.look("Add a method", "Choose how you prove that it is you, in addition to your login.")

@@ -130,7 +130,7 @@ def _choose(walk: Walk, kind: str, heading: str) -> None:
 
 
 def prove_with_a_key(walk: Walk) -> None:
-    """Visit the page of a key. The use of a key needs a host with a name (`tests.peers.test_second_factors`)."""
+    """Visit the page of a security key. The use of the key needs a host with a name (`tests.peers.test_second_factors`)."""
     user = walk.world.another_person(walk.unique("key"))
     EnrolledFactor(
         tenant_id=user.tenant_id,

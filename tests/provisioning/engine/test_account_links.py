@@ -89,7 +89,7 @@ def link(action_id: str, **more: Any) -> Link:
 
 
 def test_the_tables_and_the_implementation_in_memory_store_the_same_links(committed_db: None) -> None:
-    """Random writes and doubts result in the same links in both implementations, even if they arrive late or are old."""
+    """Random writes and doubts result in the same links in both implementations, even if writes arrive late or are old."""
     chance = random.Random(7)
     for _ in range(60):
         action_id, memory = str(uuid4()), MemoryLinks()

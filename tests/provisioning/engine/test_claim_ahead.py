@@ -1,4 +1,4 @@
-"""Claims in advance: during a run, the worker settles the previous delivery and claims the next delivery. Also tests errors of both."""
+"""Claims in advance: during a run, the worker settles the previous delivery and claims the next one. Also tests errors of both steps."""
 
 from __future__ import annotations
 

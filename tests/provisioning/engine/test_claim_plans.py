@@ -150,7 +150,7 @@ def unkept(committed_db: None) -> Iterator[None]:
 
 
 def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
-    """Create `WAITING` events in `keys` lanes, settle one, and return the claim of the next."""
+    """Create `WAITING` events in `keys` lanes, settle one, and return the claim of the next one."""
     append_events(tenant, [f"user:{number % keys}" for number in range(WAITING)])
     dispatch.dispatch_tenant(tenant.pk)
     first = lanes.claim_oldest(stream.pk)

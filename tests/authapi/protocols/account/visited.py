@@ -16,9 +16,7 @@ from tests.factories.models.identity import EnrolledFactorFactory
 
 
 def adding_pages(visit: Login) -> list[Page]:
-    """Return the pages for the list of factors, a phone without and with a number, a mailed code, keys, an app and its
-    recovery code, a passkey and its name.
-    """
+    """Return the pages on which a user adds a factor or a passkey: every choice, and both steps of a phone, an app and a passkey."""
     update_tenant_settings(tenant_id=visit.tenant.pk, changes={"account_page": {"enabled": True}})
     set_factors(visit.tenant, *ALL, policy="on-request", passkeys=True)
     visit.connection.options = {**visit.connection.options, **PASSKEYS_ON}

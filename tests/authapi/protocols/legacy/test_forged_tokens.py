@@ -1,4 +1,4 @@
-"""Tokens that an attacker has changed, created, or stolen without their key. Every old endpoint refuses them."""
+"""Tokens that an attacker has changed, created, or stolen without the key to which they are bound. Every old endpoint refuses them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_token_for_an_organization_cannot_be_delegated(old: OldClient) -> None
 
 
 def bound_token(old: OldClient, *, audience: str | None = None) -> str:
-    """Return an access token of the user that is bound to a key, without the key."""
+    """Return an access token of the user. The token is bound to a key, which is not returned."""
     settle_memory()
     client, secret = rotate_client_secret(tenant_id=old.tenant.pk, client_id=old.client.client_id)
     registered, prover = Registered(client, secret), Prover()

@@ -309,7 +309,7 @@ def test_a_type_that_the_api_removes_is_missing_after_the_next_refresh(bank: Ban
 
 
 def machine(bank: Bank, *types: str) -> dict[str, Any]:
-    """Return the form of a token request with client credentials."""
+    """Return the form fields of a token request with client credentials."""
     client, secret = create_client(tenant_id=bank.tenant.pk, name="Robot", grant_types=["client_credentials"])
     settings = {"authorization_details_types": list(types)} if types else {}
     create_client_grant(tenant_id=bank.tenant.pk, client_id=client.client_id, api_resource=bank.api, settings=settings)
