@@ -23,7 +23,7 @@ from identity.services.failures import Conflict, NotFound
 
 @dataclass(frozen=True)
 class Association:
-    """An unconfirmed factor. Its secrets are shown only once. Fields that a kind does not have are empty."""
+    """An unconfirmed factor. Its secrets are shown only once. Fields that this kind of factor does not have are empty."""
 
     factor: EnrolledFactor
     secret: str = field(default="", repr=False)
@@ -34,9 +34,9 @@ class Association:
 
 @unit_of_work
 def associate_app(prover: Prover, *, promises: bool = True) -> Association:
-    """Start the enrollment of an authenticator app. Raises `Conflict` for too many factors.
+    """Start the enrollment of an authenticator app. Raises `Conflict` if the user has too many factors.
 
-    With `promises`, the recovery code is created now, otherwise at the confirmation.
+    With `promises`, the recovery code is created now. Without `promises`, it is created when the app is confirmed.
     """
     user, secret = prover.user, totp.new_secret()
     factor = begin_enrolment(tenant_id=user.tenant_id, user_id=user.user_id, kind=TOTP, secret=secret)
@@ -93,7 +93,7 @@ def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge
 
 
 def open_enrollment(prover: Prover, kind: str) -> FactorChallenge | None:
-    """Return the open enrollment of a kind in this transaction or session, None if no enrollment is open."""
+    """Return the open enrollment of a factor of this kind in this transaction or session; None if no enrollment is open."""
     rows = counting(prover).filter(purpose=ENROLL, factor__kind=kind, factor__is_confirmed=False)
     return rows.select_related("factor").order_by("-pk").first()
 

@@ -33,13 +33,14 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import NotFound
 
 USE, ENROLL = "use", "enroll"
-# Keys that are added on the account page have separate purposes, so that the challenge of one page cannot be answered on another page.
+# Purposes of challenges for keys and passkeys that are added on the account page. They differ, so that the challenge of one page cannot be
+# answered on another page.
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
 # Shortest pause between two messages to one factor, because mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
-# Number of newest codes that are valid, so that a late message still works.
+# The newest codes of a factor are valid, up to this number, so that the code in a late message still works.
 _COUNTING = 2
 # Number of wrong guesses after which a code is invalid.
 _MOST_FAILURES = 5
@@ -155,7 +156,10 @@ def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
 def check_code(
     prover: Prover, factor: EnrolledFactor, code: str, *, purpose: str = USE, challenge: FactorChallenge | None = None
 ) -> Proven:
-    """Check a code that was sent to a factor. With `challenge`, only that message counts. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check a code that was sent to a factor. With `challenge`, only the code of that message is accepted.
+
+    Raises `WrongProof` and `TooManyGuesses`.
+    """
 
     def judge() -> Proven | None:
         rows = counting(prover).filter(factor=factor, purpose=purpose).exclude(code_digest="")
@@ -259,7 +263,7 @@ def _key_named(user: User, credential: str, kinds: tuple[str, ...], party: Relyi
 
 
 def judged(prover: Prover, code: str, judge: Callable[[], Proven | None], *, passed: str = _PASSED, failed: str = _FAILED) -> Proven:
-    """Return the proof. For a wrong guess, commit the count, then raise `WrongProof`. Also raises `TooManyGuesses`."""
+    """Return the proof. If the guess is wrong, commit its count, then raise `WrongProof`. Also raises `TooManyGuesses`."""
     verdict = _verdict(prover, code, judge, passed, failed)
     if isinstance(verdict, Rate):
         raise TooManyGuesses(verdict)
@@ -309,7 +313,7 @@ def counting(prover: Prover) -> QuerySet[FactorChallenge]:
 
 
 def _said(row: FactorChallenge, code: str) -> str:
-    """Return the input of a digest. It includes the columns that identify the row, so a copy in another row matches nothing."""
+    """Return the input of a digest. It includes columns that identify the row, so a digest copied to another row matches no code."""
     place = (row.tenant_id, str(row.user_id), str(row.factor_id), row.bound_to, row.purpose, row.expires_at.isoformat())
     return "\x00".join((*place, code))
 

@@ -13,7 +13,7 @@ from authapi.models import Client, SecondFactorPolicy
 from identity.factors.user_factors import factors_of
 from identity.models import Organization, User
 
-# The setting of a client that contains its own policy.
+# The name of the client setting that contains the policy of this client.
 CLIENT_SETTING = "second_factor_policy"
 
 
@@ -35,8 +35,10 @@ def factors_due(
     is_asked: bool = False,
     is_browser_remembered: Callable[[], bool] = lambda: False,
 ) -> Due:
-    """Return the second-factor step that the login must take. `wished` are the contexts that the client requests, best first.
-    `is_asked` tells whether the client requests a second factor in another way.
+    """Return the second-factor step that the login must take.
+
+    `wished` are the authentication contexts (`acr`) that the client requests, best first. `is_asked` tells whether the client requests a
+    second factor in another way.
 
     Reads the user's factors only if the tenant has enabled second factors, so that logins of other tenants need no further query.
     """

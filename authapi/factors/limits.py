@@ -31,7 +31,7 @@ class TooManyMessages(Exception):
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The source of a proof. `browser` is the mark of a browser in which this user has completed a login before."""
+    """The source of a proof. `browser` is the key of a browser in which this user has completed a login before, otherwise None."""
 
     ip: str
     browser: AddressKey | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Sends codes of factors by mail or text message. The job that sends a code stores the code encrypted until then."""
+"""Sends codes of factors by mail or text message. A job sends each code. Until the message is sent, the job stores the code encrypted."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def has_autofill(connection: Connection) -> bool:
 
 
 def offers_after_login(connection: Connection) -> bool:
-    """Tell whether a page offers to create a passkey to a user who has logged in with a password."""
+    """Tell whether a page after a login with a password offers to create a passkey."""
     is_on = _options(connection).get("progressive_enrollment_enabled") is not False
     return is_on and takes_passkeys(connection) and factor_settings(connection.tenant_id).offers_passkeys
 

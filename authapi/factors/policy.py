@@ -51,8 +51,8 @@ def policy_in_force(tenant: Policy, client: Policy | None, organization: Policy 
 def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: Collection[str], is_required: bool) -> bool:
     """Tell whether the requested contexts of a client require a second factor (OpenID Connect Core 1.0, 5.5.1.1).
 
-    `wished` are the contexts, best first. No factor is needed if the session already meets the best context. With `is_required`, it is
-    enough to meet any of the contexts.
+    `wished` are the requested contexts, best first; a context that is not `offered` is ignored. No factor is needed if the session already
+    meets the best context. With `is_required`, no factor is needed if the session meets at least one context.
     """
     counting = [name for name in wished if name in offered]
     met = [name for name in counting if contexts.CONTEXTS[name] & frozenset(methods)]

@@ -30,7 +30,7 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class FactorSettings:
-    """The settings in the form that logins read. `kinds` are the enabled second factors, strongest first."""
+    """The settings as logins read them. `kinds` are the enabled second factors, strongest first."""
 
     kinds: tuple[str, ...]
     has_recovery_codes: bool
@@ -52,7 +52,7 @@ def factor_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def policy_of_organization(organization: Organization) -> SecondFactorPolicy | None:
-    """Return the policy of an organization. None if the tenant and the application decide."""
+    """Return the policy of an organization. None if it has no policy: then only the policies of tenant and application apply."""
     row = OrganizationSecondFactors.objects.of(organization.tenant_id).filter(organization_id=organization.pk).first()
     return SecondFactorPolicy(row.policy) if row is not None else None
 

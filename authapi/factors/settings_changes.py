@@ -31,7 +31,7 @@ _FIRST = "Enable a factor first: this policy requires one."
 
 @unit_of_work
 def update_second_factors(*, tenant_id: str, changes: Mapping[str, Any]) -> TenantSettings:
-    """Replace the named settings, by the names of `authapi.factors.settings.DEFAULTS`. Null restores a default.
+    """Replace the settings in `changes`, which have the names of `authapi.factors.settings.DEFAULTS`. Null restores a default.
 
     Raises `Invalid` for an unknown name, an invalid value, or a newly enabled factor whose codes have no sender. Also raises `Invalid` if
     no factor would be left although the tenant, an application or an organization requires a factor.
@@ -61,7 +61,7 @@ def switch_factor(*, tenant_id: str, factor: str, is_on: bool) -> TenantSettings
 
 @unit_of_work
 def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str | None) -> None:
-    """Set a stricter policy for an organization than its tenant and applications have. None removes the policy of the organization.
+    """Set the policy of an organization; None removes it. It has no effect if it is less strict than the policy of tenant or application.
 
     Raises `NotFound` for an unknown organization, and `Invalid` for an unknown policy.
     """
@@ -103,7 +103,7 @@ def _check(values: Mapping[str, Any]) -> None:
 
 
 def _require_senders(tenant_id: str, switched_on: frozenset[str]) -> None:
-    """Refuse a newly enabled factor whose codes cannot be sent. An enabled factor stays required if its sender is removed."""
+    """Refuse a newly enabled factor whose codes cannot be sent. If the sender is removed later, the factor stays enabled."""
     for kind, problem in _NO_SENDER.items():
         if KINDS[kind].factor in switched_on and not can_send_to(tenant_id, kind):
             raise Invalid({"factors": [problem]})

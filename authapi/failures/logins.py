@@ -25,7 +25,7 @@ class LoginCase(Case):
     TOO_MANY_LOGINS = 429, "too_many_requests", "Too many logins of this user from this address. Try again later."
     SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this address. Try again later."
     PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new one."
-    # Shown on a page, because no address of the client is trusted yet (RFC 6749, 4.1.2.1).
+    # Shown on a page, because no redirect URI of the client is trusted yet (RFC 6749, 4.1.2.1).
     UNKNOWN_CLIENT = 400, "invalid_request", "Unknown client: {client_id}"
     NO_CALLBACK = 400, "invalid_request", "The client has no callback address."
     CALLBACK_MISMATCH = 400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."
@@ -52,14 +52,14 @@ class LoginCase(Case):
     LOGOUT_ADDRESS_NOT_ALLOWED = 400, "invalid_request", "The address {address} is not in the list of allowed logout URLs."
     LOGOUT_HINT_MISMATCH = 400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."
     INVALID_ID_TOKEN_HINT = 400, "invalid_request", "The id_token_hint is not an id token of this issuer."
-    # Errors of logins at an external provider. The client gets them, or a page shows them if no address is trusted.
+    # Errors of logins at an external provider. The client gets them, or a page shows them if no URL of the client is trusted.
     UPSTREAM_MISCONFIGURED = 500, "server_error", "The connection is not configured completely."
     UPSTREAM_UNREACHABLE = 503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."
     UPSTREAM_ODD_ANSWER = 500, "server_error", "The identity provider gave an answer that cannot be used."
     UPSTREAM_ISSUER_MISMATCH = 403, "access_denied", "The answer is not from the identity provider that got the request."
     UPSTREAM_TOKEN_REFUSED = 403, "access_denied", "The token of the identity provider was not accepted."
     UPSTREAM_CODE_REFUSED = 403, "access_denied", "The identity provider did not complete the login."
-    # The text of the provider itself.
+    # The description is the text that the provider sent.
     UPSTREAM_DENIED = 403, "access_denied", "{told}"
     UPSTREAM_SIGN_UP_DISABLED = 403, "access_denied", "Public signup is disabled"
     UPSTREAM_EMAIL_TAKEN = 403, "access_denied", "Another user of this connection has this e-mail address."

@@ -42,7 +42,7 @@ class OAuthCase(Case):
     # RFC 6750, 3.1. `/userinfo` sends these two errors with a `WWW-Authenticate: Bearer` challenge. The token endpoint never sends them.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
-    # Errors of the authorization endpoint. The first is shown on a page, because no address is trusted yet (RFC 6749, 4.1.2.1).
+    # Errors of the authorization endpoint. The first is shown on a page, because no redirect URI is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     # RFC 9449, 5 and 8. Clients compare the second text.
@@ -63,7 +63,7 @@ class OAuthCase(Case):
     REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used in this login."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
     # An unknown, expired or used request, and a request of another client get the same error (RFC 9126, 4). Shown on a page, because no
-    # address is trusted.
+    # redirect URI is trusted.
     INVALID_REQUEST_URI = (
         400,
         "invalid_request_uri",
@@ -73,8 +73,8 @@ class OAuthCase(Case):
     PUSH_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may push authorization requests."
     PUSH_DISABLED = 404, "endpoint_disabled", "Pushed authorization requests are off at this tenant."
     SIGNATURE_REQUIRED = 400, "invalid_request", "The client must send its authorization requests as signed request objects."
-    # RFC 8693, 2.2.2. A token that is unknown, expired, revoked, from another issuer, of another kind or not held by the sender gets the
-    # same error.
+    # RFC 8693, 2.2.2. All unsuitable tokens get the same error: tokens that are unknown, expired, revoked, from another issuer or of
+    # another kind, and bound tokens whose key or certificate the sender has not proven.
     INVALID_SUBJECT_TOKEN = 400, "invalid_request", "Unknown or invalid subject token."
     INVALID_ACTOR_TOKEN = 400, "invalid_request", "Unknown or invalid actor token."
     TOKEN_TYPE_NOT_SUPPORTED = 400, "invalid_request", "Unsupported {parameter}: {type}"
@@ -83,7 +83,7 @@ class OAuthCase(Case):
     INTROSPECTION_DISABLED = 404, "endpoint_disabled", "Introspection of tokens is off at this tenant."
     INTROSPECTION_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may introspect tokens."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
-    # The text is that of a rule of the client's compliance level (`authapi.compliance.rules`).
+    # The description is the text of the rule that the request breaks, a rule of the client's compliance level (`authapi.compliance.rules`).
     LEVEL_BREAKS_REQUEST = 400, "invalid_request", "{sentence}"
     LEVEL_BREAKS_CLIENT = 401, "invalid_client", "{sentence}"
     LEVEL_BREAKS_SETTINGS = 400, "unauthorized_client", "{sentence}"

@@ -1,4 +1,4 @@
-"""Errors of any request to an endpoint of the authentication interface."""
+"""Errors that can occur at every endpoint of the authentication interface."""
 
 from __future__ import annotations
 

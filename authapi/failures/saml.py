@@ -9,7 +9,7 @@ from authapi.failures import Case
 
 @unique
 class SamlCase(Case):
-    # Shown on a page, because no address of the application is trusted yet.
+    # Shown on a page, because no URL of the application is trusted yet.
     OFF = 400, "invalid_request", "SAML is off for this application: its add-on samlp is not set."
     REQUEST_REFUSED = 400, "invalid_request", "{reason}"
     NO_LOGOUT_ADDRESS = 400, "invalid_request", "The application has no address for answers to logouts."

@@ -48,8 +48,8 @@ STANDARD_CODES: dict[Case, str] = {
     DeviceCase.TOO_MANY: "temporarily_unavailable",
     RequestCase.TOO_MANY_REQUESTS: "temporarily_unavailable",
 }
-# RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. Some statuses of HTTP are kept,
-# because they tell HTTP clients to retry later, or that the body was too long.
+# RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. The statuses in `_OF_HTTP` are not
+# replaced: HTTP clients need them to learn that they must retry later, or that the body was too long.
 STANDARD_STATUSES = {"invalid_client": 401, "slow_down": 400}
 _OF_HTTP = frozenset({408, 413, 429, 500, 503})
 # The codes of authorization responses: RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6; RFC 8707, 2; RFC 9396, 5; Unmet
@@ -65,7 +65,7 @@ AUTHORIZATION_CODES = frozenset(
 
 
 def standard_failure(failure: Failure, case: Case) -> Failure:
-    """Return a refusal of the token endpoint and of similar endpoints in the form of RFC 6749, 5.2."""
+    """Return a refusal of a token endpoint, or of a similar endpoint, with the status and error code of RFC 6749, 5.2."""
     error = STANDARD_CODES.get(case, failure.error)
     status = STANDARD_STATUSES.get(error) or (failure.status if failure.status in _OF_HTTP else 400)
     return Failure(status, error, failure.description)

@@ -45,7 +45,7 @@ class DeviceCodeGrant(UserGrant):
         if isinstance(outcome, Granted):
             return outcome
         if outcome.is_proof and request.charge is not None:
-            # A poll of a waiting device is not charged to its address as a failure: many devices may share one address.
+            # A poll of a waiting device is not charged to its IP address as a failure, because many devices may share one IP address.
             request.charge.settle()
         headers = {"Retry-After": str(outcome.interval)} if outcome.interval else {}
         raise RequestRefused(outcome.case, headers=headers, interval=outcome.interval)

@@ -1,4 +1,4 @@
-"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey to a login or a registration (contract 2.3)."""
+"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey, for a login or a sign-up (contract 2.3)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PasskeyGrant(UserGrant):
         if row is None or row.connection is None:
             raise RequestRefused(PasskeyCase.UNKNOWN_SESSION)
         connection = _connection(request, client, row)
-        # Check the permissions of the client before the session is used up.
+        # Check the permissions of the client before the `auth_session` is used up.
         check_entitlement(request, client)
         opened = open_ceremony(row)
         if opened is None:

@@ -105,7 +105,7 @@ def logged_in(
     sender: Sender,
     cases: Mapping[Refusal, Case] = _CASES,
 ) -> User:
-    """Return the user with this name and password. Raises `RequestRefused` with the case in `cases` for the reason."""
+    """Return the user with this name and password. Raises `RequestRefused`; `cases` maps each reason to a case."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,
@@ -183,7 +183,10 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
 
 
 def person_behind(request: TokenRequest, client: Client) -> Sender:
-    """Return the address and user agent of the user. An address from a trusted, authenticated client takes precedence (contract, 9.9)."""
+    """Return the IP address and user agent of the user.
+
+    An IP address that a trusted, authenticated client sends takes precedence over the address of the connection (contract, 9.9).
+    """
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()
     is_trusted = not client.is_public and bool(client.settings.get("is_token_endpoint_ip_header_trusted"))

@@ -1,8 +1,8 @@
 """Fast path: the ordinary exchange of a refresh token, on the event loop, by the rules of the grant.
 
-The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes, and why
-they are as safe as those of the plain path. The fast path never sends a refusal: a request that it cannot serve starts over on the plain
-path. The figures are in docs/performance.md.
+The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes, and why they are as
+safe as those of the plain path. The fast path never sends a refusal: a request that it cannot serve starts over on the plain path. The
+measurements are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foundation.memory.ttl_cache import Cold
 
 
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
-    """Store and commit the exchange. Return the answer, and by member the functions that sign its tokens.
+    """Store and commit the exchange. Return the answer, and the functions that sign its tokens, by the member that contains the token.
 
     Raises `Cold` or `RequestRefused` before any change. Raises `Unanswered` if it is unknown whether the exchange was committed.
     """

@@ -66,7 +66,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
-    # The client lost the answer: it gets the same successor again, so that a family never has two valid tokens.
+    # If the client lost the answer, it gets the same successor again, so that a family never has two valid tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)

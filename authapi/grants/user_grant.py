@@ -59,7 +59,7 @@ def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
 
 
 def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue, Issue, datetime]:
-    """Do what `access_for` does, for scopes that were granted just now."""
+    """Do what `access_for` does, for an `entitlement` that the caller has just computed."""
     client = login.client
     if login.is_sign_in and client.id_token_algorithm == SHARED and not client.sealed_secret:
         # The service cannot sign the id token. This check runs before a code or token is used up.

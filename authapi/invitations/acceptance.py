@@ -49,7 +49,7 @@ def is_addressed_to(invitation: Invitation, user: User) -> bool:
 
 @unit_of_work
 def accept_invitation(invitation: Invitation, guest: Guest) -> Invitation:
-    """Make the user a member with the remaining roles of the invitation. Idempotent for the same user.
+    """Make the user a member with the roles of the invitation that still exist. Idempotent for the same user.
 
     1. Lock the user, the organization and the invitation. 2. Repeat all checks, because the rows may have changed since the page was shown.
     3. Add the member and the roles. 4. Set metadata if the user is newer than the invitation. 5. Mark the invitation as accepted.

@@ -1,7 +1,7 @@
 """The two URLs of an invitation: at the application, and in the mail. Only the mailed URL proves that the user has the mailbox.
 
-An application may log its own URL, so the ticket in that URL proves nothing. The mailed link leads to a page of this service, which sets
-a mark in the browser and redirects to the application (decision: docs/adr/0102).
+An application may log its own URL, so the ticket in that URL proves nothing. The mailed link leads to a page of this service, which sets a
+cookie in the browser and redirects to the application (decision: docs/adr/0102).
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def application_address(invitation: Invitation) -> str:
 
 
 def mail_address(invitation: Invitation, secret: str, *, asked_at: str) -> str:
-    """Return the link for the mail, at the domain of the tenant; with plain http on loopback, at `asked_at`. Empty without a domain."""
+    """Return the link for the mail, at the default domain of the tenant; empty if it has none.
+
+    If the setting `INSECURE_HTTP` is on, the link is at `asked_at`, unless `asked_at` is empty.
+    """
     base = (settings.INSECURE_HTTP and asked_at) or default_address(invitation.tenant_id)
     return f"{base}{MAIL_PATH}?ticket={secret}" if base else ""
 

@@ -1,7 +1,8 @@
 """Reads the sign-in log for the admin: newest first, one page at a time, from any line.
 
-A page counts nothing and skips no rows, so its cost does not depend on the length of the log. The tenant, a user id of a tenant and the
-times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit has `is_partial`.
+A page needs no count of lines and no offset, so its cost does not depend on the length of the log. The tenant, a user id of a tenant and
+the times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit has
+`is_partial`.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ LONGEST_BODY = 8_000
 LONGEST_PATH = 1_000
 _LONGEST_QUERY = 2_000
 _MOST_NAMES = 50
-# Options and secrets have schemas in their services only (docs/adr/0075). `link_with` is a token. A client may send tokens in `ids`
-# by mistake. `data` is an event.
+# The log contains only the names, switches and numbers in these members. The schemas of options and secrets are in their services only
+# (docs/adr/0075), so this module cannot tell which of their values are secret. `link_with` is a token. A client may send tokens in `ids` by
+# mistake. `data` is an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
 # JSON web tokens, private keys, bearer tokens and addresses with credentials are hidden under any name.
 _LOOKS_SECRET = re.compile(
@@ -54,7 +55,7 @@ def noted_path(path: str) -> str:
 
 
 def noted_text(text: str) -> str:
-    """Return a name or an id in a form that can be stored. It is hidden if it looks like a token."""
+    """Return a name or an id without characters that the database cannot store. It is hidden if it looks like a token."""
     return HIDDEN if _OPAQUE.fullmatch(text) or _LOOKS_SECRET.search(text) else storable(text)
 
 

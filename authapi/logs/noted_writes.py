@@ -1,4 +1,4 @@
-"""Collects the facts of a management write for the administrative log, from request, token and response."""
+"""Collects what the administrative log stores about a management write, from request, token and response."""
 
 from __future__ import annotations
 

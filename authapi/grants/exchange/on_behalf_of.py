@@ -32,7 +32,7 @@ from identity.models import Organization, User
 
 _GRANT_CLAIM = "token-exchange"
 _SUCCESS, _FAILURE = "secte", "fecte"
-# The maximum of the upstream service.
+# Maximum number of nested actors in the `act` claim of a token, as in the upstream service.
 _LONGEST_CHAIN = 5
 
 
@@ -62,7 +62,8 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
     1. The client must be the API of the subject token, and the sender must hold the key or certificate to which the token is bound.
     2. A client grant for users must allow the client to request tokens for the next API.
-    3. The new token has the scopes that both the client grant and the user have. It expires no later than the subject token.
+    3. The new token has scopes of the client grant only. If the API enforces permissions, the user must have them, too.
+    4. The new token expires no later than the subject token.
     """
     api = own_api(client)
     audience = audience_of(request) or request.required("audience")
@@ -106,7 +107,10 @@ def _target(client: Client, audience: str) -> _Target:
 def _rights(
     target: _Target, user: User, subject: AccessTokenClaims, organization: Organization | None
 ) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Return the scopes of the new token, and its permissions; None if the token dialect of the API does not list permissions."""
+    """Return the scopes and the permissions of the new token.
+
+    The permissions are None if the token dialect of the API does not list permissions.
+    """
     resource = target.resource
     known = frozenset(resource.scope_values)
     allowed = tuple(value for value in target.grant.scopes if value in known)
