@@ -40,7 +40,7 @@ def factors_due(
     `wished` are the authentication contexts (`acr`) that the client requests, best first. `is_asked` tells whether the client requests a
     second factor in another way.
 
-    Reads the user's factors only if the tenant has enabled second factors, so that logins of other tenants need no further query.
+    Reads the user's factors only if the tenant has enabled second factors or the client requests one. Other logins need no further query.
     """
     settings = factor_settings(facts.user.tenant_id)
     contexts = offered_contexts(facts.user.tenant_id)

@@ -14,8 +14,8 @@ def client_connections(client: Client) -> list[Connection]:
     """Return the connections that are enabled for the client, oldest first, without those that are being deleted.
 
     A client that registered itself also gets the connections of the whole domain, because no administrator has enabled a connection for it
-    by name. The account page uses the connections that the tenant names for it. If the tenant names none, it uses every connection that an
-    application uses (docs/adr/0118).
+    by name. The account page uses the connections that the tenant names for it. If the tenant names none, the account page uses every
+    connection that is enabled for at least one application (docs/adr/0118).
     """
     if client.is_account_page:
         return _connections_of_account(client)

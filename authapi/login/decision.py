@@ -108,7 +108,8 @@ _SILENT_REFUSALS = {
 
 
 _SECOND_STEPS = {Due.PROVE: Step.SECOND_FACTOR, Due.ENROLL: Step.ENROLLMENT}
-# Maximum seconds since the first factor for an enrollment. Another person could use an older session to enroll their own factor.
+# A user can enroll a factor for this many seconds after the first factor. Another person could use an older session to enroll their own
+# factor.
 _ENROLLS_WITHIN = 600.0
 
 

@@ -43,7 +43,7 @@ def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | 
 
 
 def mark_of(invitation: Invitation) -> str:
-    """Return the mark of a browser that has opened the mailed link. It is valid for this invitation, until another mail is sent."""
+    """Return the cookie value of a browser that has opened the mailed link. It is valid for this invitation, until another mail is sent."""
     return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
 
 

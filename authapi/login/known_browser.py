@@ -1,7 +1,8 @@
-"""The mark of a browser that completed a login. All browsers of an account share one rate limit, separate from those of IP addresses.
+"""The mark of a browser in which a login was completed: a signed cookie.
 
-The signed mark contains a keyed digest of the account. A random mark for each login would give one account any number of rate limits. A
-mark that another tenant signed counts as absent.
+All browsers of an account share one rate limit, separate from the rate limits of IP addresses. The signed mark contains a keyed digest of
+the account. A random mark for each login would give one account an unlimited number of rate limits. A mark that another tenant signed
+counts as absent.
 """
 
 from __future__ import annotations

@@ -31,7 +31,10 @@ class TooMuchParked(RequestRefused):
 
 
 def require_room(login: Login) -> None:
-    """Charge the size of a request to the limit of its browser, otherwise of its IP address, or of all hidden IP addresses together.
+    """Charge the size of a request to the rate limit of its sender.
+
+    A known browser has its own limit. If that limit is used up, or the browser is unknown, the limit of the IP address is charged. All
+    requests with hidden IP addresses share one limit.
 
     Raises `TooMuchParked`.
     """

@@ -18,7 +18,7 @@ from foundation.secrets.vault import SecretUnreadable
 
 REMEMBERED = "account"
 _LIFE = timedelta(days=90)
-# The size of a sealed name of 254 characters in any alphabet; browsers keep up to 4096 bytes.
+# A sealed name of 254 characters is shorter than this in every alphabet. Browsers keep cookies of up to 4096 bytes.
 _LONGEST = 2048
 
 

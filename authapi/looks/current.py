@@ -22,7 +22,7 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Looks:
-    """How pages look. Without a theme, `theme` is empty and the two colors apply."""
+    """How pages look. Without a theme, `theme` is empty, and pages use `primary_color` and `page_background`."""
 
     name: str
     logo_url: str

@@ -8,8 +8,9 @@ from authapi.models.base import UnrecordedOwned
 
 
 class AddressBlock(UnrecordedOwned):
-    """An address that has used up its attempts, for example to log in. This row only shows the block to administrators: rate-limit buckets
-    decide whether to refuse a request (`authapi.accounts.suspicion`)."""
+    """An IP address that has used up its attempts, for example to log in. This row only shows the block to administrators: rate-limit
+    buckets decide whether to refuse a request (`authapi.accounts.suspicion`).
+    """
 
     address = models.CharField(max_length=45, help_text="An IPv4 address, or the /64 network of IPv6 addresses.")
     stage = models.CharField(max_length=32)

@@ -22,7 +22,7 @@ class UnrecordedManager(models.Manager[Row]):
         return self.of(tenant)
 
     def of(self, tenant_id: str) -> models.QuerySet[Row]:
-        """Return the rows of the named tenant, even if another tenant is bound."""
+        """Return the rows of the named tenant, even if another tenant is the current tenant."""
         return models.QuerySet(self.model, using=self._db).filter(tenant_id=tenant_id)
 
 
@@ -36,7 +36,7 @@ class UnrecordedOwned(TenantOwned):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        # The toolkit creates rows without a tenant. They belong to the bound tenant.
+        # The toolkit creates rows without a tenant. They belong to the current tenant.
         if not self.tenant_id:
             self.tenant_id = current_tenant() or ""
         if not self.tenant_id:

@@ -28,7 +28,8 @@ class Invitation(UnrecordedOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_invitation_id, editable=False)
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, related_name="+")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+", verbose_name="application")
-    # An invitation is deleted with its connection. Without the connection, the invitation would allow a login through any other connection.
+    # An invitation is deleted with its connection. If it stayed without the connection, it would allow a login through every other
+    # connection.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     inviter_name = models.CharField(max_length=300)
     email = models.EmailField(max_length=254)

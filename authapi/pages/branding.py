@@ -31,7 +31,7 @@ _PICTURE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 @dataclass(frozen=True)
 class Brand:
-    """The brand of a tenant, in the form that the base template of the hosted pages reads."""
+    """The brand of a tenant, as the base template of the hosted pages reads it."""
 
     name: str
     logo: str

@@ -20,7 +20,7 @@ ACCOUNT_NAME = "hidden-username"
 # Id of the summary of problems (`hosted/errors.html`).
 _SUMMARY = "errors"
 LOGIN_SCREEN, RESET_SCREEN = "login.login", "reset-password.reset-password-request"
-# The minimal form of an email address. Only a sent mail shows whether the address exists.
+# The minimum that an email address must match. Only a sent mail shows whether the address exists.
 _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 

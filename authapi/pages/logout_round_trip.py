@@ -26,7 +26,7 @@ def next_participant(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout_frames", methods=("GET",))
 def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/u/logout/frames`: notify participants by loading the address of each in a frame, then continue the logout.
+    """`/u/logout/frames`: notify participants by loading a URL of each in a frame, then continue the logout.
 
     OpenID Connect Front-Channel Logout 1.0, 3; WS-Federation 1.2, 13.2.4.
     """
@@ -40,5 +40,5 @@ def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _origin(address: str) -> str:
-    # A character in the address must not end the directive of the policy.
+    # No character in the URL may end the directive of the policy.
     return web_origin_of(address).replace(";", "").replace(",", "")

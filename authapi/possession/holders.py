@@ -56,7 +56,7 @@ class Shown:
 
 
 def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: str, path: str) -> Asked:
-    """Return the request with these header lines. Raises `NotHeld` for two proofs."""
+    """Return the parts of a request that a proof must match, from its header lines. Raises `NotHeld` for two proofs."""
     lines = list(pairs)
     try:
         presented.check_single(lines)

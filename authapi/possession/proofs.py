@@ -89,7 +89,7 @@ def read_proof(text: str, target: Target, *, now: float) -> Proof:
 
 
 def thumbprint_of(jwk: Mapping[str, Any]) -> str:
-    """Return the thumbprint of a public key (RFC 7638), in the form of `jkt`."""
+    """Return the thumbprint of a public key (RFC 7638), as it is in `jkt`."""
     members = {name: jwk[name] for name in _MEMBERS[jwk["kty"]]}
     return base64.urlsafe_b64encode(hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).digest()).decode().rstrip("=")
 

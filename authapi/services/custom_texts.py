@@ -96,5 +96,5 @@ def _is_filled(screen: Screen, place: str, key: str, text: Any) -> bool:
 
 
 def _shown(name: str) -> str:
-    """Return a name from a request in a form that is safe in an error text."""
+    """Return a name from a request, shortened and as ASCII, so that an error text can contain it."""
     return name[:_LONGEST_NAME_SHOWN].encode("ascii", "replace").decode()

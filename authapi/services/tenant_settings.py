@@ -141,7 +141,7 @@ def save_settings(row: TenantSettings, *columns: str) -> None:
 
 
 def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
-    """Omit null and empty values, also within pages: deployment tools send a text for each page, even an empty text."""
+    """Omit null and empty values, also in the objects that describe a page: deployment tools send every member of them, even if empty."""
     pages = {
         name: {member: value for member, value in (values[name] or {}).items() if value not in (None, "")}
         for name in _PAGES & values.keys()
@@ -264,7 +264,7 @@ def _check_brute_force(values: dict[str, Any]) -> None:
 
 
 def allowlist_problems(entries: list[str]) -> dict[str, list[str]]:
-    """Return the errors of a list of addresses for which failed logins are not counted, by field."""
+    """Return the errors, by field, of a list of IP addresses for which failed logins are not counted."""
     wrong = next((entry for entry in entries if not _is_network(entry)), None)
     if wrong is not None:
         return {"allowlist": [f"{wrong[:64]} is not an address or a network."]}

@@ -1,4 +1,4 @@
-"""Token exchange profiles: which tokens of other issuers log in which users. This module has all their rules."""
+"""Token exchange profiles: which tokens of other issuers log in which users. This module has all rules of the profiles."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Name of a claim in JWTs that are also valid at `/userinfo`. The claim lists the profile claims that were requested by name, because a JWT
-# has no row.
+# has no row that could store them.
 USERINFO_CLAIMS = "userinfo_claims"
 DETAILS = "authorization_details"
 
@@ -16,7 +16,7 @@ DETAILS = "authorization_details"
 class Asked:
     """What a login was granted in addition to scopes. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
 
-    `acr` is the context that the login has met. A login without such a request has None in place of an `Asked`.
+    `acr` is the context that the login has met. A login that requested nothing in addition to scopes has None in place of an `Asked`.
     """
 
     details: tuple[Mapping[str, Any], ...] = ()
@@ -43,7 +43,7 @@ class Asked:
 
 
 def asked_of(state: Mapping[str, Any] | None) -> Asked | None:
-    """Return the `Asked` that a row stores as JSON; None for a login without such a request."""
+    """Return the `Asked` that a row stores as JSON; None for a login that requested nothing in addition to scopes."""
     if not state:
         return None
     return Asked(

@@ -9,7 +9,7 @@ from typing import Any
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-# Only algorithms with a private key. With HS256, any holder of the public key or of a shared secret could forge tokens.
+# Only algorithms with a private key. With HS256, everyone who has the public key or the shared secret could forge tokens.
 KEY_TYPES = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384"), "EC"),

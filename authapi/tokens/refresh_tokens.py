@@ -39,7 +39,7 @@ _LOCKED = CompiledSelect(_locked, "tenant_id", "checksum")
 
 @dataclass(frozen=True)
 class Sender:
-    """The address and the user agent of a request, as the token records them."""
+    """The IP address and the user agent of a request, as the row of a token stores them."""
 
     ip: str
     user_agent: str

@@ -1,7 +1,7 @@
 """Runs a hot endpoint: checks method and body size, finds the host, calls the endpoint, charges a rate, and maps errors.
 
 One thread runs all steps, without Django's sessions, CSRF checks and messages. The tenant is charged once its client has authenticated. The
-sender's address is charged for refused requests (ADR 0073).
+sender's IP address is charged for refused requests (ADR 0073).
 """
 
 from __future__ import annotations
@@ -78,9 +78,10 @@ class Answer:
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
-    # Whether success proves that the sender had a code, a token or a password. Otherwise the request is charged to its address.
+    # Whether success proves that the sender had a code, a token or a password. Otherwise the request is charged to its IP address.
     is_proof: bool = True
-    # The only origin whose scripts may read the answer with cookies. Empty if cookies have no effect, so that every origin may read it.
+    # The only origin whose scripts may read the answer to a request with cookies. Empty if cookies have no effect; then scripts of every
+    # origin may read the answer.
     reader: str = ""
 
 
@@ -181,7 +182,7 @@ class _Request:
 
     @property
     def is_open(self) -> bool:
-        """Whether the endpoint needs no authentication, so that every request is charged to its address."""
+        """Whether the endpoint needs no authentication, so that every request is charged to its IP address."""
         return self.name in OPEN_ENDPOINTS
 
     @property
@@ -191,8 +192,8 @@ class _Request:
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that was charged. A request that proved nothing is charged to its address."""
-    # An address whose debt is above the limit is still served, but by at most one fast and one slow thread of a process.
+    """Return the answer with the headers of the bucket that was charged. A request that proved nothing is charged to its IP address."""
+    # An IP address whose debt is above the limit is still served, but by at most one fast and one slow thread of a process.
     keys = request.origin.keys
     done = await in_turn(keys, partial(_worked, request))
     if isinstance(done, _Waiting):
@@ -280,7 +281,7 @@ class _Waiting:
 
 
 def _call(request: _Request) -> Call:
-    """Return the request in the form that its endpoint reads. Raises `RequestRefused`."""
+    """Return the request as its endpoint reads it. Raises `RequestRefused`."""
     scope = request.scope
     headers = joined(scope["headers"])
     host = _tenant_of(headers)

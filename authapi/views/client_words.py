@@ -18,9 +18,9 @@ from authapi.views.chain import Answer
 
 
 def in_words_of_client(work: Callable[[TokenRequest], Answer], request: TokenRequest) -> Answer:
-    """Do the work of an endpoint. Its refusals are raised in the form that the client of the request expects.
+    """Do the work of an endpoint. Its refusals are raised with the status and code that the client of the request expects.
 
-    A request without a known client of the tenant is refused in the form of this service.
+    A request without a known client of the tenant is refused with the status and code of the upstream service.
     """
     try:
         return work(request)

@@ -33,7 +33,7 @@ def _introspected(request: TokenRequest) -> Answer:
         raise RequestRefused(OAuthCase.INTROSPECTION_DISABLED)
     # RFC 7662, 4: without authentication, an attacker could try out tokens.
     client = confidential_client(request, public=OAuthCase.INTROSPECTION_BY_PUBLIC_CLIENT)
-    # The hint has no effect (RFC 7662, 2.1): the form of a token shows its kind.
+    # The parameter `token_type_hint` has no effect (RFC 7662, 2.1): the token itself shows its kind.
     members = introspected(request.required("token"), client=client, host=request.host)
     return json_answer(members, headers=_FRESH | echoed_headers(request, client))
 

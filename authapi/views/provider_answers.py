@@ -1,4 +1,4 @@
-"""`/login/callback`: the address to which external providers return the browser, with an answer in their protocol."""
+"""`/login/callback`: the URL to which external providers return the browser, with an answer in their protocol."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def address_of_callback(request: HttpRequest, host: HostMatch) -> str:
-    """Return the public address that the browser has posted to."""
+    """Return the public URL that the browser has posted to."""
     query = request.META.get("QUERY_STRING", "")
     return f"{host.issuer}{saml_login.CALLBACK_PATH}{f'?{query}' if query else ''}"
 

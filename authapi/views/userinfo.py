@@ -27,7 +27,7 @@ from foundation.memory.ttl_cache import Cold
 from identity.models import User
 
 PATH = "/userinfo"
-# The address may contain a token, so no other site may get it as the referrer.
+# The URL may contain a token, so no other site may get it as the referrer.
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
 _MOST_PARAMETERS = 20
 _FORM = "application/x-www-form-urlencoded"
@@ -69,7 +69,7 @@ class _Presented:
 
 
 def _userinfo(call: Call) -> Answer:
-    # Headers of every answer once the owner of the token is known.
+    # `_profile` adds the headers that the client's compliance level requires. Later refusals have these headers, too.
     headers = dict(_FRESH)
     try:
         return _profile(call, headers)

@@ -37,7 +37,7 @@ DIGEST_METHODS = frozenset({SHA256, SHA384, SHA512})
 OLD_SIGNATURE_METHODS: dict[str, hashes.HashAlgorithm] = {RSA_SHA1: hashes.SHA1()}  # noqa: S303  # nosec B303  # by opt-in for one partner
 OLD_DIGEST_METHODS = frozenset({SHA1})
 
-# The names in the settings of clients and connections.
+# The names of these signature methods in the settings of clients and connections.
 SIGNATURE_NAMES = {"rsa-sha1": RSA_SHA1, "rsa-sha256": RSA_SHA256, "rsa-sha384": RSA_SHA384, "rsa-sha512": RSA_SHA512}
 DIGEST_NAMES = {"sha1": SHA1, "sha256": SHA256, "sha384": SHA384, "sha512": SHA512}
 

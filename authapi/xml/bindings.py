@@ -1,4 +1,4 @@
-"""The transport of messages by a browser: in an address with a separate signature, or in a form (SAML Bindings 2.0, 3.4 and 3.5). Pure."""
+"""The transport of messages by a browser: in a URL with a separate signature, or in an HTML form (SAML Bindings 2.0, 3.4 and 3.5). Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def posted_fields(parameter: str, message: Element, relay_state: str | None, sig
 
 
 def redirect_address(address: str, parameter: str, message: Element, relay_state: str | None, signer: Signer | None = None) -> str:
-    """Return the address that contains a message. The signature covers the parameters in their encoded form (3.4.4.1)."""
+    """Return the URL that contains a message. The signature covers the parameters in their encoded form (3.4.4.1)."""
     encoded = base64.b64encode(deflated(serialized(message))).decode()
     query = f"{parameter}={quote_plus(encoded)}"
     if relay_state:
@@ -64,12 +64,12 @@ def redirect_address(address: str, parameter: str, message: Element, relay_state
 
 
 def redirected_message(text: str) -> bytes:
-    """Return the bytes of a message from an address. The message is compressed; some senders only encode it. Raises `XmlError`."""
+    """Return the bytes of a message from a URL. The message is compressed; some senders only encode it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 
 def posted_message(text: str) -> bytes:
-    """Return the bytes of a message from a form. The message is encoded; some senders also compress it. Raises `XmlError`."""
+    """Return the bytes of a message from an HTML form. The message is encoded; some senders also compress it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 
@@ -84,12 +84,12 @@ def _opened(raw: bytes) -> bytes:
 
 
 def is_query_signed(query: str) -> bool:
-    """Tell whether an address has a signature for its message, valid or not."""
+    """Tell whether a query of a URL has a signature for its message, valid or not."""
     return "Signature" in _written(query)
 
 
 def verify_query(query: str, parameter: str, certificates: Sequence[x509.Certificate], *, allow_sha1: bool = False) -> None:
-    """Verify the signature of a message in an address, over the query as it was sent.
+    """Verify the signature of a message in a URL, over the query as it was sent.
 
     Raises `SignatureMissing`, `AlgorithmRefused`, `SignatureInvalid` and `XmlMalformed`.
     """

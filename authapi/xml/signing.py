@@ -35,9 +35,9 @@ def signed(
 ) -> Element:
     """Return a signed copy of an element that has an id.
 
-    `place` is the index of the signature among the children; None means last. SAML 2.0 requires the signature after the Issuer
-    (1), metadata at the start (0), SAML 1.1 assertions at the end, with `id_attribute="AssertionID"`. Sign an inner element before the
-    outer one. SHA-1 is used if requested, because the settings of a partner have selected it.
+    `place` is the index of the signature among the children; None means last. In messages of SAML 2.0, the signature must follow the Issuer
+    (1); in metadata it must be first (0). In assertions of SAML 1.1 it must be last, and `id_attribute` must be `AssertionID`. Sign an
+    inner element before the outer one. SHA-1 is used if requested, because the settings of a partner have selected it.
     """
     known = {*algorithms.SIGNATURE_METHODS, *algorithms.OLD_SIGNATURE_METHODS}
     if signature not in known or digest not in algorithms.DIGEST_METHODS | algorithms.OLD_DIGEST_METHODS:

@@ -1,4 +1,4 @@
-"""The pages on which a user sets up the first second factor, in a login that requires one.
+"""The pages on which a user without a second factor sets one up, in a login that requires it.
 
 An enrollment belongs to the login that began the enrollment. The row of that login names the enrollment, and codes and challenges are bound
 to that row. Another login of the same user, with the same password, cannot see or confirm the enrollment. Before a factor is confirmed,
