@@ -30,7 +30,7 @@ _CASES = {
 
 
 class PasswordlessGrant(UserGrant):
-    """Logs a user in with the address and the code, or with the `auth_session` of a challenge and the code."""
+    """Logs a user in with a code, and with the email address or phone number, or the `auth_session` of a challenge."""
 
     name = "http://auth0.com/oauth/grant-type/passwordless/otp"
 

@@ -142,7 +142,7 @@ def waiting_login(request: TokenRequest, client: Client) -> FactorTransaction:
 
 
 def prover_of(row: FactorTransaction, sender: Sender) -> Prover:
-    """Return the user of a waiting login and the address of the sender."""
+    """Return the user of a waiting login and the IP address of the sender."""
     place = Whereabouts(sender.ip, user_agent=sender.user_agent)
     return Prover(row.user, place, bound_to_transaction(row.pk), client=row.client, connection=row.connection.name)
 

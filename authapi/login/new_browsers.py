@@ -1,6 +1,6 @@
 """Records the browsers in which users have logged in, and mails the user about a login with a new browser (docs/adr/0117).
 
-Each browser has a cookie with a random value. A row contains the digest of that value and the user, so the cookie of another user proves
+Each browser has a cookie with a random value. A row contains the user and the digest of that value, so the cookie of another user proves
 nothing. A new password forgets all browsers of its user.
 """
 
@@ -39,7 +39,7 @@ _OWN = ("email", "sms")
 
 @dataclass(frozen=True)
 class BrowserLogin:
-    """A login and its browser: `address`, `user_agent`, and `country` as the edge reports it."""
+    """A login and its browser: IP address (`address`), `user_agent`, and `country` as the edge reports it."""
 
     user: User
     connection: Connection

@@ -90,8 +90,8 @@ class Protocol:
     """One entry of the table. `name` is in stored rows and never changes.
 
     `wish_of(request)` returns what the login must do. The login calls it at the beginning and again for every page. It raises
-    `RequestRefused` only if there is no trusted address to answer to; a page then shows the refusal. It puts any other refusal into
-    `Wish.refusal`, and the login passes that refusal to `refuse` when it needs the wish. It has no side effects.
+    `RequestRefused` only if there is no trusted URL to which the answer can be sent; a page then shows the refusal. It puts any other
+    refusal into `Wish.refusal`, and the login passes that refusal to `refuse` when it needs the wish. It has no side effects.
 
     `terms(request, user, organization)` returns what the client gets for the user. Before the user logs in, `user` is `None`,
     and the function refuses what no user may get. It is never called for a refused wish, so it does not repeat the checks of `wish_of`. It

@@ -227,7 +227,7 @@ def _proofs(methods: Iterable[str], now: datetime) -> list[dict[str, str]]:
 
 
 def _sender(ip: str | None, user_agent: str, country: str) -> dict[str, Any]:
-    """Return the columns that describe who last used the session: address, user agent and country."""
+    """Return the columns that describe the last use of the session: IP address, user agent and country."""
     return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT], "last_country": country}
 
 

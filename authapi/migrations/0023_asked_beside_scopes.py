@@ -1,4 +1,4 @@
-"""Requested values other than scopes, which few logins have: authorization details, single claims, a context of authentication."""
+"""Requested values other than scopes: authorization details, single claims, a context of authentication. Few logins have them."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""Protection of logins against attacks: blocked addresses, known browsers, and notices to administrators."""
+"""Protection of logins against attacks: blocked IP addresses, known browsers, and notices to administrators."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class BrandingPicture(UnrecordedOwned):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # This constraint also serves the lookup of a picture by its address.
+        # This constraint also serves the lookup of a picture by its URL.
         constraints = [models.UniqueConstraint(fields=["tenant", "digest"], name="authapi_brandingpicture_unique")]
         ordering = ("id",)
 

@@ -15,8 +15,9 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 class Invitation(UnrecordedOwned):
     """An offer to one email address to join an organization. It is accepted once, by a login to one application.
 
-    It has two secrets. The ticket is in the address that administrators and the API see, so its use proves nothing about the user.
-    Only the owner of the mailbox knows the link in the mail, so its use proves the address; only its digest is stored.
+    It has two secrets. The ticket is in a URL that administrators and the API see, so its use proves nothing about the user. Only the owner
+    of the mailbox knows the link in the mail, so its use proves that the user has the mailbox; the row stores only the digest of its
+    secret.
     """
 
     class State(models.TextChoices):

@@ -101,7 +101,7 @@ class SessionClient(UnrecordedOwned):
 
 
 class LogoutNotice(UnrecordedOwned):
-    """A notice to one address of a client that a session has ended. It is deleted after its delivery, or when the service gives up.
+    """A notice to one URL of a client that a session has ended. It is deleted after its delivery, or when the service gives up.
 
     It has texts instead of relations, because user and session may be deleted before it is sent.
     """

@@ -1,4 +1,4 @@
-"""The pages of a login without a password: the address for a code or link, and the form for the code.
+"""The pages of a login without a password: a form for the address (email address or phone number), and a form for the code.
 
 The address is stored in the row of the login and never in a form, so a page of one account cannot log in to another.
 """

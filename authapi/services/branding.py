@@ -23,7 +23,7 @@ from identity.services.saving import validated_save
 
 NO_THEME = "There was an error retrieving branding settings: invalid theme ID"
 LONGEST_NAME = 2048
-# The setting that has the address of an uploaded picture, by kind.
+# The setting that has the URL of an uploaded picture, by kind of picture.
 _PLACES: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url"}
 _BACKGROUND = ("page_background", "background_image_url")
 _THEME_LOGO = ("widget", "logo_url")
@@ -247,7 +247,7 @@ def has_picture(tenant_id: str, path: str) -> bool:
 
 
 def _drop_unused_pictures(tenant_id: str) -> None:
-    """Delete the pictures that no setting names. Their addresses then answer with 404."""
+    """Delete the pictures that no setting names. Their URLs then answer with 404."""
     looks = branding_of(tenant_id)
     row = theme_of(tenant_id)
     values = row.values if row is not None else {}

@@ -183,7 +183,7 @@ def _check(client: Client) -> None:
 
 
 def _check_proofs(client: Client) -> None:
-    """Refuse credentials that belong to another client, or of another type than the client's method needs."""
+    """Refuse credentials that belong to another client, or that have another type than the client's method needs."""
     if not client.proof_ids:
         return
     own = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=CREDENTIAL_TYPES[client.auth_method])
@@ -217,7 +217,7 @@ def _check_front_channel(client: Client) -> None:
 
 
 def _check_own_api(client: Client) -> None:
-    """Refuse an unknown API, and any API for a client that cannot be an API. The API decides which tokens the client may exchange."""
+    """Refuse an unknown API, and every API for a client that cannot represent one. The API decides which tokens the client may exchange."""
     identifier = client.settings.get("resource_server_identifier")
     if not identifier:
         return

@@ -221,7 +221,7 @@ def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:
     problems = {f"branding.{name}": ["Unknown setting."] for name in branding if name not in BRANDING_DEFAULTS}
     for name in ("logo_url", "favicon_url"):
         if branding.get(name) and not is_picture(branding[name]):
-            # Browsers do not load pictures from http addresses into https pages.
+            # Browsers do not load pictures from http URLs into https pages.
             problems[f"branding.{name}"] = ["An address that starts with https:// is expected."]
     if branding.get("font_url") and not is_font(branding["font_url"]):
         problems["branding.font_url"] = ["The https address of a font file is expected: .woff2, .woff, .ttf or .otf."]

@@ -33,7 +33,7 @@ _JITTER = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Wanted:
-    """A checked request of a client, and the address that it came from."""
+    """A checked request of a client, and the IP address that it came from."""
 
     client: Client
     user: User

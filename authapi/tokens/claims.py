@@ -70,9 +70,9 @@ class AccessTokenClaims:
 class TokenOrder:
     """Everything that decides the contents of one access token.
 
-    `userinfo` is the address of `/userinfo` if the token is also valid there. In dialects with a `permissions`
-    claim, the claim has `permissions`, or the scopes if `permissions` is None. `organization` has the claims of the organization through
-    which the user logged in.
+    `userinfo` is the URL of `/userinfo` if the token is also valid there. In dialects with a `permissions` claim, the claim has
+    `permissions`, or the scopes if `permissions` is None. `organization` has the claims of the organization through which the user logged
+    in.
     """
 
     issuer: str

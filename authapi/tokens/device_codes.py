@@ -40,7 +40,7 @@ _LONGEST_AGENT = 500
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """A checked request of a client, and the address of the device."""
+    """A checked request of a client, and the IP address of the device."""
 
     client: Client
     scope: str

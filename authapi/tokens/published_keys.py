@@ -42,7 +42,7 @@ def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tu
     ]
     if len(fitting) != 1:
         return None
-    # Import the numbers only: a private part, an address and other members are not needed.
+    # Import the numbers only: a private part, a URL and other members are not needed.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
         # A short key can be factored, and a very long key costs too much CPU time.

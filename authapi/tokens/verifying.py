@@ -85,11 +85,10 @@ class VerifiedToken(AccessTokenClaims):
 def verify_access_token(token: str, *, host: HostMatch, takes_bound: bool = False) -> VerifiedToken:
     """Return the claims of a token that may use the management interface or `/events` on this host.
 
-    Checks form, key, signature, times, issuer, client and revocation, then audience and global client. The caller
-    checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`,
-    `InvalidSignature` or `ClientNotGlobal`. May read the database; safe in any thread.
-    A bound token is refused if `takes_bound` is not set. A caller that sets `takes_bound` must check that the sender holds the key or
-    certificate (`authapi.possession.holders`).
+    Checks format, key, signature, times, issuer, client and revocation, then the audience, and whether the client is global. The caller
+    checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`, `InvalidSignature` or
+    `ClientNotGlobal`. May read the database; safe in any thread. A bound token is refused if `takes_bound` is not set. A caller that sets
+    `takes_bound` must check that the sender holds the key or certificate (`authapi.possession.holders`).
     """
     return _unbound(_verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get), takes_bound=takes_bound)
 

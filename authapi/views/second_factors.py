@@ -58,7 +58,10 @@ _LISTED = (*EnrolledFactor.SECOND_FACTORS, EnrolledFactor.Kind.RECOVERY_CODE)
 
 @dataclass(frozen=True)
 class _Caller:
-    """The user of a request, with the transaction of the waiting login, or a new transaction for an access token with these scopes."""
+    """The user of a request, and the transaction of the waiting login.
+
+    A request with an access token has a new transaction, and `scopes` are the scopes of the token.
+    """
 
     user: User
     prover: Prover

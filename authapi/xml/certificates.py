@@ -1,4 +1,4 @@
-"""X.509 certificates of partners and of tenants, read in every form that administrators paste. Pure.
+"""X.509 certificates of partners and of tenants, read in every format that administrators paste. Pure.
 
 Only the key of a certificate is used: this module does not check names, chains and expiry. Callers show the expiry.
 """

@@ -50,5 +50,5 @@ ID_ATTRIBUTES = ("ID", "Id", "id", "AssertionID", "ResponseID", "RequestID", f"{
 
 
 def qualified(namespace: str, name: str) -> str:
-    """Return the name in the form of element trees: `{namespace}name`."""
+    """Return the name as element trees write it: `{namespace}name`."""
     return f"{{{namespace}}}{name}"

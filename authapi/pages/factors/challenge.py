@@ -198,7 +198,7 @@ def _fields(visit: _Visit, way: Way) -> list[Field]:
 def _days_to_remember(visit: _Visit) -> int:
     """Return the days for which the user may choose to skip the factor in this browser; 0 if the page offers no choice.
 
-    There is no choice if the tenant forbids it, and with the policy `NEW_DEVICE`, with which the service remembers every browser.
+    There is no choice if the tenant forbids it, or if the policy is `NEW_DEVICE`, because the service then remembers every browser.
     """
     settings, login = factor_settings(visit.login.host.tenant_id), visit.login
     is_by_itself = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
