@@ -79,7 +79,7 @@ class UserEntitlement:
 def user_entitlement(
     *, host: HostMatch, client: Client, user: User | None, audience: str | None, scope: str | None, organization: Organization | None = None
 ) -> UserEntitlement:
-    """Return the part of `scope` that the client gets for `user`; the rest is dropped without an error. Raises `RequestRefused`.
+    """Return the part of `scope` that the client gets for `user`. Other scopes are dropped without an error. Raises `RequestRefused`.
 
     An absent audience means the tenant's default audience, or the profile if the tenant has no default. An absent scope means all scopes of
     the API. While the user is unknown (None), permissions are not checked: call this again when the user is known.

@@ -133,7 +133,7 @@ def issued(
     grant: str = _GRANT_CLAIM,
     organization: Organization | None = None,
 ) -> Granted:
-    """Return the tokens of a user who has just authenticated to the client, without a browser and thus without a session.
+    """Return the tokens of a user who has just authenticated to the client. The login has no browser and thus no session.
 
     Raises `RequestRefused` with an `mfa_token` if a second factor is required.
     """

@@ -1,6 +1,7 @@
-"""The cookies of end users: the session, the mark of the browser that began a login, and the mark of an opened invitation.
+"""The cookies of end users.
 
-They belong to one host. Scripts cannot read them, except `session_state` (`authapi.login.session_state`).
+One contains the session. One is the mark of the browser that began a login. One is the mark of a browser that opened the mail of an
+invitation. Each cookie belongs to one host. Scripts cannot read them, except `session_state` (`authapi.login.session_state`).
 
 Under TLS they are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application requests a
 silent login from a frame. The cookies alone therefore do not protect forms against other sites; `form_token` does.

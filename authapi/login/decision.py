@@ -29,7 +29,7 @@ class Step(Enum):
 
 
 class Question(Enum):
-    """When users are asked for an organization that the request does not name."""
+    """When users must choose an organization, if the request names none."""
 
     BEFORE_LOGIN = auto()
     AFTER_LOGIN = auto()
@@ -48,7 +48,7 @@ class Situation:
     """The known facts about the user at the browser.
 
     `is_usable` tells whether the session may be used for this request: its connection is allowed in this login, and its user is one of the
-    users that the wish expects. Without such users in the wish, every user is allowed.
+    users that the wish expects. If the wish names no users, every user is allowed.
     """
 
     has_session: bool = False

@@ -116,7 +116,7 @@ class Login:
 
     @property
     def invited_email(self) -> str:
-        """The only email address that may log in or sign up; empty without an open invitation."""
+        """The email address of the only user who may log in or sign up; empty without an open invitation."""
         invitation = self.invitation
         return invitation.email if invitation is not None and self.offer is Offer.OPEN else ""
 
@@ -142,7 +142,7 @@ class Login:
 
     @property
     def question(self) -> Question | None:
-        """When to ask for an organization; None if the organization is already known, or if no question is needed."""
+        """When the user must choose an organization; None if the organization is already known, or if the user need not choose."""
         is_settled = self.wish.organization or self._chosen is not None
         return None if is_settled else organizations.question_of(self.client)
 

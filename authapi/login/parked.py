@@ -33,8 +33,8 @@ class TooMuchParked(RequestRefused):
 def require_room(login: Login) -> None:
     """Charge the size of a request to the rate limit of its sender.
 
-    A known browser has its own limit. If that limit is used up, or the browser is unknown, the limit of the IP address is charged. All
-    requests with hidden IP addresses share one limit.
+    A known browser is charged to its own limit. If that limit is used up, or the browser is unknown, the limit of the IP address is
+    charged. All requests with hidden IP addresses share one limit.
 
     Raises `TooMuchParked`.
     """

@@ -35,7 +35,7 @@ def is_remembered(request: HttpRequest, user: User) -> bool:
 
 
 def renew(request: HttpRequest, answer: HttpResponse, user: User) -> None:
-    """Replace the secret of a remembered browser, at a login without the second factor. The expiry stays the same.
+    """Replace the secret of a remembered browser, at a login in which the second factor was skipped. The expiry stays the same.
 
     If a secret was copied, only the first browser that logs in stays remembered. The other browser must prove the factor again.
     """

@@ -94,6 +94,6 @@ def readable_colors(theme: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def _opaque(theme: Mapping[str, Any], path: Path) -> str:
-    """Return a surface without opacity. A field lies on the box, and every other surface lies on white."""
+    """Return the color of a surface, mixed with the color below it. A field lies on the box, and every other surface lies on white."""
     below = WHITE if path == _WIDGET or path[-1] == "primary_button" else _opaque(theme, _WIDGET)
     return opaque(color_at(theme, path), below)

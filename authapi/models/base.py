@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=models.Model, covariant=True)
 
 
 class UnrecordedManager(models.Manager[Row]):
-    """Reads rows of the current tenant, and raises `TenantRequired` without a current tenant. Bulk writes are allowed."""
+    """Reads rows of the current tenant, and raises `TenantRequired` if there is no current tenant. Bulk writes are allowed."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
         tenant = current_tenant()

@@ -138,7 +138,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def proof_method(self) -> str:
-        """The method with a key or a certificate; empty for a client with a secret or without authentication."""
+        """The authentication method if the client uses a key or a certificate, otherwise empty."""
         return next(iter(self._proofs), "")
 
     @property
@@ -172,7 +172,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         self.sealed_secret = vault.seal(secret, place=self._secret_place) if is_needed else ""
 
     def secret_matches(self, secret: str) -> bool:
-        """Compare in constant time. A client without a secret matches nothing."""
+        """Compare in constant time. False if the client has no secret."""
         return vault.digest_matches(secret, self.secret_digest)
 
     def allows_grant_type(self, *grant_types: str) -> bool:

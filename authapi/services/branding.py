@@ -56,7 +56,7 @@ def update_theme(*, tenant_id: str, theme_id: str, groups: Theme, display_name: 
 
 @unit_of_work
 def delete_theme(*, tenant_id: str, theme_id: str) -> None:
-    """Delete a theme. The pages then have the look without a theme. Raises `NotFound`."""
+    """Delete a theme. The pages then look as they do without a theme. Raises `NotFound`."""
     row = _locked_theme(tenant_id, theme_id)
     row.delete()
     _forget(tenant_id)
@@ -170,7 +170,7 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
 
 
 def default_theme_of(tenant_id: str) -> Theme:
-    """Return a theme with the look of the tenant without a theme. It includes the tenant's two colors."""
+    """Return a theme with which the pages look as they do without a theme. It includes the two colors that the tenant has set."""
     looks = branding_of(tenant_id)
     theme = default_theme()
     if primary := looks.get("primary_color"):

@@ -25,7 +25,7 @@ _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e")
 def set_custom_texts(*, tenant_id: str, prompt: str, language: str, texts: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Replace the texts of a prompt in a language, {screen: {key: text}}. An empty or omitted text means the service's own text.
 
-    Returns the stored texts. Raises `Invalid` with the known names.
+    Returns the stored texts. Raises `Invalid`; the error for an unknown name lists the valid names.
     """
     require_place(prompt, language)
     kept = _checked(prompt, texts)

@@ -24,7 +24,7 @@ _METHODS, _SIGNED = "client_authentication_methods", "signed_request_object"
 class Registration:
     """The checked registration of an application: columns, settings by their names on the wire (None clears a setting), and keys.
 
-    `method` is the authentication method of `proofs`; empty for a client with a secret or without authentication. `request_keys`
+    `method` is the authentication method that uses `proofs`; empty if the client has a secret or does not authenticate. `request_keys`
     verify its signed requests, and `signs_requests` means that every request is signed.
     """
 

@@ -35,7 +35,7 @@ SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_acces
 
 @dataclass(frozen=True)
 class ProfileSwitches:
-    """The settings of a client that change its answers at `/userinfo`.
+    """The settings of a client that change the responses that the client gets from `/userinfo`.
 
     `writes_times_as_text`: `updated_at` is ISO 8601 text. `level` is the compliance level of the client.
     """

@@ -115,8 +115,8 @@ def hot_endpoint(
     `in_words_of` maps common error cases to the cases that the clients of this endpoint expect. With `takes_cookies`, scripts of other
     origins may send cookies, and the endpoint checks their origin.
 
-    An endpoint that must hash a password returns `Later`; the rest then runs in the queue of slow work.
-    `at_once` is a fast path that answers on the event loop, with a thread for signatures only.
+    An endpoint that must hash a password returns `Later`; its work then runs in the queue of slow work. `at_once` is a fast path that
+    answers on the event loop, with a thread for signatures only.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Cross-origin rules of the OAuth endpoints: any origin without cookies, one origin with cookies, readable rate headers. Pure."""
+"""Cross-origin rules of the OAuth endpoints: which origins may read answers, with and without cookies, and which headers. Pure."""
 
 from __future__ import annotations
 
