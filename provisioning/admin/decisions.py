@@ -30,7 +30,7 @@ def _hear_again(_request: HttpRequest, row: IgnoredKind, _values: dict[str, Any]
 
 
 class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
-    titled = "Ignored failure {row.fingerprint}"
+    stream_heading = "Ignored failure of {}"
     grows = False
     list_display = ("fingerprint", "stream", "until", "actor", "reason", "tenant_id")
     sortable_by = ()

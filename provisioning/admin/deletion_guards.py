@@ -70,7 +70,7 @@ ACTIONS = (
 
 
 class DeletionGuardAdmin(NamesStreams, ReadOnlyAdmin[DeletionGuard]):
-    titled = "Deletion threshold of {row.stream_id}"
+    stream_heading = "Deletion threshold of {}"
     grows = False
     list_display = ("stream", "threshold", "window_seconds", "counted", "staged_since", "tenant_id")
     sortable_by = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 from django.http import HttpRequest
 
@@ -16,7 +18,6 @@ from provisioning.models import Breaker, Lane, Sweeper
 class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
     """Lanes with waiting deliveries. Tokens of claims are not shown, because only workers use them."""
 
-    titled = "Lane of {row.key}"
     list_display = ("about_entity", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True
     sortable_by = ()
@@ -27,6 +28,15 @@ class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
     readonly_fields = ("stream",)
     empty_text = "No waiting deliveries."
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            self.name_rows(request, [row])
+        return row
+
+    def heading_of(self, row: Any) -> str:
+        return f"Lane of {row.entity.text}"
+
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Lane]) -> models.QuerySet[Lane]:
         """Find the lanes of a tenant by its streams, because the index starts with the stream."""
         tenant = tenant_in_scope(request)
@@ -36,7 +46,7 @@ class LaneAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Lane]):
 
 
 class BreakerAdmin(NamesStreams, ReadOnlyAdmin[Breaker]):
-    titled = "Failing stream {row.stream_id}"
+    stream_heading = "Failures of {}"
     grows = False
     list_display = ("stream", "failures", "unauthorized", "probe_at", "tenant_id")
     sortable_by = ()

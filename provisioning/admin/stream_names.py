@@ -48,6 +48,9 @@ def stream_cells(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str,
 class NamesStreams:
     """Adds the column `stream` to an admin class whose rows have a `stream_id`, with one query per page of a list."""
 
+    # The heading of a row's page. The braces are replaced by the name of the stream. Empty: the heading of other classes.
+    stream_heading = ""
+
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
         rows: Any = changelist.result_list
@@ -63,6 +66,11 @@ class NamesStreams:
         if row is not None and site.get_model_admin(EventStream).has_view_permission(request):
             row.stream_page = page_of_stream(site, row.stream_id)
         return row
+
+    def heading_of(self, row: Any) -> str:
+        if not self.stream_heading:
+            return str(super().heading_of(row))  # type: ignore[misc]  # the class of row pages comes after this one
+        return self.stream_heading.format(_names_of({row.stream_id}).get(row.stream_id) or _deleted(row.stream_id))
 
     @admin.display(description="Stream")
     def stream(self, row: Any) -> str:

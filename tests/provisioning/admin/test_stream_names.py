@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.contrib.admin.utils import quote
@@ -13,7 +14,8 @@ from events.models import EventStream
 from identity.models import Tenant
 from provisioning.models import Alert, DeadLetter
 from tests.factories.admin import Rows, browser_of, new_staff
-from tests.factories.models.provisioning import AlertFactory, BreakerFactory
+from tests.factories.identity import make_connection, make_user
+from tests.factories.models.provisioning import AlertFactory, BreakerFactory, DeletionGuardFactory, IgnoredKindFactory, LaneFactory
 from tests.provisioning.engine.logs import make_stream
 
 
@@ -45,6 +47,33 @@ def test_a_list_shows_the_name_of_the_stream_and_the_page_of_a_row_also_shows_it
     assert "Users to the directory" in listed
     assert stream.pk not in listed
     assert f"Users to the directory ({stream.pk})" in shown
+
+
+@pytest.mark.parametrize(
+    ("factory", "heading"),
+    [
+        (BreakerFactory, "Failures of {}"),
+        (DeletionGuardFactory, "Deletion threshold of {}"),
+        (IgnoredKindFactory, "Ignored failure of {}"),
+    ],
+)
+def test_the_heading_of_a_row_of_a_stream_names_the_stream(browser: Client, stream: EventStream, factory: Any, heading: str) -> None:
+    row = factory.create(tenant_id=stream.tenant_id, stream_id=stream.pk)
+    page = reverse(f"admin:provisioning_{row._meta.model_name}_change", args=(quote(row.pk),))
+
+    def shown() -> str:
+        return browser.get(page).content.decode().partition("<h1>")[2].partition("</h1>")[0]
+
+    assert shown() == heading.format("Users to the directory")
+    stream.delete()
+    assert shown() == heading.format(f"{row.stream_id} (deleted)")
+
+
+def test_the_heading_of_a_lane_names_its_user(browser: Client, stream: EventStream) -> None:
+    user = make_user(connection=make_connection(tenant_id=stream.tenant_id), name="Ada Lovelace", email="ada@example.test")
+    lane = LaneFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, key=f"user:{user.user_id}")
+    page = browser.get(reverse("admin:provisioning_lane_change", args=(quote(lane.pk),))).content.decode()
+    assert "<h1>Lane of Ada Lovelace (ada@example.test)</h1>" in page
 
 
 def test_a_deleted_or_unnamed_stream_is_shown_by_its_id(browser: Client, stream: EventStream) -> None:
