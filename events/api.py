@@ -110,7 +110,7 @@ ROUTES = (Route("events/canary", CanaryEndpoint, {"post": "create"}),)
 
 
 def subscribe_operation() -> Schema:
-    """Return the operation `subscribe_events` (document, "Subscribe to events")."""
+    """Return the operation `subscribe_events` (spec, "Subscribe to events")."""
     return {
         "operationId": "subscribe_events",
         "summary": "Subscribe to events",
@@ -149,7 +149,7 @@ def subscribe_operation() -> Schema:
 
 
 def stream_components() -> dict[str, Schema]:
-    """Return the three messages of a stream and the envelope (document, "SSE message", "Event envelope")."""
+    """Return the three messages of a stream and the envelope (spec, "SSE message", "Event envelope")."""
     prefix = settings.EVENT_ATTRIBUTE_PREFIX
     text: Schema = {"type": "string"}
     event = {"type": _EVENT_TYPE, "offset": _CURSOR, "event": reference("EventEnvelope")}

@@ -57,12 +57,12 @@ class Entity:
 
     @property
     def cell(self) -> Cell:
-        """The cell of a table: the name with a link, otherwise the kind and the id with a button that copies it."""
+        """The cell of a table: the name with a link. Without a page to link to, the kind and the id, with a button that copies them."""
         return Cell(self.text, self.url) if self.url else Cell("", copied=self.root, note=DELETED if self.is_deleted else "")
 
     @property
     def listed(self) -> SafeString | str:
-        """The name in a list of rows, without a link; otherwise the kind and the id."""
+        """The name in a list of rows, without a link. For an entity without a page, the kind and the id."""
         if self.url:
             return self.text
         marked = '<div class="cell-lines">{} {}</div>'
@@ -70,7 +70,7 @@ class Entity:
 
     @property
     def shown(self) -> SafeString:
-        """The name on the page of a row, with a link and the id with a button that copies it."""
+        """The text on the page of a row: the name with a link, and the id with a button that copies the id."""
         named = format_html('<a href="{}">{}</a> ', self.url, self.text) if self.url else badge(DELETED) if self.is_deleted else ""
         return format_html("{}{}", named, short_id(self.identifier))
 

@@ -1,4 +1,4 @@
-"""Addresses of the event log and of live events, limited to one entity or one type, and the links to them on the pages of entities."""
+"""URLs of the pages "Event log" and "Live events", limited to one entity or one type, and the links to these URLs on pages of entities."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from identity.admin.object_links import ObjectLink
 
 
 def log_of(site: admin.AdminSite, **query: str) -> str:
-    """Return the address of the event log with a search for `entity` or `type`."""
+    """Return the URL of the event log with a search for `entity` or `type`."""
     return f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode(query)}"
 
 
 def live_of(site: admin.AdminSite, **query: str) -> str:
-    """Return the address of live events with a filter for `entity` or `event_type`."""
+    """Return the URL of the live page with a filter for `entity` or `event_type`."""
     return f"{reverse(f'{site.name}:events_live')}?{urlencode(query)}"
 
 

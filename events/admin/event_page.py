@@ -47,7 +47,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         raise NotImplementedError
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row:
-        """Return the row with further values that its page shows: the id and the entities of the event, and whether the log is linked."""
+        """Return the row with values for its page: the id of the event, its entities, and whether the account may see the log."""
         row: Any = super().get_object(request, object_id, from_field)
         event = self.event_in(row)
         roots = dict.fromkeys((event.root, *roots_in(envelope_of(event.body))))

@@ -17,7 +17,7 @@ NAMES_AT_ONCE = 40
 
 
 class LivePage(TenantPage):
-    """The page itself contains no event; its script reads the events from the stream, and the names of their entities from here."""
+    """The page itself contains no event. Its script reads the events from the stream, and the names of their entities from `names`."""
 
     label = "events.live-page"
     title = "Live events"
@@ -45,7 +45,10 @@ class LivePage(TenantPage):
         return self.page(request, "admin/live_events.html", context)
 
     def names(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Return the name and the page of each entity `root` as JSON. Raises 404 without entities, or if the page shows another tenant."""
+        """Return the name and the page of each entity in the parameters `root`, as JSON.
+
+        Raises 404 if there is no such parameter, or if the page that requests the names shows another tenant.
+        """
         asked = [root for root in request.GET.getlist("root")[:NAMES_AT_ONCE] if len(root) <= _LONGEST_ENTITY]
         if not asked or request.GET.get("tenant") != tenant_id:
             raise Http404

@@ -48,7 +48,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: int | None) -> str:
-        """Return the address of another page of this search; empty if that page does not exist."""
+        """Return the query string of another page of this search; empty if that page does not exist."""
         if None in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}
@@ -77,7 +77,7 @@ class LogEntryAdmin(EventPage[LogEntry]):
         return LogChangeList
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
-        """Return the entry with the host of the request, which the command of the page contains."""
+        """Return the entry. Also set `read_at` to the host of the request, for the command that the page shows."""
         row: Any = super().get_object(request, object_id, from_field)
         row.read_at = request.get_host()
         return row  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Read-only admin pages of further stored rows; only the recorder and the numberer write these rows."""
+"""Read-only admin pages of the stored rows besides the log: events, the outbox, heads of logs, marks and event streams."""
 
 from __future__ import annotations
 

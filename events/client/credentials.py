@@ -39,7 +39,7 @@ class Credentials(Protocol):
         ...
 
     def must_repeat(self, answer: Exchange) -> bool:
-        """Tell whether the server refused only the DPoP proof; the caller then repeats the request with a new proof."""
+        """Tell whether the DPoP proof was the only reason of a refusal; if so, the caller repeats the request with a new proof."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Writes events to standard output in one of three forms and everything else to standard error, with secrets masked."""
+"""Writes events to standard output in one of three output formats and everything else to standard error, with secrets masked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Output:
         self._binary = getattr(stream, "buffer", None)
 
     def take(self, item: Item) -> None:
-        """Write an item: every item in the raw form, only events in the other forms."""
+        """Write an item. The raw format includes every item; the other two formats include only events."""
         if self._form == "raw":
             self._write(item.raw)
         elif isinstance(item, Message) and is_event(item):

@@ -96,7 +96,7 @@ class NoLog(LogError):
 
 
 class LogHasHole(LogError):
-    """At least one position between floor and head is missing. `after` is the last missing position."""
+    """Positions between floor and head are missing. `after` is the last position of this hole."""
 
     def __init__(self, after: int) -> None:
         super().__init__()

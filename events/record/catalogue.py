@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-# Spec, "Event types". The document gives the number as 24, but its table has 25 rows (docs/adr/0001).
+# Spec, "Event types". The text of the spec says 24 types, but its table has 25 rows (docs/adr/0001).
 EVENT_TYPES: tuple[str, ...] = (
     "connection.created",
     "connection.deleted",
@@ -130,7 +130,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="user.created",
         updated="user.updated",
         deleted="user.deleted",
-        # The document, "Event-related rules": a login does not change the profile.
+        # Spec, "Event-related rules": a login does not change the profile.
         silent=_TIMES | {"last_ip", "last_login", "logins_count", "last_password_reset", "first_key"},
         parts=(Part("identity_linkedidentity", "user_id", frozenset({"created_at"})),),
         references=(_CONNECTION,),

@@ -32,7 +32,7 @@ _STREAM_HEADERS: list[Header] = [
     # `no-transform` tells proxies not to compress, because a compressor delays frames.
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
-    # Proxies that ignore `no-transform` compress a response without an encoding, and so delay small frames.
+    # Some proxies ignore `no-transform` and compress each response that has no `Content-Encoding`, which delays small frames.
     (b"content-encoding", b"identity"),
 ]
 
@@ -66,8 +66,8 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
 async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
     """Answer 200, write until the end, and release the slot.
 
-    If the server hands over its transport, this method returns and a separate task continues the stream. Otherwise the calling
-    frames, with all their objects, would stay in memory for the life of the stream.
+    If the server hands over its transport, this method returns and a separate task continues the stream. Otherwise the
+    callers of this method, with all their objects, would stay in memory for the life of the stream.
     """
     metrics.CONNECTS.labels("200", "opened").inc()
     take_over = taking_over(scope)

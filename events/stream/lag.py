@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The end of the log, the number of unread events up to the end, and the maximum age in seconds of the oldest unread event."""
+    """The lag of a stream: the last position of the log, the number of unread events, and the age of the oldest unread event.
+
+    `ms` is the age in milliseconds; the event may be younger.
+    """
 
     head: int
     events: int

@@ -54,14 +54,14 @@ def unauthorized(message: str, *, presented: bool) -> Refused:
 
 
 def insufficient_scope(scope: str) -> Refused:
-    """403 for a token that lacks the scope (document, "Errors")."""
+    """403 for a token that lacks the scope (spec, "Errors")."""
     challenge = BEARER + f' error="insufficient_scope", scope="{scope}"'.encode()
     message = f"Insufficient scope, expected any of: {scope}"
     return Refused(403, message, code="insufficient_scope", headers=[(b"www-authenticate", challenge)])
 
 
 def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
-    """410 with the earliest cursor that is still served, and with the recording time of the next event, or None without a next event."""
+    """410 with the earliest cursor that is still served. `earliest_time` is when the event after it was recorded, None if there is none."""
     return Refused(
         410,
         f"{EXPIRED_MESSAGE} {_RESYNCHRONIZE}",

@@ -44,7 +44,7 @@ def call_channel() -> str:
 
 
 def process_name() -> str:
-    """Return the name with which operators see this process."""
+    """Return the name of this process that operators see."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 

@@ -57,7 +57,7 @@ def open_connections(tenant_id: str) -> OpenConnections:
 
 
 def disconnect(tenant_id: str, connection_id: str) -> bool:
-    """Close one stream of the tenant with its last offset; tell whether a process had this stream.
+    """Send the last offset on one stream of the tenant, then close this stream. Tell whether a process had the stream.
 
     The client may reconnect with that offset immediately. To exclude the client, revoke its grant or delete the client.
     """

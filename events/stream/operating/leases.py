@@ -80,7 +80,7 @@ class Leases:
         self._renew_script = self._redis.register_script(_RENEW)
 
     async def acquire(self, tenant_id: str, *, limit: int) -> Lease:
-        """Take a slot. Raises `TenantLimitReached`, then `ProcessLimitReached`."""
+        """Take a slot. Raises `TenantLimitReached` or `ProcessLimitReached`; the limit of the tenant is checked first."""
         lease = Lease(tenant_id, secrets.token_hex(8))
         # Count the slot before the first await, so that connections that arrive together cannot exceed the limit.
         self._add(lease)

@@ -72,7 +72,7 @@ def _encoded(page: Page, sealer: CursorSealer) -> FramePage:
 
 
 def _tell_of(hole: LogHasHole, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> None:
-    # Clients stop at the hole. The log line has the offset after the hole, for clients that accept the loss.
+    # Clients stop at the hole. The message in the process log has the offset after the hole, for clients that accept the loss.
     passed = sealer.seal(Cursor(cursor.epoch, hole.after))
     logger.critical("the log of %s has a hole after %d; it continues after offset %s", tenant_id, cursor.position, passed)
 

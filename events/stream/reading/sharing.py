@@ -46,7 +46,7 @@ class Batch:
 
     def share(self, position: int, types: frozenset[str] | None) -> Share | None:
         """Return all frames after a position that pass the filter, or None if one write cannot contain all of them."""
-        # Nearly every stream of a tenant is at the same position as the stream before.
+        # Nearly every call has the same position and types as the previous call.
         if position == self._last_position and types is self._last_types:
             return self._last
         place = (position, types)

@@ -28,10 +28,10 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# With few reads at once, the positions that are announced during a slow read are then read together.
+# Few, so that new positions of a tenant wait during a slow read, and the next read gets all of them.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
-# After this many streams, which take some milliseconds, other tasks run.
+# After new frames were pushed to this many streams, which takes some milliseconds, other tasks run.
 _PUSHED_AT_ONCE = 256
 _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
@@ -121,7 +121,7 @@ class Tails:
             tail.ring.clear()
 
     def heard(self, tenant_id: str, position: int) -> None:
-        """Note that the tenant's log reaches `position`; does nothing for unwatched tenants."""
+        """Store that the tenant's log now reaches `position`, and queue a read. Does nothing for unwatched tenants."""
         tail = self._tails.get(tenant_id)
         if tail is not None and position > tail.heard:
             if not tail.is_behind:
