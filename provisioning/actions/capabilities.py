@@ -1,4 +1,4 @@
-"""Stores with an action which capabilities checks have found at its server."""
+"""Stores the capabilities of an action's server, which checks have found, in the row of the action."""
 
 from __future__ import annotations
 

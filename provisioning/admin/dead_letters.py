@@ -35,7 +35,7 @@ from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
 _FOLDED = ("collapse",)
-# The head has the event id and type, and the summary has the reason and the number of attempts.
+# Fields of the group "More". The heading of the page already shows the event id and type, the summary the reason and the attempts.
 _OTHERS = ("tenant_id", "stream", "key", "created_at")
 _FAILURE = ("error_class", "error_status", "error_scim_type", "fingerprint")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")

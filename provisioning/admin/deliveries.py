@@ -31,7 +31,7 @@ _DELIVERIES_SHOWN = 50
 _NONE = "\N{EN DASH}"
 _BODIES = ("exchanges_text", "log_text", "mapped", "before")
 STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
-# The head has the event id and type, and the summary has the reason and the error.
+# Fields of the group "More". The heading of the page already shows the event id and type, the summary the reason and the error.
 _OTHERS = ("tenant_id", "stream", "key", "position", "detail_text", "redeliveries")
 _TIMES = ("created_at", "first_attempt_at", "last_attempt_at", "settled_at", "next_attempt")
 _FAILURE = ("error_class", "error_status", "error_scim_type")

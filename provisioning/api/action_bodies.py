@@ -142,7 +142,7 @@ class TestPayload(Closed):
 
     With `event`, a worker runs the action for a test event of `event_type`, with `data` or the sample of the type; an installed entry point
     has only this test. Without `test`, `user_id` selects `user`, `event_type` selects `event`, and an empty payload
-    `connection`.
+    selects `connection`.
     """
 
     test = TestName(required=False)

@@ -53,7 +53,7 @@ class FailureKind:
     reason: str
     ignored_until: datetime | None
     is_held: bool
-    # Sum over all kinds.
+    # Number of dead letters of all kinds that the query counted; the same in every kind.
     letters_looked_at: int
 
 

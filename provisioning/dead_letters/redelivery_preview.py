@@ -123,7 +123,7 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
 
 
 def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any], person: Person, shown: Preview) -> None:
-    """Find the account in the same way as a delivery, and note what a delivery would do with the account."""
+    """Find the account in the same way as a delivery, and add to `shown` what a delivery would do with the account."""
     strategy = message.data.connection_strategy
     is_proven = proves_name(document, person, session.options, strategy=strategy, trusted_strategies=trusted_strategies())
     person = replace(person, proves_name=is_proven)
@@ -146,7 +146,7 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
 
 
 def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
-    """Note what a delivery would do by the rules of `UserSync`. `place` is the path of the account; None if there is no account."""
+    """Add to `shown` what a delivery would do by the rules of `UserSync`. `place` is the path of the account; None without an account."""
     is_deletion, is_creation = event_type == "user.deleted", event_type == "user.created"
     if is_deletion and place is not None:
         shown.verb, shown.path = "DELETE", place

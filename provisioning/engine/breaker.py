@@ -25,7 +25,7 @@ from provisioning.runs.outcomes import Claim
 
 logger = logging.getLogger(__name__)
 
-# Classes of failures that the destination causes, and not the document.
+# Classes of failures that are caused by the destination, not by the document.
 _AGAINST_DESTINATION = frozenset({FailureClass.TRANSIENT.value, FailureClass.CONFIGURATION.value})
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
@@ -33,7 +33,7 @@ _UNAUTHORIZED, _FORBIDDEN = 401, 403
 # The failed attempt has written this row in the same transaction.
 _NOTED = "SELECT error_status, error_message FROM provisioning_delivery WHERE id = %s"
 # A success resets only `failures`, and the other counters are ignored while `failures` is 0. An answer with a status other than 401 resets
-# the counter of 401, and an answer with a status other than 403 the counter of 403. A request without an answer resets neither.
+# the counter of 401. An answer with a status other than 403 resets the counter of 403. A request without an answer resets no counter.
 _COUNT = """
 INSERT INTO provisioning_breaker AS b (stream_id, tenant_id, failures, keys, unauthorized, forbidden_keys)
 VALUES (%(stream)s, %(tenant)s, 1, jsonb_build_array(%(key)s::text), %(is_401)s::int,

@@ -33,7 +33,7 @@ class Outcome(Protocol):
     def links(self) -> list[dict[str, Any]]: ...
 
 
-# The cache of one turn, for example of an action with its secrets. A change of the action takes effect in the next turn.
+# What one turn caches, for example an action with its secrets. A change of the action takes effect in the next turn.
 Memory = dict[str, Any]
 Destination = Callable[[Claim, dict[str, Any], float, Memory], Outcome]
 

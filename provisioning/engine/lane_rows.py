@@ -250,8 +250,8 @@ def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe:
 def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
     """Lock the unleased lane that has been due longest, and claim its first delivery.
 
-    For a probe, the stream is held, and its lane need not be due. If the result has no delivery, query again, because the lane may have
-    a delivery.
+    With `probe`, the stream may be held, and the lane need not be due. If the result has no delivery, query again, because the lane may
+    have a delivery.
     """
     return taken_of(fetch_one(TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 

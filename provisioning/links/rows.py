@@ -49,8 +49,8 @@ _NAMES = ", ".join(_COLUMNS)
 _RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _KEY = ("action_id", "server", "user_id")
 _REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
-# Decides between concurrent runs: ignores a row that is older than the stored link or than its end. Stores a late remote id if the link has
-# none. A link that an administrator confirmed during the run stays confirmed.
+# Decides between concurrent runs: ignores a row that is older than the stored link, or older than the end of that link. Stores a late
+# remote id if the link has none. A link that an administrator confirmed during the run stays confirmed.
 UPSERT = f"""
 INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
 SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})
@@ -117,7 +117,7 @@ class DatabaseRows:
         self._holds_secret = holds_secret
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of every tenant on this server that name the user or one of these accounts."""
+        """Return the links on this server, of every tenant, that contain the id of the user or one of `remote_ids`."""
         return _links_of(run_script([_READ], self._values(remote_ids))[0][1])
 
     def begin(self, link: Link) -> list[Link]:

@@ -29,7 +29,10 @@ class Fitting:
         self.problems: list[tuple[str, str]] = []
 
     def at(self, path: ScimPath, value: Any) -> Any:
-        """Return the value to set at the path: None if there is nothing to send, a list for a list attribute without a type."""
+        """Return the value to set at the path, converted to the type of its attribute; None if there is nothing to send.
+
+        The result is a list if the path names a whole list, or if it selects no element of a list by `type` and the value is a list.
+        """
         described = path.part if path.leaf else path.described
         if type(value) is str and described is not None and described.kind == "string":
             # Fast path for the most frequent case.

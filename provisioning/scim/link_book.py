@@ -17,7 +17,7 @@ class LinkRows(Protocol):
     """Storage of links; see `provisioning.links.rows`."""
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of every tenant on this server that name the user or one of these accounts."""
+        """Return the links on this server, of every tenant, that contain the id of the user or one of `remote_ids`."""
 
     def begin(self, link: Link) -> list[Link]:
         """Commit `link`, which contains a doubt, unless an account of the user is known; return the same links as `read`."""
@@ -214,7 +214,7 @@ class LinkBook:
         self.own = replace(known, **facts, **told, birth=birth, ended=None, origin="by name", is_suspect=True)
 
     def found_again(self, resource: Mapping[str, Any]) -> None:
-        """Note that the linked account was verified; store its creation time and user name if they were unknown."""
+        """Record that the linked account was verified; store its creation time and user name if they were unknown."""
         if (link := self.open_link) is None or link.remote_id != resource["id"]:
             return
         name = resource.get("userName")
@@ -222,7 +222,7 @@ class LinkBook:
         self.own = replace(link, is_missing=False, created_there=_steady(link, creation_of(resource)), user_names=names)
 
     def gone(self, remote_id: str) -> None:
-        """Note that the server reported this account as missing."""
+        """Record that the server reported this account as missing."""
         self._gone.add(remote_id)
         if (link := self.open_link) is not None and link.remote_id == remote_id:
             self.own = replace(link, is_missing=True)
@@ -238,7 +238,7 @@ class LinkBook:
         return self._store()
 
     def confirmed(self, user_name: str) -> None:
-        """Note that the server has accepted this user name."""
+        """Record that the server has accepted this user name."""
         if (link := self.open_link) is not None and link.user_name != user_name:
             self.own = replace(link, user_name=user_name)
 

@@ -96,7 +96,7 @@ def parse_base_url(value: str, *, allow_http: bool) -> str:
 
 
 def origin_of(base_url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a URL, to which a token is sent; raise `ValueError` if it is invalid."""
+    """Return scheme, host and port of the URL: the server that gets the token. Raise `ValueError` for an invalid URL."""
     parts = urlsplit(base_url.strip())
     return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
 

@@ -72,7 +72,7 @@ def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, re
 
 
 def account_counts(job: Job) -> dict[str, int]:
-    """Count the accounts without a user in this service, those that exist and those that were deleted."""
+    """Return two counts of the accounts without a user in this service: accounts that still exist, and deleted accounts."""
     counted = SynchronizationRow.objects.filter(job=job, outcome__in=_ACCOUNTS).order_by().values("outcome").annotate(number=Count("pk"))
     return {str(outcome): 0 for outcome in _ACCOUNTS} | {row["outcome"]: row["number"] for row in counted}
 

@@ -16,7 +16,7 @@ _MAX_ACTIONS = 1000
 
 
 class CacheLimitReached(ValueError):
-    """The cache of an action is limited to 20 entries, keys of 64 bytes, values of 4 kB and 8 kB in total."""
+    """The cache of an action is limited to 20 entries, 64 bytes per key, 4 kB per value, and 8 kB in total."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)

@@ -94,8 +94,8 @@ class Run:
     """The context of a run: configuration of the action, number of the attempt, deadline.
 
     `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove the
-    owner of an account. `allow_named_deletion` is called before the deletion of an account that only its name identifies; it raises
-    above an hourly limit.
+    owner of an account. `allow_named_deletion` is called before the deletion of an account that is identified by its name alone;
+    it raises an exception above an hourly limit.
     """
 
     options: Mapping[str, Any]
