@@ -108,7 +108,7 @@ class UnknownAddress(ManagementMixin, APIView):
 
 
 class _Managed(ManagementMixin):
-    """Mixin of every endpoint. A request for an unbuilt operation gets 404, even if its path matches the pattern of this endpoint."""
+    """Mixin of every endpoint. A request for an operation that the service lacks gets 404, even if its path matches this endpoint."""
 
     hidden: ClassVar[tuple[Entry, ...]] = ()
 

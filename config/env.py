@@ -80,7 +80,7 @@ def number(name: str, default: float, effect: str, *, minimum: float = 0.0, maxi
 
 
 def address(name: str, default: str, effect: str) -> str:
-    """Read an http or https address without credentials, or nothing."""
+    """Read an http or https URL without credentials; the value may be empty."""
     _register(name, "text", default, effect, "an http or https address")
     value = os.environ.get(name, "") or default
     if not value:
@@ -127,7 +127,7 @@ def listing(name: str, default: str, effect: str) -> list[str]:
 
 
 def replacements(name: str, effect: str) -> dict[str, dict[str, str]]:
-    """Read a comma-separated list of `<strategy>.<name>=<address>`; return the addresses by strategy and name."""
+    """Read a comma-separated list of `<strategy>.<name>=<address>`; return these URLs by strategy and name."""
     found: dict[str, dict[str, str]] = {}
     for item in listing(name, "", effect):
         place, _, address = item.partition("=")
@@ -139,7 +139,7 @@ def replacements(name: str, effect: str) -> dict[str, dict[str, str]]:
 
 
 def networks(name: str, default: str, effect: str) -> list[str]:
-    """Read a comma-separated list of addresses and networks. `unix:` means every unix socket."""
+    """Read a comma-separated list of IP addresses and networks. `unix:` means every unix socket."""
     found = listing(name, default, effect)
     for item in found:
         try:
@@ -150,7 +150,7 @@ def networks(name: str, default: str, effect: str) -> list[str]:
 
 
 def servers(name: str, default_port: int, effect: str) -> list[tuple[str, int]]:
-    """Read a comma-separated list of addresses, with or without ports: `192.0.2.53`, `192.0.2.53:5353`, `[::1]:5353`."""
+    """Read a comma-separated list of IP addresses, with or without ports: `192.0.2.53`, `192.0.2.53:5353`, `[::1]:5353`."""
     found = []
     for item in listing(name, "", effect):
         address, _, port = item.rpartition(":") if item.count(":") == 1 or "]:" in item else (item, "", str(default_port))

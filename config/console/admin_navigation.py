@@ -208,7 +208,7 @@ NAMES: Mapping[str, str] = {
     "identity.auditentry": "Audit log",
     "authapi.idtoken": "ID tokens",
 }
-# One row and several rows of these lists. The names of the models are names of the source.
+# Words for one row and for several rows of these lists. The names of these models suit the source code only.
 ROWS: Mapping[str, tuple[str, str]] = {
     "authapi.accountticket": ("mailed link", "mailed links"),
     "authapi.attacknotice": ("attack notification", "attack notifications"),

@@ -1,4 +1,4 @@
-"""The bare address of the service."""
+"""The view of the path `/`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.views.decorators.csrf import csrf_exempt
 from identity.hosts import is_platform_host
 
 
-# The view changes nothing, and a program that sends a form gets the answer of an unknown address.
+# No CSRF check: the view changes nothing, and a program that posts a form must get the response for an unknown URL.
 @csrf_exempt
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the admin on the host of the platform. On other hosts, the address is as unknown as an address without a view."""
+    """Redirect to the admin on the host of the platform. On other hosts, answer as for a URL without a view."""
     if request.method not in {"GET", "HEAD"} or not is_platform_host(request.META.get("HTTP_HOST", "")):
         raise Resolver404({"path": request.path_info, "tried": []})
     return redirect("admin:index")

@@ -176,7 +176,7 @@ def _oauth_body(refusal: Refused) -> bytes:
 
 
 def is_believed(address: str, trusted: Collection[str]) -> bool:
-    """Tell whether a peer is a proxy whose forwarding headers are trusted: addresses, networks, and `unix:`."""
+    """Tell whether a peer is a trusted proxy. `trusted` contains IP addresses, networks, and `unix:` for unix sockets."""
     return compiled(trusted).has(address)
 
 

@@ -90,7 +90,7 @@ def is_begun() -> bool:
 
 
 def _warm_up() -> None:
-    # Otherwise the first request would import every view while open streams wait for the interpreter: more than a second.
+    # Import every view now. The first request would do this otherwise, and open streams would wait more than a second for it.
     if settings.WEB_ROLE != "stream":
         _ = get_resolver().url_patterns
     # Objects made at start live as long as the process; excluding them from full collections saves milliseconds.

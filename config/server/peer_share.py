@@ -77,7 +77,7 @@ def report(peer: str, share: float) -> None:
 
 
 def shared_out(application: Application) -> Application:
-    """Note the peer of every request. On loopback there are no proxies."""
+    """Count the peer of every request. Counts nothing with `INSECURE_HTTP`: on loopback there are no proxies."""
     if settings.INSECURE_HTTP:
         return application
     peers = PeerShare(report)

@@ -46,7 +46,8 @@ async def _traced(application: Application, scope: Scope, receive: Receive, send
 
 
 def _span_of(scope: Scope) -> AbstractContextManager[None]:
-    """Begin the span of a request. It is named by its kind until Django has found the route: a path may contain an address.
+    """Begin the span of a request. Until Django has found the route, the kind of the path names the span: a path may contain an email
+    address.
 
     The trace of a caller is continued only if one of `TRACING_PROXIES` sends it. Any other caller could place spans into the traces of
     others, so its trace is only linked.

@@ -80,7 +80,7 @@ class Wire:
         return True
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Write a piece of the response given as an ASGI message, when the buffer has room. Raises `ConnectionResetError`."""
+        """Write the piece of the response in an ASGI message, as soon as the buffer has room. Raises `ConnectionResetError`."""
         if self._flow.write_paused:
             await self._flow.drain()
         if self._is_lost:
@@ -97,14 +97,14 @@ class Wire:
         self._transport.abort()
 
     def overhear(self, size: int) -> None:
-        """Note that the client has sent unexpected bytes: the connection serves no further request."""
+        """Count unexpected bytes from the client. The connection serves no further request."""
         self._keeps_alive = False
         self._overheard += size
         if self._overheard > _OVERHEARD_BYTES:
             self._transport.abort()
 
     def lose(self) -> None:
-        """Note that the connection has ended."""
+        """Record that the connection has ended, and call the function given to `watch`."""
         self._is_lost = True
         # The watcher often references this wire: break the cycle, so that no garbage collection is needed.
         gone, self._gone = self._gone, None

@@ -83,7 +83,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Identity service",
     "DESCRIPTION": "The management interface: users, connections, event streams, and the stream of events.",
-    # Document, "Versioning": version 2.0, base path ending in /api/v2.
+    # Spec, "Versioning": version 2.0, base path ending in /api/v2.
     "VERSION": "2.0",
     "SERVERS": [{"url": "/api/v2"}],
     "SCHEMA_PATH_PREFIX": "/api/v2",

@@ -66,16 +66,16 @@ def table() -> tuple[Entry, ...]:
 
 
 def unbuilt_at(method: str | None, path: str) -> Entry | None:
-    """Return the unbuilt operation of the libraries at a requested path, if there is one."""
+    """Return the operation of the libraries at a requested path, if the service does not have it; otherwise None."""
     segments = tuple(path.removeprefix(MANAGEMENT_PREFIX).split("/"))
     found = [entry for entry in _unbuilt() if entry.method == _method(method) and _covers(entry.segments, segments)]
     return max(found, key=lambda entry: _literals(entry.segments), default=None)
 
 
 def hidden_behind(route: Route) -> tuple[Entry, ...]:
-    """Return the unbuilt operations that clients can request at the path of a route.
+    """Return the operations that the service does not have, but whose requests match the path of a route.
 
-    An unbuilt operation has a method that the route does not serve, or a fixed word where the route has an id.
+    Such an operation has a method that the route does not serve, or a fixed word where the route has an id.
     """
     segments, methods = tuple(template_of(route).split("/")), {method.upper() for method in route.actions}
     return tuple(

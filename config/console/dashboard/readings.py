@@ -238,7 +238,7 @@ def streams(tenant: str | None) -> list[StreamState]:
 
 
 def oldest_due(tenant: str | None) -> list[DueDelivery]:
-    """Return the delivery that has been due the longest, of the streams that deliver and of the held streams."""
+    """Return at most two deliveries: the oldest due delivery of the streams that are not held, and the oldest one of the held streams."""
     return rows_as(DueDelivery, _OLDEST_DUE_OF_TENANT if tenant else _OLDEST_DUE, {"tenant": tenant})
 
 

@@ -64,7 +64,7 @@ class AccountPages(SitePages):
 
     @method_decorator(needs_proof)
     def add_app(self, request: HttpRequest) -> HttpResponse:
-        """Show a secret as a QR code and as text, and enroll the app that shows its code."""
+        """Show a secret as a QR code and as text. On POST, enroll the authenticator app if the posted code belongs to this secret."""
         staff = _own(request)
         secret = app_secret.kept(request, staff)
         form = AuthenticatorForm(request.POST if request.method == "POST" else None)

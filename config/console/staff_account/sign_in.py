@@ -48,7 +48,7 @@ class StaffLoginView(LoginView):
         staff = form.get_user()
         if not has_factors(staff):
             return entered(self.request, staff, Proof.PASSWORD, self.get_success_url())
-        # Create a new session key: an attacker may know the key from before the password (session fixation).
+        # Create a new session key, because an attacker may know the key that was valid before the login (session fixation).
         self.request.session.cycle_key()
         self.request.session[_WAITING] = {
             "staff": staff.pk,
@@ -151,8 +151,9 @@ class SignInPages(SitePages):
 
     @method_decorator([never_cache, require_POST])
     def options(self, request: HttpRequest) -> HttpResponse:
-        """Return the options with which the browser signs: with a passkey of the account after the password, otherwise with any
-        passkey.
+        """Return the options with which the browser signs.
+
+        After the right password, only passkeys of the account can sign; without a password, every passkey can sign.
         """
         if not tries.CHALLENGES.takes(counted_address(address_of(request, settings.TRUSTED_PROXIES))):
             return JsonResponse({"error": tries.TOO_MANY}, status=429, headers=Rate.of_empty(tries.CHALLENGES).headers)

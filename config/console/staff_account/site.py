@@ -32,7 +32,7 @@ class AccountSite(PagesSite):
         return [*(pattern for page in pages for pattern in page.urls()), *super().get_urls()]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Redirect an account that must add a second factor to its account page."""
+        """Until an account has the second factor that it must have, redirect its requests to the account page."""
 
         def enrolled_first(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             match = request.resolver_match
