@@ -165,7 +165,10 @@ class Soak:
             stream.close()
 
     def round(self, name: str, seconds: float) -> int:
-        """Write and follow for this many seconds and cause one fault; then check every guarantee. Return the number of events."""
+        """Run writers and readers of streams for this many seconds, and cause one fault. Then check every guarantee.
+
+        Return the number of events.
+        """
         world, tenant = self.world, self.world.tenant()
         with Following() as following, world.writers(tenant, 2, think=0.02) as writers:
             address = self._address

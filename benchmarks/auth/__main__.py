@@ -35,7 +35,7 @@ from benchmarks.auth.subjects import Subject, oidc_provider, ours
 _Server = TypeVar("_Server", Subject, SamlSubject)
 _Requests = Callable[[_Server, int, float], list[NextRequest]]
 
-# The last scenario uses proofs: with a new Redis, the service requires a nonce in each proof for two and a half minutes.
+# The last scenario uses DPoP proofs. In the first two and a half minutes with a new Redis, the service requires a nonce in each proof.
 SCENARIOS: dict[str, _Requests[Subject]] = {
     "client_credentials": Subject.client_credentials,
     "refresh_token": Subject.refresh,

@@ -51,7 +51,7 @@ async def once(port: int, request: bytes) -> bytes:
 
 
 async def told(port: int, request: bytes) -> tuple[bytes, bytes]:
-    """Send one request and return head and body of the response, with any status."""
+    """Send one request and return head and body of the response, which may have any status."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     answer = await _whole(reader)

@@ -10,7 +10,7 @@ const [port, count, processes = 1] = process.argv.slice(2).map(Number)
 const audience = 'https://things.example.test/'
 const stored = new Map()
 
-// The default adapter forgets after a thousand entries.
+// Keeps every entry; the default adapter keeps only a thousand.
 class Memory {
   constructor(name) { this.name = name }
   key(id) { return `${this.name}:${id}` }

@@ -68,7 +68,7 @@ class Platform:
             fill([seed], tenants=self.tenants, rows=rows, start=start, copies=copies)
             cursor.execute("".join(f"{definition};" for _, definition in indexes))
         with connection.cursor() as cursor:
-            # Otherwise autovacuum would do this soon, during a measurement.
+            # Vacuum now; otherwise autovacuum would vacuum the table during a measurement.
             cursor.execute("SET statement_timeout = 0")
             cursor.execute(f'VACUUM ANALYZE "{table}"')
         connections.close_all()

@@ -21,7 +21,7 @@ _BODY = b"x" * 1200
 
 
 class Floor:
-    """Writes bare rows, and records when each started and was received."""
+    """Writes bare rows. Records when the write of each row started and when the subscriber received its key."""
 
     def __init__(self, database: psycopg.Connection[object], client: redis.Redis, channel: str, subscriber: subprocess.Popen[str]) -> None:
         self._database = database
