@@ -89,5 +89,5 @@ def check_data(event_type: str, data: Any) -> None:
     """Raise `SchemaViolation` unless `data` has exactly the fields that the type may have."""
     schema = SCHEMAS.get(event_type)
     if schema is None:
-        raise SchemaViolation(f"{event_type}: no event of this type is recorded yet.")
+        raise SchemaViolation(f"{event_type}: the service records no events of this type.")
     schema(data, "data")

@@ -50,7 +50,7 @@ async def watch_standing(streams: Collection[Stream]) -> None:
             if on_their_own:
                 await _close_signed_out(on_their_own)
         except (DatabaseError, OSError) as error:
-            logger.warning("the standing of open streams was not read: %s", type(error).__name__)
+            logger.warning("the conditions for open streams were not read: %s", type(error).__name__)
 
 
 async def _close_unheld(asked: list[Stream]) -> None:
