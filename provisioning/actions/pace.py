@@ -71,8 +71,9 @@ class Pace:
     def take(self, verb: str, seconds_left: float) -> None:
         """Take a token; wait for the token if it is available soon.
 
-        Otherwise raises `NoTurn` if the delivery can be put off, so that no attempt counts; if not, `TransientFailure` with the time to
-        wait. A run that may have written cannot be put off, because its repetition must look up the user first.
+        If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt does not count. In all other cases,
+        raises `TransientFailure` with the time to wait. A run that may have written cannot be put off, because its repetition must look up
+        the user first.
         """
         if self.rate is None:
             return

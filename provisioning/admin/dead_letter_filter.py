@@ -145,7 +145,7 @@ class FilterPages(DeadLetterPage):
         return lead_to_job(self.owner, request, job, f"{job.summary['total']} redeliveries queued.{waits}", is_caution=bool(obstacle))
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
-        """Redeliver the dead letter with which the job would begin, and show its page."""
+        """Redeliver the dead letter with which the job would begin, and show the page of this dead letter."""
         letter = _in_order(stream, search).first()
         if letter is None:
             form.add_error(None, "No dead letter is left to redeliver.")

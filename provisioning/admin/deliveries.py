@@ -103,7 +103,7 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
 
 
-# The labels of the button that follows the advice, by the name of the fact that the button opens.
+# Labels of the button that opens the page to which the advice leads, by the name of the fact with this page.
 _WAYS = {"Dead letter": "Open the dead letter", "Event stream": "Open the event stream"}
 
 

@@ -36,7 +36,7 @@ WHERE NOT EXISTS (
 ON CONFLICT DO NOTHING
 """
 # A kind is new if its first dead letter, in any state, is at most `_NEW_SECONDS` old and was not redelivered. An index finds the newest
-# dead letters and so their kinds. Its condition needs `now()`, which is constant within a statement; `clock_timestamp()` is not.
+# dead letters and so their kinds. PostgreSQL uses the index only with `now()`, which is constant within a statement.
 _NEW_FAILURE = """
 SELECT newest.fingerprint, jsonb_build_object('class', first.error_class, 'status', first.error_status,
     'scim_type', first.error_scim_type, 'count', newest.letters) AS facts

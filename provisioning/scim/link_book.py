@@ -43,8 +43,9 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
-        # First: links of other actions, if this run has ended them. Second: ids of accounts that the server reported as missing.
+        # Links of other actions that this run has ended.
         self._ended_kin: list[Link] = []
+        # Ids of accounts that the server reported as missing.
         self._gone: set[str] = set()
         # Whether the server has reported in this run that the linked account does not exist.
         self.is_just_gone = False

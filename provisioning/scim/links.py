@@ -55,7 +55,7 @@ class Link:
 
     @property
     def has_witness(self) -> bool:
-        """Whether a name or a creation time is known, which distinguishes the account from another account that later got the same id."""
+        """Whether a user name or a creation time is known. It distinguishes the account from an account that later got the same id."""
         return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
 
     @property

@@ -65,7 +65,7 @@ class ServerForm(ActionForm):
         return super().clean()
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """Name the fields of the form in an error instead of the secrets in which they are stored."""
+        """Replace the names of secrets in an error by the labels of the form fields."""
         if isinstance(error, str):
             for name, label in _NAMES.items():
                 error = error.replace(name, label)
