@@ -32,7 +32,7 @@ Figures = dict[str, float | str]
 class Listed:
     """A list and its queries: a search, and a filter that no row matches, so that a page examines as many rows as it may.
 
-    `search` returns a query that finds a row. `place` returns the query of the next page, for a list that has its own form of such queries.
+    `search` returns a query that finds a row. `place` returns the query of the next page, if the list has its own paging parameters.
     """
 
     name: str

@@ -35,6 +35,6 @@ from tests.composed_keys import replace_generation  # noqa: E402
 replace_generation()
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
-# The directory from which `foundation.failpoints` reads at which steps a test ends the process.
+# `foundation.failpoints` ends the process at the steps that a test has written to this directory.
 FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")
 CHECK_DATABASE_STRATEGY = False
