@@ -118,12 +118,12 @@ EVENTS = DatabaseFigures(
         ),
         Figure(
             "outbox_retention_floor_age_seconds",
-            "Age of the newest event that was pruned from any tenant's log.",
+            "Age of the newest pruned event of all tenants.",
             "SELECT min(extract(epoch FROM clock_timestamp() - floor_recorded_at)) FROM events_head",
         ),
         Figure(
             "log_oldest_event_age_seconds",
-            "Age of the oldest event that is kept for any tenant.",
+            "Age of the oldest kept event of all tenants.",
             # Reads one index entry for each tenant.
             "SELECT max(extract(epoch FROM clock_timestamp() - l.recorded_at)) FROM events_head h CROSS JOIN LATERAL ("
             "SELECT recorded_at FROM events_logentry WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",

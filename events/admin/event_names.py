@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from events.record.catalogue import EVENT_TYPES
 
-# An event type at the start of a text or of an element. A `>` of a text is escaped, so each `>` of HTML ends a tag.
+# An event type at the start of a text or directly after a tag. In a text, `>` is escaped, so each unescaped `>` ends a tag.
 _TYPE = re.compile(rf"(?:\A|(?<=>))(?:{'|'.join(map(re.escape, EVENT_TYPES))})(?=[\s<,]|\Z)")
 
 

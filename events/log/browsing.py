@@ -168,7 +168,7 @@ def _within(rows: Rows, first: int | None, last: int | None, *, column: str = "p
 
 
 def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tuple[int, int]], int | None]:
-    """Return (primary key, order key) of up to one row more than a page, and the order key at which the search stopped.
+    """Return (primary key, order key) of the found rows, at most a page and one row, and the order key at which the search stopped.
 
     The second value is None if the search examined all rows.
     """

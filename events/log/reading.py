@@ -124,7 +124,7 @@ class Bounds:
             raise CursorExpired
 
     def refutes(self, cursor: Cursor) -> bool:
-        """Tell whether a cursor of the present epoch is above the head, which means that the database was restored to an earlier state."""
+        """Tell whether the cursor has the present epoch and is above the head: then the database was restored to an earlier state."""
         return cursor.epoch == self.epoch and cursor.position > self.head
 
 

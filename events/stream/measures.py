@@ -30,7 +30,7 @@ class Measures:
             metrics.LAG_SECONDS.observe(found.ms / 1000)
 
     def may_sample(self) -> bool:
-        """Tell whether to time one more write in this second."""
+        """Tell whether to measure the duration of one more write in this second."""
         self.samples_left -= 1
         return self.samples_left >= 0
 

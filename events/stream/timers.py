@@ -20,7 +20,7 @@ class Timed(Protocol):
 
 
 def tick_for(heartbeat_seconds: float) -> float:
-    """Return the length of a slot: a fifteenth of the heartbeat, between 20 ms and one second."""
+    """Return the length of a slot in seconds: a fifteenth of the heartbeat interval, but at least 20 ms and at most one second."""
     return min(max(heartbeat_seconds / _TICK_SHARE_OF_HEARTBEAT, _SHORTEST_TICK_SECONDS), _LONGEST_TICK_SECONDS)
 
 

@@ -38,7 +38,7 @@ class Ring:
         return position >= self.after
 
     def frames_after(self, position: int) -> list[Frame]:
-        """Return the frames after a position that the ring covers. Positions are dense, so a subtraction gives the index."""
+        """Return the frames after `position`, which the ring must cover. Positions are dense, so a subtraction gives the index."""
         return self._frames[max(position - self.after, 0) :]
 
     def frame_after(self, position: int) -> Frame | None:
