@@ -101,7 +101,7 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
                 await answer_reader(scope, send, refusal)
                 return
             match = None
-        # The routes have made a separate scope for this request.
+        # Change the scope in place: the router has already copied it for this request.
         scope["host_match"] = match
         await application(scope, receive, send)
 

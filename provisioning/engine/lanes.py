@@ -69,7 +69,7 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of the stream's lane that has been due longest."""
+    """Claim the first delivery of that lane of the stream which has been due longest."""
     with transaction.atomic():
         return _claim_oldest(stream_id, is_probe=is_probe)
 

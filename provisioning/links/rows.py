@@ -65,7 +65,7 @@ WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(rem
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
 # In one round trip, returns the rows as they were before this statement, and stores a doubt for the create request that follows. Does not
-# change a link that is open or newer than the event.
+# change a link that is newer than the event, or that is open and whose account is not reported as missing.
 _BEGIN = f"""
 WITH begun AS (
     INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)

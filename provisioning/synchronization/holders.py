@@ -18,7 +18,7 @@ _HOST = uuid.uuid4().hex
 
 
 def mark() -> dict[str, Any]:
-    """Return the members that a save writes to renew the lease."""
+    """Return the members of the job's parameters with which a save renews the lease."""
     return {"holder": _me(), "held_until": (timezone.now() + HELD_FOR).isoformat()}
 
 

@@ -15,7 +15,7 @@ CONFIRMATION, RESUME = "confirmation", "resume"
 
 
 def following(job: Job) -> dict[str, Any]:
-    """Return the progress members that start the next phase."""
+    """Return the members of the job's parameters that start the next phase."""
     plan = Plan.of_document(job.parameters["plan"])
     order = [FIRST, ACCOUNTS, *([DELETIONS] if plan.deletes_missing and plan.writes else []), LAST]
     return {"phase": order[order.index(job.parameters["phase"]) + 1], "tries": 0}
