@@ -25,7 +25,7 @@ RESOURCES: dict[str, str] = {
     "groups": "groups of users, with members and roles",
     "guardian": "second factors: enabled kinds, policies, and the enrolled factors of users",
     "hooks": "always an empty list",
-    "jobs": "background work: imports and exports of users, mails that verify an address",
+    "jobs": "background work: imports and exports of users, mails that verify an email address",
     "keys": "keys that sign tokens of the tenant",
     "log-streams": "always an empty list",
     "logs": "the log of the tenant: logins, and changes by clients and staff",
