@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
 
 from foundation.admin.badges import Tone, badge
@@ -43,6 +44,13 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*super().get_list_display(request), "standing"]
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Leave out the column if no row of the page is being deleted."""
+        changelist = super().get_changelist_instance(request)
+        if not any(row.is_being_deleted for row in changelist.result_list):
+            changelist.list_display = [name for name in changelist.list_display if name != "standing"]
+        return changelist
 
     def badge_of(self, row: Row) -> str:
         return self.standing(row) or super().badge_of(row)

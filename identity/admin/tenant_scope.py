@@ -42,7 +42,8 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 
     tenant_lookup: str = ""
     # One sentence for an empty list: what the list will contain, or what to do.
-    empty_text: str = "No entries yet."
+    # The text of an empty list. Empty: "No" with the name of the rows.
+    empty_text: str = ""
     # `list_title`: the title of the list if the model's plural is unclear. `about`: one sentence about the content of the list.
     list_title: str = ""
     about: str = ""
@@ -317,11 +318,12 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         except (DataError, OverflowError) as error:
             # No earlier check refuses values that a column cannot hold or compare: the query fails on them.
             raise IncorrectLookupParameters(error) from error
-        changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
         changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
         one, many = str(self.opts.verbose_name), str(self.opts.verbose_name_plural)
-        changelist.row_names = self.row_names if self.row_names[0] else (spelled(one), spelled(many))  # type: ignore[attr-defined]
+        names = self.row_names if self.row_names[0] else (spelled(one), spelled(many))
+        changelist.row_names = names  # type: ignore[attr-defined]
+        changelist.empty_text = self.empty_text or f"No {names[1]}."  # type: ignore[attr-defined]
         return changelist
 
 
