@@ -166,6 +166,7 @@ def test_a_large_deletion_lists_the_rows_to_delete_and_shows_its_progress(
         UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier=str(number), email=f"{number}@example.test")
 
     assert "<li>6 users</li>" in browser.get(page(company, "delete")).content.decode()
+    assert "Deletion" not in browser.get(reverse("admin:identity_connection_changelist")).content.decode().partition("<thead>")[2]
     said = browser.post(page(company, "delete"), {"post": "yes"}, follow=True).content.decode()
 
     job = Job.objects.of(company.tenant_id).get()
