@@ -32,8 +32,12 @@ GRANTS = (
     ("implicit", "Implicit and hybrid", "The address in the browser contains the tokens, which can leak. For legacy applications only."),
     ("password", "Password", "Users enter their password in the application, which sees it. For migrations only."),
     (REALM_GRANT, "Password of a named connection", "As the grant above, with a connection that the application chooses."),
-    (TokenExchangeGrant.name, "Token exchange", "For tokens of users for other APIs, or logins with tokens of other issuers."),
-    (PasswordlessGrant.name, "Code by email or text message", "Users enter the code that they received in the application."),
+    (
+        TokenExchangeGrant.name,
+        "Token exchange",
+        "The application exchanges a token of a user for a token of another API, or logs a user in with a token of another issuer.",
+    ),
+    (PasswordlessGrant.name, "Code by email or text message", "Users receive a code, and enter the code in the application."),
     (
         OtpGrant.name,
         "Second factor: authenticator app",
@@ -45,7 +49,8 @@ GRANTS = (
     (
         CibaGrant.name,
         "Approval elsewhere (CIBA)",
-        "A server requests an approval of a user by email or webhook. The client must authenticate.",
+        "The application asks a user to approve a login. The user gets the request by email or by your webhook. "
+        "The client must authenticate.",
     ),
     (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),
 )
@@ -76,10 +81,15 @@ ALGORITHMS = (
     ("RS512", "RS512, checked with the published keys"),
     ("HS256", "HS256, checked with the client's own secret"),
 )
-USES = (("", "Not set: outside organizations only"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+USES = (
+    ("", "Not set: like denied"),
+    ("deny", "Denied: users log in without an organization"),
+    ("allow", "Allowed"),
+    ("require", "Required"),
+)
 BEHAVIOURS = (
     ("", "Not set"),
-    ("no_prompt", "No question: the application names the organization"),
-    ("pre_login_prompt", "Asked before the login"),
-    ("post_login_prompt", "Asked after the login"),
+    ("no_prompt", "Users do not choose: the application names the organization"),
+    ("pre_login_prompt", "Users choose before the login"),
+    ("post_login_prompt", "Users choose after the login"),
 )

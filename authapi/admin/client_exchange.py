@@ -11,7 +11,7 @@ from authapi.grants.exchange.own_tokens import ON_BEHALF_OF
 from authapi.upstream.subject_tokens import CUSTOM
 
 KINDS = (
-    (ON_BEHALF_OF, "On behalf of users: the client is the API below, and exchanges tokens that it receives for tokens for other APIs"),
+    (ON_BEHALF_OF, "On behalf of users: the client is an API. It exchanges the tokens of its callers for tokens of other APIs"),
     (CUSTOM, "For logins: tokens of other issuers log users in, according to the tenant's token exchange profiles"),
 )
 EXCHANGE = ("exchange_kinds", "resource_server_identifier")
@@ -33,9 +33,9 @@ class ExchangeFields(forms.Form):
     resource_server_identifier = forms.CharField(
         required=False,
         max_length=600,
-        label="Its API",
+        label="API of this client",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="For a client that is an API: the identifier of that API. The client may exchange and inspect tokens for it.",
+        help_text="For a client that is an API: the identifier of the API. The client may exchange and inspect the tokens of this API.",
     )
 
 

@@ -87,11 +87,12 @@ class ClientForm(ExchangeFields, ServiceForm):
         max_length=2048,
         label="Login address",
         widget=_WIDE,
-        help_text="The page of the application at which its logins start. The service uses it for logins that begin elsewhere.",
+        help_text="The page of the application that starts a login. The service sends browsers there, for example from an invitation or "
+        "after an error.",
     )
     callbacks = LinesField(
         help_text="One address per line. Users return to one of these addresses after a login. "
-        "https://*.example.com/back matches one label."
+        "In https://*.example.com/back, the * stands for one part of the host name."
     )
     allowed_logout_urls = LinesField(
         label="Logout addresses", help_text="One address per line. Users can return to one of these addresses after a logout."
@@ -136,7 +137,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     allowed_clients = LinesField(
         label="Delegating clients (legacy)",
-        help_text="One client id per line. These clients get id tokens of this client for their own users at /delegation.",
+        help_text="One client id per line. After a login, these clients can get an id token for this client, at /delegation.",
     )
     token_endpoint_auth_method = forms.ChoiceField(
         choices=METHODS,
@@ -159,7 +160,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="If off, PKCE with the method plain is accepted, for legacy applications only.",
+        help_text="If off, a client that authenticates may use PKCE with the method plain. Turn it off only for legacy applications.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
@@ -225,7 +226,12 @@ class ClientForm(ExchangeFields, ServiceForm):
         help_text="When a login to this application requires a second factor. An organization can require more, never less.",
     )
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
-    organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
+    organization_require_behavior = forms.ChoiceField(
+        required=False,
+        choices=BEHAVIOURS,
+        label="Choice of the organization",
+        help_text="Whether and when users choose their organization.",
+    )
     client_metadata = PairsField(
         most=10, label="Metadata", help_text="At most ten pairs. Included in events that this client causes. Empty a row to remove it."
     )

@@ -76,7 +76,7 @@ _METHODS_IN_WORDS = {str(method.label): dict(METHODS)[method.value] for method i
 # Characters that are safe between quotes in the language of every snippet.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
 _SOME_CALLBACK = "https://app.example.com/callback"
-PASTE = "Paste into your application"
+PASTE = "Code for your application"
 _GRANT = "authapi.add_clientgrant"
 
 
@@ -119,7 +119,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ),
             ObjectAction(
                 "revoke",
-                "Revoke",
+                "Revoke the client",
                 lambda _request, row: f"{row} gets no new tokens, and its tokens end. This cannot be undone. The client stays in the list.",
                 _revoke,
                 is_offered=lambda row: row.revoked_at is None,

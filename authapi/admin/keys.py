@@ -40,7 +40,9 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
         ObjectAction(
             "rotate",
             "Rotate",
-            lambda _request, _row: "The next key becomes current, and a new next key is published. Tokens of this key stay valid.",
+            lambda _request, _row: (
+                "The next key becomes current, and a new next key is published. Tokens that this key has signed stay valid."
+            ),
             _rotate,
             is_offered=lambda row: row.state == SigningKey.State.CURRENT,
             needs_proof=True,

@@ -317,7 +317,9 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
 
     @admin.display(description="Scopes")
     def scopes_in_lines(self, row: ApiResource) -> str:
-        return format_html_join(mark_safe("<br>"), "<code>{}</code> {}", ((scope["value"], scope.get("description") or "") for scope in row.scopes))
+        return format_html_join(
+            mark_safe("<br>"), "<code>{}</code> {}", ((scope["value"], scope.get("description") or "") for scope in row.scopes)
+        )
 
     @admin.display(description="Format of its tokens")
     def format_of_tokens(self, row: ApiResource) -> str:

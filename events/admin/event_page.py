@@ -25,7 +25,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 Row = TypeVar("Row", bound=models.Model)
 # The id of the part of the page that the menu copies.
 MESSAGE_ID = "event-message"
-_WITHOUT_PREVIOUS = "This event has no previous object."
+_WITHOUT_PREVIOUS = "The message of this event does not contain the earlier values."
 
 
 class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):

@@ -65,7 +65,7 @@ class LogEntryAdmin(EventPage[LogEntry]):
     hidden_if_empty = ("who", *EventPage.hidden_if_empty)
     fieldsets = (
         (None, {"fields": ("entity_page", "others", "who", "time", "recorded_at", "position", "size", "tenant_id")}),
-        ("Resume before this event", {"fields": ("cursor_before", "command"), "classes": ("collapse",)}),
+        ("Read from this event on", {"fields": ("cursor_before", "command"), "classes": ("collapse",)}),
     )
     readonly_fields = ("type", "entity_page", "others", "time", "size", "who", "cursor_before", "command")
     empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."

@@ -226,8 +226,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
     def heading_of(self, row: AuditEntry) -> str:
         """Return what was done, with the object by name, such as "Changed user: Ada Lovelace (ada@example.com)"."""
-        done = row.act or row.get_kind_display()
-        return f"{done}: {self._text_of(row)}" if row.object_type and self._text_of(row) else done
+        return f"{row.done}: {self._text_of(row)}" if row.object_type and self._text_of(row) else row.done
 
     def badge_of(self, row: AuditEntry) -> str:
         return badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))

@@ -105,6 +105,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         shown = {
             "object": row,
             "heading": self.heading_of(row),
+            "kind": self.kind_of_row,
             "effect": self.deletion_effect,
             "counts": self.counts_before_deletion(row),
             "back_url": place_to_return_to(request) or self._address_of(quote(row.pk)),

@@ -58,3 +58,10 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} {self.object_text or self.act}"
+
+    @property
+    def done(self) -> str:
+        """What was done: a command with the kind of its change, otherwise the button or page."""
+        if self.act.startswith("manage.py "):
+            return f"{self.get_kind_display()} by {self.act}"
+        return str(self.act or self.get_kind_display())

@@ -32,13 +32,13 @@ SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addre
 CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
 _PROOFS = {
-    "verified": "An email address that this service has verified (default)",
-    "never": "Nothing: only externalId and existing links",
+    "verified": "An email address that this service has verified",
+    "never": "Nothing proves it: such an account is never written",
     "always": "An equal userName. Dangerous: an attacker who signs up with the address of a user gets that user's account",
 }
 _MODES = {
     "put": "PUT: sends the whole user and clears attributes without a value",
-    "patch": "PATCH without a path: replaces attributes with a value, clears nothing",
+    "patch": "PATCH without a path: sends the attributes that have a value, and clears no attribute",
     "patch_per_attribute": "PATCH with an operation per attribute: clears attributes that have become empty",
 }
 
@@ -62,13 +62,13 @@ class ActionForm(ServiceForm):
     scope = forms.CharField(
         required=False,
         max_length=MAX_CHARACTERS,
-        label="Scope",
+        label="Users to provision",
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="An expression, as in the mapping, that is true or false, such as app_metadata.department == 'Sales'. Other users are "
-        "skipped; their existing accounts do not change. Empty: all users.",
+        help_text="An expression, as in the attribute mapping of the action, that is true or false, such as "
+        "app_metadata.department == 'Sales'. Other users are skipped; their existing accounts do not change. Empty: all users.",
     )
     update_mode = forms.ChoiceField(
-        choices=[("", "Default of the server profile, otherwise PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
+        choices=[("", "Default of the chosen server, otherwise PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
         required=False,
         label="Update mode",
         help_text="A connection test with a write check tries all modes and recommends one.",
@@ -87,18 +87,20 @@ class ActionForm(ServiceForm):
     user_name_proof = forms.ChoiceField(
         required=False,
         label="Proof for accounts without an externalId",
-        choices=[("", "The default"), *_PROOFS.items()],
+        choices=[("", "Default: an email address that this service has verified"), *_PROOFS.items()],
         help_text="Used only if the server refuses to search by externalId, or refuses to create a user that exists. An account "
         "without a proof is never written; the event becomes a dead letter.",
     )
     trust_connection_addresses = forms.BooleanField(
         required=False,
-        label="Trust verified addresses of all connections",
-        help_text="If off, only addresses of database and passwordless connections prove an account: other providers can mark any "
-        "address as verified.",
+        label="Trust verified email addresses of all connections",
+        help_text="If off, only email addresses of database and passwordless connections prove an account: other providers can mark "
+        "every address as verified.",
     )
     enterprise = forms.BooleanField(
-        required=False, label="Enterprise User extension", help_text="Six more rows of the mapping, such as department and manager."
+        required=False,
+        label="Enterprise User extension",
+        help_text="The attribute mapping of the action gets six more rows, such as department and manager.",
     )
     requests_per_second = forms.FloatField(
         required=False,
@@ -106,7 +108,7 @@ class ActionForm(ServiceForm):
         max_value=FASTEST_RATE,
         label="Requests per second",
         help_text="Limit for all workers together. Deliveries over the limit wait without using up an attempt. "
-        "Retry-After of the server pauses all deliveries. Empty: the limit of the server profile, usually none.",
+        "Retry-After of the server pauses all deliveries. Empty: the limit of the chosen server, usually none.",
     )
     options = ValuesField(label="Options of the entry point", help_text=f"Passed to the entry point unchanged. {HOW_TO_ENTER}")
     SCIM_BASE_URL = _secret(

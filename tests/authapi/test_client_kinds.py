@@ -171,11 +171,11 @@ def test_only_administrators_see_the_choice_of_a_kind(tenant: Tenant, role: str)
 
 def test_creating_an_application_redirects_to_the_next_step(browser: Browser, tenant: Tenant) -> None:
     answer = add(browser, "web", name="Web", callbacks=CALLBACK)
-    paste = reverse("admin:authapi_client_change", args=(only(tenant).pk,)) + "?tab=paste-into-your-application"
+    paste = reverse("admin:authapi_client_change", args=(only(tenant).pk,)) + "?tab=code-for-your-application"
     assert f'href="{paste}"' in answer.content.decode()
     assert "export CLIENT_SECRET=" in answer.content.decode()
     only(tenant).delete()
     assert add(browser, "saml", name="Saml")["Location"].endswith("/saml/")
     only(tenant).delete()
-    assert add(browser, "wsfed", name="Fed", callbacks=CALLBACK)["Location"].endswith("?tab=paste-into-your-application")
+    assert add(browser, "wsfed", name="Fed", callbacks=CALLBACK)["Location"].endswith("?tab=code-for-your-application")
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="authapi.client").exists()

@@ -39,7 +39,7 @@ def browser(tenant: Tenant) -> Browser:
     return browser_of(new_staff(tenant))
 
 
-PASTE = {"tab": "paste-into-your-application"}
+PASTE = {"tab": "code-for-your-application"}
 # The form with every field, after the choice of a kind.
 ADD = "/admin/authapi/client/add/?kind=all"
 

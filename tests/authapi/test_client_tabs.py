@@ -21,7 +21,7 @@ from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_a
 from tests.factories.authapi import global_client, granted_client
 
 ORDERS = "https://orders.example.test"
-CLIENT_TABS = ("", "paste-into-your-application", "credentials", "connections", "apis", "organizations", "logins")
+CLIENT_TABS = ("", "code-for-your-application", "credentials", "connections", "apis", "organizations", "logins")
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_an_api_lists_its_permissions_and_its_clients(browser: Browser, client: 
 
 
 def test_a_client_without_an_api_gets_a_link_for_granting_an_api_instead_of_a_failing_snippet(browser: Browser, client: Client) -> None:
-    answer = browser.get(page(client), {"tab": "paste-into-your-application"})
+    answer = browser.get(page(client), {"tab": "code-for-your-application"})
     assert answer.context["snippets"] == []
     assert f"{reverse('admin:authapi_clientgrant_add')}?client={client.pk}" in answer.content.decode()
     assert "Until an API is granted" in answer.content.decode()
@@ -170,13 +170,13 @@ def test_the_audience_of_the_snippets_is_an_api_granted_to_the_client_itself(
     browser: Browser, tenant: Tenant, client: Client, orders: ApiResource
 ) -> None:
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=orders, subject_type="user")
-    assert browser.get(page(client), {"tab": "paste-into-your-application"}).context["snippets"] == []
+    assert browser.get(page(client), {"tab": "code-for-your-application"}).context["snippets"] == []
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=orders)
-    first = browser.get(page(client), {"tab": "paste-into-your-application"}).context["snippets"][0]
+    first = browser.get(page(client), {"tab": "code-for-your-application"}).context["snippets"][0]
     assert first.title == "Shell, with curl"
     assert f"audience={ORDERS}" in first.text
     everything = global_client(tenant).client
-    first = browser.get(page(everything), {"tab": "paste-into-your-application"}).context["snippets"][0]
+    first = browser.get(page(everything), {"tab": "code-for-your-application"}).context["snippets"][0]
     assert f"audience=http://{tenant.pk}.example.test/api/v2/" in first.text
 
 

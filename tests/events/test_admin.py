@@ -179,7 +179,7 @@ def test_changes_are_shown_field_by_field(browser: Client, user: User) -> None:
     assert 'given_name </td> <td class="long"> Not set </td> <td class="long"> "A"' in rows
     assert '{"shoe": [1, 2]}' in rows
     assert "family_name" not in rows
-    assert "has no previous object" in page_of(browser, user.tenant_id, 2)
+    assert "does not contain the earlier values" in page_of(browser, user.tenant_id, 2)
 
 
 def test_an_entry_shows_the_command_that_resumes_before_the_entry(browser: Client, user: User) -> None:

@@ -25,7 +25,7 @@ from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
 
-_TABS = ("paste-into-your-application", "credentials", "connections", "apis", "organizations", "logins")
+_TABS = ("code-for-your-application", "credentials", "connections", "apis", "organizations", "logins")
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ class World:
         change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
         port = self.web.address[1]
         page = reverse("admin:authapi_client_change", args=(client.pk,))
-        shown = self.admin.get(page, {"tab": "paste-into-your-application"}, headers={"host": f"localhost:{port}"})
+        shown = self.admin.get(page, {"tab": "code-for-your-application"}, headers={"host": f"localhost:{port}"})
         return {snippet.title: snippet.text for snippet in shown.context["snippets"]}
 
 

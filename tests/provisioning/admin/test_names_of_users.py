@@ -96,7 +96,7 @@ def test_the_tab_with_code_for_an_application_does_not_say_that_it_may_not_be_se
     client, _ = create_client(
         tenant_id=ada.tenant_id, name="Shop", grant_types=["authorization_code"], redirect_uris="https://shop.example.test/callback"
     )
-    address = f"{reverse('admin:authapi_client_change', args=(client.pk,))}?tab=paste-into-your-application"
+    address = f"{reverse('admin:authapi_client_change', args=(client.pk,))}?tab=code-for-your-application"
     page = browser.get(address).content.decode()
     assert "Code for the application" in page
     assert "You do not have permission to see this part." not in page
