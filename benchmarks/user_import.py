@@ -51,7 +51,7 @@ class Measured:
 
 
 class RowFile(io.RawIOBase):
-    """The lines of a file that is not stored."""
+    """A file whose rows are generated while they are read; nothing is stored."""
 
     def __init__(self, count: int) -> None:
         self._lines = (

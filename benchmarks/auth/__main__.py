@@ -35,7 +35,7 @@ from benchmarks.auth.subjects import Subject, oidc_provider, ours
 _Server = TypeVar("_Server", Subject, SamlSubject)
 _Requests = Callable[[_Server, int, float], list[NextRequest]]
 
-# The last scenario uses DPoP proofs. In the first two and a half minutes with a new Redis, the service requires a nonce in each proof.
+# The scenario with DPoP proofs is last: in the first two and a half minutes with a new Redis, the service requires a nonce in each proof.
 SCENARIOS: dict[str, _Requests[Subject]] = {
     "client_credentials": Subject.client_credentials,
     "refresh_token": Subject.refresh,
@@ -45,7 +45,7 @@ SCENARIOS: dict[str, _Requests[Subject]] = {
 # Scenarios in which the peer stores or reads rows. In these scenarios the run also measures the peer with its rows in PostgreSQL.
 _WITH_ROWS = ("refresh_token", "userinfo")
 _ALL_CORES, _SAML, _VERIFICATION = "client_credentials, all cores", "saml", "verification"
-# The limit of logins per minute and IP address is active during a measurement, too.
+# Each connection begins with a login from the same IP address, and the limits of logins are active during a measurement, too.
 _MOST_CONNECTIONS = 10
 
 

@@ -14,12 +14,12 @@ from benchmarks.stream.usage import family, processor_seconds
 
 SERVER, POSTGRESQL, REDIS = "server", "PostgreSQL", "Redis"
 
-# Processor seconds of each process, by account.
+# Processor seconds of each process, by group.
 Taken = dict[str, dict[int, float]]
 
 
 class Accounts:
-    """Groups of processes, each given by its first process. The account of a server does not include the time of the databases."""
+    """Groups of processes, each given by its first process. The group of a server does not include the databases."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         self._roots = dict(roots)

@@ -26,7 +26,8 @@ _NAMES = {
 class Row:
     """One server in one scenario.
 
-    `processor` has milliseconds per request, by account; a ratio is the figure of our service divided by the figure of this server.
+    `processor` has milliseconds per request, by group of `Accounts`. A ratio is the figure of our service divided by the figure of this
+    server.
     """
 
     name: str

@@ -17,7 +17,7 @@ _WARM_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a run: requests per second, and milliseconds of processor time per request, by account of the operating system."""
+    """The result of a run: requests per second, and milliseconds of processor time per request, by group of `Accounts`."""
 
     rate: float
     processor: dict[str, float]

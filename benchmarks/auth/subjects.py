@@ -148,7 +148,7 @@ def oidc_provider(connections: int, *, processes: int = 1, in_postgresql: bool =
                 assert server.stdout is not None
                 # The peer prints other lines before this one.
                 lines = (line for line in server.stdout if line.startswith(b"{"))
-                # Each process prints its tokens. The tokens of the last process are used; a run with several processes needs no tokens.
+                # Each process prints its tokens; the tokens of the last process are kept. Only runs with one process use tokens.
                 for line in islice(lines, processes):
                     said = json.loads(line)
                 client = {"client_id": "bench", "client_secret": "only-for-a-measurement"}

@@ -19,7 +19,8 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# The key of the newest row. Keys below this key have no gaps. The seed rows have far lower keys, so no measured log contains these rows.
+# The key of the newest row. Keys below this key have no gaps. The keys of the copied rows (`seeds`) are far lower, below the floor of each
+# log, so no measured log contains the copied rows.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
 # Every tenth row belongs to a small tenant, all other rows to the first tenant.

@@ -39,7 +39,7 @@ _RAISE_HEAD = "UPDATE events_head SET position = %(position)s WHERE tenant_id = 
 
 
 def grow_log(member: Member, *, start: int, rows: int, most: int) -> None:
-    """Add copies of the newest event to the tenant's log: the copies with the numbers `start` to `rows`.
+    """Add copies of the newest event to the tenant's log: the copies with the numbers `start` + 1 to `rows`.
 
     The times of the copies are such that `most` copies would be spread over 30 days.
     """

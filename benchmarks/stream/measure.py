@@ -34,9 +34,9 @@ from events.log.numbering import numberer  # noqa: E402
 
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
-# The web server of production is measured in all scenarios, every other web server only in the scenarios in which it differs.
+# The web server of production is measured in all scenarios. Other web servers are measured only in scenarios in which results can differ.
 DEFAULT = "ours, uvicorn"
-# Seconds for which streams stay idle: long enough for a stable memory size. Only with the largest shape do heartbeats occur.
+# Seconds for which streams stay idle, except with the largest shape: long enough for a stable memory size, too short for heartbeats.
 _BRIEF_SECONDS = 2.0
 
 
