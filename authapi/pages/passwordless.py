@@ -1,6 +1,7 @@
 """The pages of a login without a password: a form for the address (email address or phone number), and a form for the code.
 
-The address is stored in the row of the login and never in a form, so a page of one account cannot log in to another.
+The form for the code does not send the address: the service reads the address from the row of the login. So a changed form cannot use the
+code for another account.
 """
 
 from __future__ import annotations

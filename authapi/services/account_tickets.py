@@ -50,7 +50,7 @@ def issue(
     language: str = "",
     **parameters: Any,
 ) -> tuple[AccountTicket, str]:
-    """Return a new ticket and the secret for its link. The link no longer works if `email` is not the user's address any more.
+    """Return a new ticket and the secret for its link. The link works only while `email` is the user's address.
 
     The ticket expires after `life`, or after the usual time for its purpose. `language` is the language of the mail and of the page that
     the link opens. That page reads `parameters`, which are stored as JSON.

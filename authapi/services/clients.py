@@ -217,7 +217,7 @@ def _check_front_channel(client: Client) -> None:
 
 
 def _check_own_api(client: Client) -> None:
-    """Refuse an unknown API, and every API for a client that cannot represent one. The API decides which tokens the client may exchange."""
+    """Refuse an unknown API, and refuse any API if the client cannot be an API. The API decides which tokens the client may exchange."""
     identifier = client.settings.get("resource_server_identifier")
     if not identifier:
         return

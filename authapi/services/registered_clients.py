@@ -131,7 +131,7 @@ def _with_credentials(client: Client, registration: Registration) -> Client:
     for new in wanted:
         if new.name not in ids:
             ids[new.name] = add_credential(client, new).pk
-    # If the keys at a `jwks_uri` verify the signed requests, the settings of the registration already contain that.
+    # If the keys at a `jwks_uri` verify the signed requests, the settings of the registration already contain `_SIGNED`.
     settings: dict[str, Any] = {_METHODS: None} if _SIGNED in registration.settings else {_METHODS: None, _SIGNED: None}
     if registration.proofs:
         settings[_METHODS] = {registration.method: {"credentials": [{"id": ids[new.name]} for new in registration.proofs]}}

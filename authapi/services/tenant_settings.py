@@ -20,7 +20,7 @@ from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
 
-# In hours: at least a minute, at most a year.
+# The longest and the shortest lifetime, in hours: a year and a minute.
 LONGEST_LIFETIME = 8760
 _SHORTEST_LIFETIME = 1 / 60
 MOST_ADDRESSES = 100

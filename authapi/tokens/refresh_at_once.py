@@ -58,7 +58,8 @@ async def read_refresh_token(*, tenant_id: str, token: str) -> RefreshToken:
 async def renew_at_once(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str | None:
     """Do what `renew` does, for a row that was read without a lock.
 
-    Raises `Cold`, with nothing stored, if the row has changed in the meantime, and `Unanswered`.
+    Raises `Cold` if the row has changed in the meantime; nothing is stored then. Raises `Unanswered` if it is unknown whether the exchange
+    was committed.
     """
     now, read = timezone.now(), row.updated
     known = (str(row.pk), row.tenant_id, read)

@@ -130,7 +130,7 @@ def _map_in(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _attributes(mapped: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return a sample value for the first attribute that each field is mapped from."""
+    """Return a sample value for one attribute of each field: the first attribute that the map lists for the field."""
     named = {field: names[0] if isinstance(names, list) and names else names for field, names in mapped.items()}
     return {name: [_VALUES[field]] for field, name in named.items() if isinstance(name, str) and name}
 

@@ -43,7 +43,8 @@ from identity.models import Connection
 
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
-# Parameters that a client cannot set for a link: this endpoint sets them itself, or they would replace the login of the link.
+# Members of `authParams` that are ignored. This endpoint sets the client and the connection itself. The other members would replace the
+# login that the link continues.
 _OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 

@@ -123,7 +123,10 @@ def _passwordless_urls() -> list[URLPattern]:
 
 
 def _saml_urls() -> list[URLPattern]:
-    """Return the URLs of SAML, with and without the client in the path. Without a client, the Issuer of a message names it."""
+    """Return the URLs of SAML, with and without the client in the path.
+
+    Without a client in the path, the Issuer of the message names the client.
+    """
     published = client_page(metadata, methods=("GET",))
     logout, sign_in = client_page(single_logout), client_page(sign_on)
     return [
@@ -137,7 +140,10 @@ def _saml_urls() -> list[URLPattern]:
 
 
 def _wsfed_urls() -> list[URLPattern]:
-    """Return the URLs of WS-Federation, with and without the client in the path. Without a client, the realm names it."""
+    """Return the URLs of WS-Federation, with and without the client in the path.
+
+    Without a client in the path, the realm names the client.
+    """
     published, sign_in = wsfed_page(federation_metadata, methods=("GET",)), wsfed_page(passive)
     return [
         path("wsfed", sign_in),

@@ -17,7 +17,7 @@ from foundation.tenancy import tenant_bound
 
 def _token(call: Call) -> Answer | Later:
     request = token_request(call)
-    # Examine the parsed form, not the bytes of the body, because the name of a grant has several encodings.
+    # Examine the parsed parameters, not the bytes of the body, because the name of a grant has several encodings.
     if engine.is_slow(request):
         return Later(partial(_exchanged, request))
     return _exchanged(request)

@@ -41,7 +41,8 @@ from foundation.memory.ttl_cache import Cold
 from foundation.tenancy import tenant_bound
 
 PATH = "/oauth/token"
-# Parameters that need further rules (authorization details, APIs by another name), or a write to the database first (assertions).
+# A request with one of these parameters takes the plain path. `DETAILS` needs the rules for authorization details. `resource` names the API
+# in place of `audience`. The use of a `client_assertion` must first be written to the database.
 _FURTHER = frozenset({DETAILS, "resource", "client_assertion"})
 # RFC 6749, 5.1.
 FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
@@ -71,7 +72,8 @@ async def token_at_once(call: Call) -> Answer:
             # The endpoint produces the refusals and headers for such a client.
             raise Cold
         if client.is_public:
-            # A public client was not charged, because it does not authenticate. So check the tenant's limit before a token is used up.
+            # A public client was not charged, because it does not authenticate. So check the tenant's limit before the refresh token is
+            # exchanged.
             call.charge.require_room()
         if not client.allows_grant_type(engine.requested_grant(request)):
             raise Cold
@@ -97,7 +99,8 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
 
 async def _refreshed(request: TokenRequest, client: Client) -> Answer:
     if PROOF_HEADER in request.headers:
-        # A proof can be used once, and a changed row is noticed only after the use is recorded. Starting over is then impossible.
+        # The fast path would record the use of the proof first, and then find out whether a concurrent request has changed the row of the
+        # refresh token. It could then not start over on the plain path, because the proof is already used.
         raise Cold
     try:
         answer, signings = await refresh_at_once(request, client)

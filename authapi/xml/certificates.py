@@ -20,7 +20,7 @@ _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", 
 
 
 class UnreadableCertificate(ValueError):
-    """A certificate in PEM, or the base64 text of a metadata document, is expected."""
+    """A certificate is expected, in PEM or in base64 as in a metadata document."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)

@@ -74,7 +74,8 @@ def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Ele
         method = _transport_method(wrapped)
         skeleton = serialized(_skeleton(algorithm, method, _cipher_value(wrapped), _cipher_value(data)))
         for private_key in private_keys:
-            # Try each key on each wrapped key, even after a success: the time would reveal the padding of CBC, and with it the plain text.
+            # Try each private key on each wrapped key, even after a success. Otherwise the time would reveal whether the padding of CBC is
+            # valid, and an attacker could find the plain text with many such tries.
             found.extend(_parsed(_opened(skeleton, private_key)))
     if not found:
         raise DecryptionFailed

@@ -21,7 +21,8 @@ from authapi.xml.failures import AmbiguousText, ForbiddenXml, XmlMalformed, XmlT
 Element: TypeAlias = etree._Element
 
 _CHUNK_BYTES = 16 * 1024
-# Other encodings could hide a document type from the search below, and a parser could change the encoding midway.
+# The encoding that a document declares. Encodings other than UTF-8 could hide a document type from the search in `parse`, and a parser
+# could change the encoding midway.
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _READABLE_ENCODINGS = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii"})
 _BASE64_SPACE = re.compile(r"[\s]+")

@@ -40,7 +40,7 @@ def verified(element: Element, certificates: Sequence[x509.Certificate], *, allo
     2. The element has exactly one signature as a child: first, after its Issuer, or last.
     3. The signature has the only structure that SAML allows: one reference, to the id of this element, with the enveloped
        transform and exclusive canonicalization, and nothing else inside.
-    4. All algorithms are listed; SHA-1 only if the caller opts in.
+    4. `algorithms` lists all algorithms of the signature. SHA-1 is accepted only if the caller opts in.
     5. The key of one of the certificates verifies the signature. Keys in the message are removed first.
     6. The signed bytes, parsed again, are this element.
 

@@ -261,7 +261,7 @@ def _key_added(visit: _Visit, answer: str) -> Confirmed:
 
 @unit_of_work
 def _if_still_due(visit: _Visit, enrol: Callable[[], Confirmed]) -> Confirmed:
-    """Enroll if the session is still valid and the user still has no factor, with the user locked. Raises `_Over`."""
+    """Lock the user, and enroll if the session is still valid and the user still has no factor. Raises `_Over`."""
     session = visit.session
     user = locked_user(tenant_id=session.tenant_id, user_id=session.user.user_id)
     alive = Session.objects.of(session.tenant_id).filter(pk=session.pk, digest=session.digest, idle_expires_at__gt=timezone.now())

@@ -88,7 +88,9 @@ def name_id_of(
     """Return the NameID, in the format of the request, otherwise in the format of the settings.
 
     If the request names no format, or the same format as the settings, the value comes from the first probe for which the user has a
-    value. For another requested format, the value is the email address (`emailAddress`), `pairwise` (`persistent`) or `random`
+    value. If there is no such probe, the value is the user id.
+
+    For another requested format, the value is the email address (`emailAddress`), `pairwise` (`persistent`) or `random`
     (`transient`). Raises `NameIdUnavailable` for every further format, and for `emailAddress` if the user has no email address. (SAML core,
     3.4.1.1: answer with the requested format or with an error.)
     """
@@ -112,7 +114,7 @@ def pairwise_id(*, tenant_id: str, client_id: str, user_id: str) -> str:
 def _configured(profile: Mapping[str, Any], attributes: Iterable[Attribute], settings: SamlSettings) -> NameId:
     by_name = {attribute.name: attribute.values for attribute in attributes}
     for probe in settings.name_id_probes:
-        # A probe also finds a member of the profile that the mapping sends under another name.
+        # If no attribute has the name of the probe, use the member of the profile: the mapping may send this member under another name.
         values = by_name.get(probe) or _values(_member(profile, _PROFILE_OF_PROBE.get(probe, probe)))
         if values:
             return NameId(text_of(values[0]), settings.name_id_format)

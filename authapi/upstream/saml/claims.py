@@ -18,7 +18,8 @@ EMAIL_FORMAT = _FORMATS.format("1.1", "emailAddress")
 _XMLSOAP = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
 NAME_IDENTIFIER = f"{_XMLSOAP}nameidentifier"
-# The default attribute names of each field, as common providers send them. The first name that the assertion contains is used.
+# The default attribute names of each field, as common providers send them. The first name for which the assertion has
+# a value is used.
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "user_id": (NAME_IDENTIFIER, f"{_XMLSOAP}upn", f"{_XMLSOAP}name"),
     "email": (

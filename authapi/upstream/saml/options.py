@@ -168,7 +168,10 @@ def shown_certificates(options: Mapping[str, Any], *names: str) -> tuple[Certifi
 
 
 def named_attributes(value: Any, option: str) -> tuple[str, ...]:
-    """Return names of attributes from one text or a list; the first attribute that the provider sends is used."""
+    """Return the names of attributes in an option, which is one name or a list of names.
+
+    A login uses the first name of the list for which the assertion has a value.
+    """
     if value in (None, ""):
         return ()
     named = value if isinstance(value, list) else [value]
