@@ -26,7 +26,7 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with a field, or with the whole form if `field` is empty. `address` links to a page that fixes it."""
+    """A problem with a field, or with the whole form if `field` is empty. `address` is the URL of a page that can solve it."""
 
     text: str
     field: str = ""

@@ -1,4 +1,4 @@
-"""Changes the looks of a tenant: its theme and its pictures, and the reset to the look of the service."""
+"""Changes the looks of a tenant: its theme, its pictures and its branding settings. Also resets them to the look of the service."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ CLAIMS_OF_SCOPE: dict[str, tuple[str, ...]] = {
 }
 # The claims that a client may request by name in the parameter `claims`.
 PROFILE_CLAIMS = frozenset(claim for claims in CLAIMS_OF_SCOPE.values() for claim in claims)
-# Scopes that need no registration at an API. `address` is accepted and adds no claim, because profiles have no address.
+# Scopes that need no registration at an API. `address` is accepted and adds no claim, because profiles have no postal
+# address.
 SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_access", *CLAIMS_OF_SCOPE})
 
 

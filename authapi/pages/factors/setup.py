@@ -1,4 +1,4 @@
-"""The contents of pages that set up a factor: an app's QR code and secret, a phone or email address, or the options for a key."""
+"""The contents of pages that set up a factor: QR code and secret for an authenticator app, a phone or email address, or a key's options."""
 
 from __future__ import annotations
 

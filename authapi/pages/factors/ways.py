@@ -32,7 +32,10 @@ KEYS = (WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING)
 
 @dataclass(frozen=True)
 class Way:
-    """One way to prove a factor. `name` is its kind, or the device for phones and addresses, of which a user may have several."""
+    """One way to prove a factor.
+
+    `name` is the kind of factor. For phones and email addresses, of which a user may have several, `name` is the device.
+    """
 
     name: str
     kind: str

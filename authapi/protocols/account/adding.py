@@ -152,7 +152,7 @@ def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
 
 
 def _code_page(visit: Visit, kind: str) -> HttpResponse:
-    """Show the page that sets up an app, a phone or an email address, and check the code of this factor."""
+    """Show the page that sets up an authenticator app, a phone or an email address, and check the code of this factor."""
     prover = _prover(visit)
     enrollment = open_enrollment(prover, kind)
     factor = enrollment.factor if enrollment is not None else None
