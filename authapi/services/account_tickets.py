@@ -1,4 +1,4 @@
-"""Tickets for links that are sent to one user. Each works once, until it expires. Rows store digests only."""
+"""Tickets for links that are sent to one user. Each works once, and only before it expires. Rows store digests only."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenCla
 
 
 def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
-    """Return the claims of a JWT that is valid at this tenant, for any audience; the caller checks its subject.
+    """Return the claims of a JWT that is valid at this tenant. Does not check the audience. The caller checks the subject.
 
     Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
     """
@@ -169,7 +169,10 @@ def _unbound(claims: VerifiedToken, *, takes_bound: bool) -> VerifiedToken:
 def _counting(
     token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]
 ) -> tuple[AccessTokenClaims, TokenState, frozenset[str]]:
-    """Return the claims of a token that is valid at this tenant, for any audience, with its client's state and the tenant's hosts."""
+    """Return the claims of a token that is valid at this tenant, the state of its client, and the hosts of the tenant.
+
+    Does not check the audience.
+    """
     try:
         kid = read_key_id(token)
     except Malformed as error:

@@ -42,7 +42,7 @@ class ProviderSession:
         self._deadline = time.monotonic() + SECONDS
 
     def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> ProviderAnswer:
-        """Send a form. Copies the headers first, because the library shares one mapping for all requests and `auth` changes it."""
+        """Post `data` as a form. Copies the headers, because the library shares one mapping for all requests and `auth` changes it."""
         url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
         return self.send("POST", url, headers=sent, body=body.encode())
 

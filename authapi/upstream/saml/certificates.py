@@ -1,4 +1,4 @@
-"""Certificates of providers: read from options and metadata in every form that administrators paste. Pure.
+"""Certificates of providers: read from options and metadata, in every format that administrators paste. Pure.
 
 Only the key of a certificate is used. The administrator or the provider's metadata names the certificate, so no chain is built. An expired
 certificate still verifies: providers often replace a certificate late, and logins must not fail for this reason. Pages show the

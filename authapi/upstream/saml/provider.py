@@ -1,4 +1,4 @@
-"""A provider in the form that logins use: the values of the connection, completed by its metadata. Pure."""
+"""The values of a provider that logins use: options of the connection, completed by the metadata of the provider. Pure."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Peculiarity(Enum):
     NAME_IN_FORM = auto()
     # The client secret is a JSON Web Token that the client signs itself.
     SIGNED_SECRET = auto()
-    # The client secret is sent in the form, not in the Authorization header.
+    # The client secret is sent in the body of the token request, not in the Authorization header.
     POSTED_SECRET = auto()
     # Code challenges are refused or undocumented.
     NO_PKCE = auto()
