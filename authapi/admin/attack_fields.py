@@ -17,7 +17,7 @@ from identity.breaches.current_list import list_status
 
 _STAGES = {"login": (LOGIN, "Failed logins"), "sign_up": (SIGN_UP, "Sign-ups"), "exchange": (EXCHANGE, "Refused tokens of exchanges")}
 _SUSPICION_SHIELDS = (
-    ("block", "Block: requests are refused until the address has an attempt again"),
+    ("block", "Block: requests are refused until the IP address has an attempt again"),
     ("admin_notification", "Notify the administrators: at most one email per hour"),
 )
 _LOGIN_SHIELDS = (
@@ -61,10 +61,10 @@ def _seconds(label: str) -> forms.FloatField:
 
 
 class AttackFields(ServiceForm):
-    suspicion_enabled = forms.BooleanField(required=False, label="Count attempts of addresses")
-    suspicion_shields = _shields(_SUSPICION_SHIELDS, "When an address has no attempts left")
+    suspicion_enabled = forms.BooleanField(required=False, label="Count attempts of IP addresses")
+    suspicion_shields = _shields(_SUSPICION_SHIELDS, "When an IP address has no attempts left")
     suspicion_allowlist = LinesField(
-        label="Addresses that are never suspicious", help_text="One address or network per line, such as 192.0.2.0/24. At most 100."
+        label="IP addresses that are never suspicious", help_text="One address or network per line, such as 192.0.2.0/24. At most 100."
     )
     login_attempts, login_seconds = _attempts(_STAGES["login"][1]), _seconds(_STAGES["login"][1])
     sign_up_attempts, sign_up_seconds = _attempts(_STAGES["sign_up"][1]), _seconds(_STAGES["sign_up"][1])
@@ -122,7 +122,7 @@ def attack_fieldsets() -> list[tuple[str, dict[str, Any]]]:
     figures = [f"{name}_{part}" for name in _STAGES for part in ("attempts", "seconds")]
     leaks = ["leaks_enabled", "leak_shields", "leak_sign_up_shields", "leak_change_shields", "leak_frequency"]
     return [
-        ("Suspicious addresses", {"fields": ["suspicion_enabled", "suspicion_shields", "suspicion_allowlist", *figures]}),
+        ("Suspicious IP addresses", {"fields": ["suspicion_enabled", "suspicion_shields", "suspicion_allowlist", *figures]}),
         ("Breached passwords", {"fields": leaks, "description": list_status().in_words}),
         ("New browsers", {"fields": ["new_device_mails"], "description": NEW_BROWSERS_TEXT}),
     ]

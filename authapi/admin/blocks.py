@@ -97,7 +97,7 @@ class AddressBlockAdmin(EndableAdmin):
     search_help_text = "A complete IPv4 address, or the /64 network of IPv6 addresses."
     ordering = ("-pk",)
     actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The addresses have all their attempts again."),)
-    empty_text = "No address has used up its attempts recently."
+    empty_text = "No IP address has used up its attempts recently."
     fields = ("tenant", "address", "stage", "state", "blocked_at", "last_refused_at", "ends_at")
     readonly_fields = ("state",)
     object_actions = (

@@ -88,7 +88,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
         if obj is None:
             return [(None, {"fields": ["client", "type", "name", "pem", "algorithm", "subject_dn", "expires_at"]})]
         shown = ["id", "tenant", "client", "type_in_words", "name", "state", "kid", "algorithm", "thumbprint", "subject_dn", "expires_at"]
-        return [(None, {"fields": shown}), ("Kept by the service", {"fields": ["created_at", "updated_at"]})]
+        return [(None, {"fields": shown}), ("Set by the service", {"fields": ["created_at", "updated_at"]})]
 
     def has_change_permission(self, request: HttpRequest, obj: ClientCredential | None = None) -> bool:
         # A key cannot be changed: add another credential.

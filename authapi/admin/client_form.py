@@ -149,12 +149,13 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         choices=LEVEL_CHOICES,
         label="Compliance level",
-        help_text="The rules of FAPI. A client that breaks a rule is not saved. A change ends earlier tokens.",
+        help_text="The rules of FAPI. A client that breaks a rule is not saved. A new level ends earlier tokens.",
     )
     oauth_standard_errors = forms.BooleanField(
         required=False,
         label="Standard error responses",
-        help_text="Errors follow RFC 6749, such as 400 instead of 403, and requests must contain redirect_uri. Always on with a level.",
+        help_text="Errors follow RFC 6749, such as 400 instead of 403, and requests must contain redirect_uri. "
+        "Always on with a compliance level.",
     )
     oidc_conformant = forms.BooleanField(
         required=False,

@@ -127,7 +127,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ),
             ObjectAction(
                 "end-registration",
-                "End its registration",
+                "Revoke the registration token",
                 lambda _request, row: (
                     f"{row} can no longer change or delete its own registration. The client keeps working, and administrators manage it."
                 ),

@@ -79,7 +79,7 @@ class InvitationForm(ServiceForm):
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
             "client": "The application that the invitation opens. It needs a login address and must allow logins to organizations.",
-            "connection": "The only connection for accepting. Empty: all connections of the organization.",
+            "connection": "The connection with which the user must accept. Empty: any connection of the organization.",
             "email": "The only address that can accept the invitation.",
             "inviter_name": "Shown in the email and on the page.",
         }
@@ -203,7 +203,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         given = ["roles", "user_metadata", "app_metadata", "language"]
         moments = ["created_at", "expires_at", "accepted_at", "acceptor", "revoked_at", "mail_count", "mailed_at"]
         own = [] if self.is_bound(request) else ["tenant"]
-        return [(None, {"fields": ["state", *own, *who, *given]}), ("Kept by the service", {"fields": moments})]
+        return [(None, {"fields": ["state", *own, *who, *given]}), ("Set by the service", {"fields": moments})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Invitation | None = None) -> Any:
         if obj is None:

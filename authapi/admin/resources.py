@@ -84,7 +84,7 @@ class ApiResourceForm(ServiceForm):
     identifier = forms.CharField(
         max_length=600,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="The audience of its tokens: an address of the API, or any text. Cannot be changed.",
+        help_text="The audience of tokens for the API: its address, or any text. Cannot be changed.",
     )
     name = forms.CharField(required=False, max_length=200, help_text="Shown on the consent page.")
     scopes = ScopeLines(
@@ -107,11 +107,11 @@ class ApiResourceForm(ServiceForm):
         label="Lifetime in the browser",
         help_text="Seconds, for implicit and hybrid flows.",
     )
-    token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Format of its tokens")
+    token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Format of tokens")
     signing_alg = forms.ChoiceField(
         required=False,
         choices=_ALGORITHMS,
-        label="Signature of its tokens",
+        label="Signature of tokens",
         help_text="The API checks tokens with the published keys. With HS256, an API can create tokens itself, so other "
         "APIs refuse these tokens.",
     )
@@ -119,7 +119,7 @@ class ApiResourceForm(ServiceForm):
         required=False,
         min_length=16,
         max_length=512,
-        label="Secret of HS256",
+        label="Secret for HS256",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="At least 16 characters. Never shown again. Leave empty to keep the secret.",
     )
@@ -138,7 +138,7 @@ class ApiResourceForm(ServiceForm):
     client_policy = forms.ChoiceField(choices=_CLIENT_POLICIES, initial="require_client_grant", label="Tokens for applications")
 
     possession_mechanism = forms.ChoiceField(
-        required=False, choices=_MECHANISMS, label="Bound to", help_text="A stolen token that is bound is worthless."
+        required=False, choices=_MECHANISMS, label="Bound to", help_text="A stolen token is useless without the key or certificate."
     )
     possession_required_for = forms.ChoiceField(
         required=False,
@@ -149,11 +149,12 @@ class ApiResourceForm(ServiceForm):
 
     authorization_details = ShapedJSONField(
         shape=list,
-        label="Types",
+        label="Types of authorization details",
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
-            "A JSON list. Each type has a name (type), and for the consent page a title and a sentence in which {{member}} becomes a "
-            "value. Its schema is a JSON Schema: an object that does not match is never granted. Example:<br><code>{}</code>",
+            "A JSON list. Each type has a name (type), and a title and a sentence for the consent page. In the sentence, {{amount}} stands "
+            "for the value of the member amount. The schema is a JSON Schema: details that do not match it are never granted. "
+            "Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
     )
@@ -277,7 +278,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "signing_alg", "signing_secret", "allow_offline_access"]
         access = ["enforce_policies", "user_policy", "client_policy", "skip_consent_for_verifiable_first_party_clients"]
         kept = (
-            [] if obj is None else [("Kept by the service", {"fields": ["is_system", "created_at", "updated_at"], "classes": ["collapse"]})]
+            [] if obj is None else [("Set by the service", {"fields": ["is_system", "created_at", "updated_at"], "classes": ["collapse"]})]
         )
         bound = ("Bound tokens", {"fields": ["possession_mechanism", "possession_required_for"], "classes": ["collapse"]})
         details = ("Rich authorization requests", {"fields": ["authorization_details"], "classes": ["collapse"]})
@@ -321,7 +322,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
             mark_safe("<br>"), "<code>{}</code> {}", ((scope["value"], scope.get("description") or "") for scope in row.scopes)
         )
 
-    @admin.display(description="Format of its tokens")
+    @admin.display(description="Format of tokens")
     def format_of_tokens(self, row: ApiResource) -> str:
         return _DIALECTS_IN_WORDS.get(row.token_dialect, row.token_dialect)
 

@@ -134,11 +134,13 @@ class SamlForm(forms.Form):
     lifetimeInSeconds = forms.IntegerField(label="Lifetime of an assertion", min_value=1, help_text="Seconds.")  # noqa: N815
     recipient = _text("Recipient", "Empty: the address that the response is sent to.")
     destination = _text("Destination", "Empty: the address that the response is sent to.")
-    issuer = _text("Our entity id", "Empty: the entity id of the tenant.")
-    authnContextClassRef = _text("Class of authentication", "Used if the request does not contain a value.")  # noqa: N815
-    typedAttributes = _switch("Values have types")  # noqa: N815
-    includeAttributeNameFormat = _switch("Attributes have name formats")  # noqa: N815
-    consumers = LinesField(label="Addresses by index", help_text="One per line: index and address, such as 1 https://app.example.com/acs")
+    issuer = _text("Entity id of this service", "Empty: the entity id of the tenant.")
+    authnContextClassRef = _text("Authentication context class", "Used if the request does not contain a value.")  # noqa: N815
+    typedAttributes = _switch("Send the type of each attribute value", "As xsi:type. If off, each type is xs:anyType.")  # noqa: N815
+    includeAttributeNameFormat = _switch("Send the NameFormat of each attribute")  # noqa: N815
+    consumers = LinesField(
+        label="Assertion consumer services by index", help_text="One per line: index and address, such as 1 https://app.example.com/acs"
+    )
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
         """Yield the fields under their headings."""

@@ -44,7 +44,7 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
     object_actions = (
         ObjectAction(
             "prepare",
-            "Publish the next",
+            "Publish the next certificate",
             lambda _request, _row: (
                 "Another certificate is added to the metadata and does not sign yet. Applications that load the metadata receive it "
                 "automatically. Send the certificate to all others. Make it current when all applications have it."

@@ -75,7 +75,7 @@ class SessionAdmin(EndableAdmin):
         ),
         ObjectAction(
             "revoke",
-            "End with refresh tokens",
+            "End the session and its refresh tokens",
             lambda _request, row: f"{label_of(row.user)} must log in again, and applications cannot renew tokens of this session.",
             _end_with_tokens,
             is_dangerous=True,
@@ -141,7 +141,9 @@ class RefreshTokenAdmin(EndableAdmin):
         ObjectAction(
             "revoke",
             "Revoke",
-            lambda _request, row: f"{row.application} can no longer renew its access for {label_of(row.user)}. Its rotated tokens end.",
+            lambda _request, row: (
+                f"{row.application} can no longer renew its access for {label_of(row.user)}. Tokens of the same rotation end, too."
+            ),
             _revoke,
             is_offered=lambda row: row.revoked is None,
             is_dangerous=True,

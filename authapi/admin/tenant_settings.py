@@ -29,8 +29,8 @@ _SHIELDS = (
     ("user_notification", "Notify the user: an email with a link that lifts the block"),
 )
 _MODE_NAMES = {
-    "count_per_identifier_and_ip": "Each address separately: an attacker elsewhere cannot lock the user out",
-    "count_per_identifier": "All addresses together: stronger, but any attacker can lock a known account",
+    "count_per_identifier_and_ip": "For each IP address separately: an attacker at another address cannot lock the user out",
+    "count_per_identifier": "For all IP addresses together: stronger, but any attacker can lock a known account",
 }
 _TARGETS = (
     ("audience", "With the parameter audience"),
@@ -84,8 +84,8 @@ class TenantSettingsForm(AttackFields):
     )
     oidc_logout_prompt_enabled = forms.BooleanField(
         required=False,
-        label="Ask before a logout without a proof",
-        help_text="A logout link without an id token could come from an attacker. With this setting, the user must confirm the logout.",
+        label="Ask before a logout without an id token",
+        help_text="Such a logout link could come from an attacker. With this setting, the user must confirm the logout.",
     )
     rp_logout_end_session_endpoint_discovery = forms.BooleanField(
         required=False, label="Include the logout endpoint in the discovery document"
@@ -108,7 +108,9 @@ class TenantSettingsForm(AttackFields):
         required=False, label="Include the issuer in responses of /authorize", help_text="RFC 9207. Prevents mix-up attacks."
     )
     allow_organization_name_in_authentication_api = forms.BooleanField(
-        required=False, label="Accept names of organizations", help_text="In addition to their ids. Tokens then contain the name, too."
+        required=False,
+        label="Accept names of organizations",
+        help_text="In requests, in place of their ids. Tokens then contain the name, too.",
     )
     pushed_authorization_requests_supported = forms.BooleanField(
         required=False,
@@ -192,7 +194,7 @@ class TenantSettingsForm(AttackFields):
     shields = forms.MultipleChoiceField(
         required=False, choices=_SHIELDS, widget=forms.CheckboxSelectMultiple, label="Response to an attack"
     )
-    allowlist = LinesField(label="Addresses that are not counted", help_text="One address or network per line: 192.0.2.0/24.")
+    allowlist = LinesField(label="IP addresses that are not counted", help_text="One address or network per line: 192.0.2.0/24.")
 
     class Meta:
         model = TenantSettings
@@ -298,7 +300,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         return super().changeform_view(request, object_id, form_url, {**_ALONE, **(extra_context or {})})
 
     def get_fieldsets(self, request: HttpRequest, obj: TenantSettings | None = None) -> Any:
-        kept = [] if obj is None else [("Kept by the service", {"fields": ["tenant", "updated_at"], "classes": ["collapse"]})]
+        kept = [] if obj is None else [("Set by the service", {"fields": ["tenant", "updated_at"], "classes": ["collapse"]})]
         looks = ["friendly_name", "picture_url", "support_email", "support_url"]
         ends = ["cookie_mode", "allowed_logout_urls", "oidc_logout_prompt_enabled", "rp_logout_end_session_endpoint_discovery"]
         names = ["default_directory", "default_audience", "default_redirection_uri", "enabled_locales"]

@@ -84,7 +84,7 @@ class TokenExchangeProfileAdmin(ServiceAdmin[TokenExchangeProfile]):
 
     def get_fieldsets(self, request: HttpRequest, obj: TokenExchangeProfile | None = None) -> Any:
         own = [] if obj is None else ["id", "tenant"]
-        kept = [] if obj is None else [("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]
+        kept = [] if obj is None else [("Set by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]
         return [
             (None, {"fields": [*own, *_ABOUT]}),
             ("Accepted tokens", {"fields": _TOKENS}),

@@ -282,7 +282,7 @@ def test_staff_see_that_an_application_registered_itself_and_can_stop_its_self_m
     browser.post(action(made.client, "end-registration"), {"confirmed": "1"})
     with pytest.raises(NotFound):
         managed_client(tenant_id=tenant.pk, client_id=made.client.client_id, token=made.token)
-    assert "End its registration" not in browser.get(page(made.client)).content.decode()
+    assert "Revoke the registration token" not in browser.get(page(made.client)).content.decode()
 
 
 KEY_METHOD = {"private_key_jwt": {"credentials": [{"id": "cred_1"}]}}

@@ -48,7 +48,7 @@ class ClientGrantForm(ServiceForm):
         required=False,
         choices=_EXCHANGES,
         label="Exchanged tokens",
-        help_text="For users: content of the tokens that the client gets for this API by exchanging a token of a user.",
+        help_text="Applies if the client exchanges a token of a user for a token of this API.",
     )
 
     class Meta:

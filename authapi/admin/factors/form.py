@@ -42,7 +42,7 @@ class SecondFactorsForm(forms.Form):
         choices=[(policy.value, words) for policy, words in _POLICY_NAMES.items()],
         widget=forms.RadioSelect,
         label="When to ask",
-        help_text="An application can have its own policy. An organization can require more than both, never less.",
+        help_text="The policy of an application replaces this policy. An organization can only make the resulting policy stricter.",
     )
     remembers_browsers = forms.BooleanField(
         required=False,

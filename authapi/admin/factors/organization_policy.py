@@ -14,7 +14,7 @@ from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction
 from identity.models import Organization
 
-_NONE = "Policy of the tenant and the application"
+_NONE = "Policy of the application or the tenant"
 
 
 class PolicyForm(forms.Form):
@@ -22,7 +22,7 @@ class PolicyForm(forms.Form):
         required=False,
         choices=[("", _NONE), *SecondFactorPolicy.choices],
         label="When a login requires a second factor",
-        help_text="The strictest policy applies. An organization cannot require less than the tenant and the application.",
+        help_text="If the policy of the application or the tenant is stricter, that policy applies.",
     )
 
 
