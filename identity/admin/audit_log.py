@@ -191,7 +191,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     @admin.display(description="What")
     def what(self, row: AuditEntry) -> str:
         word = badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))
-        return two_lines(word, row.act)
+        return two_lines(word, f"by {row.act}" if row.is_by_command else row.act)
 
     @admin.display(description="Object")
     def object(self, row: AuditEntry) -> str:

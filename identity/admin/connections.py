@@ -98,7 +98,7 @@ class ConnectionForm(ServiceForm):
         required=False,
         label="Button on the login page",
         widget=ButtonChoice(),
-        help_text="Not set: users see a button for a social provider. The domain of the email address selects other providers.",
+        help_text="Not set: only social providers have a button. The domain of the email address selects other providers.",
     )
     metadata = PairsField(
         most=_METADATA_PAIRS, label="Metadata", help_text="At most ten pairs, for your own notes. Empty a row to remove it."

@@ -46,7 +46,7 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
             hint = "For a group of the tenant, leave connection and organization empty. Otherwise choose the connection or organization."
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": own}),
-                ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+                ("Set by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
         return () if obj is None else ("type", "connection", "organization", "created_at", "updated_at")

@@ -33,8 +33,8 @@ _ERRORS_SHOWN = 50
 
 
 def state_text(job: Job) -> str:
-    """Return the state in words. A job that waits for an answer is paused until an administrator answers."""
-    return "Waiting for an answer" if job.waits_for_answer else job.get_status_display()
+    """Return the state in words. A job that waits for a decision is paused until an administrator decides."""
+    return "Waiting for a decision" if job.waits_for_answer else job.get_status_display()
 
 
 def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:

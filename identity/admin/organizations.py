@@ -121,7 +121,7 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Organization | None = None) -> Any:
         own = [(None, {"fields": ["name", "display_name"]}), ("Branding", {"fields": _BRANDING}), ("Metadata", {"fields": ["metadata"]})]
-        kept = ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})
+        kept = ("Set by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})
         return own if obj is None else [*own, kept]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Organization | None = None) -> Any:

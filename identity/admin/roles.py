@@ -41,7 +41,7 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
             hint = "Leave the organization empty for a role of the tenant. A role of an organization applies only in that organization."
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": own}),
-                ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+                ("Set by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Role | None = None) -> Any:
         return () if obj is None else ("type", "organization", "created_at", "updated_at")

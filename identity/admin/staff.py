@@ -62,7 +62,7 @@ class StaffAdmin(ServiceAdmin[Staff]):
         if obj is not None:
             # Staff cannot change their own role, so the page of their own account only shows the role.
             own = ["email", "standing" if obj == staff_of(request) else "role", "is_active", "password"]
-            return [(None, {"fields": own}), ("Kept by the service", {"fields": ["last_login", "created_at"]})]
+            return [(None, {"fields": own}), ("Set by the service", {"fields": ["last_login", "created_at"]})]
         tenant = tenant_in_scope(request)
         place = f"in {tenant} only" if tenant else "in all tenants. To add an account of one tenant, choose the tenant first"
         return [(None, {"fields": ["email", "role", "password"], "description": f"The role applies {place}."})]

@@ -80,8 +80,8 @@ def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
     counts = tenant_deletion.what_hangs_on_tenant(row.pk)
     counted = ", ".join(f"{number:,} {kind_of(number, kind)}" for kind, number in counts.items())
     return (
-        f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted "
-        "with events. The log is kept for its retention. The id can never be used again."
+        f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted. "
+        "Each deletion becomes an event. The log is kept for its retention period. The id can never be used again."
     )
 
 
@@ -120,7 +120,7 @@ class TenantAdmin(OperatorsChange[Tenant]):
             return [(None, {"fields": ["id", "name", "host"]})]
         return [(None, {"fields": ["id", "name", "state"]}),
                 ("Limits", {"fields": ["event_retention_days", "max_event_connections"]}),
-                ("Kept by the service", {"fields": ["created_at", "updated_at", "deletion_started_at", "purge_after"]})]  # fmt: skip
+                ("Set by the service", {"fields": ["created_at", "updated_at", "deletion_started_at", "purge_after"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> Any:
         return () if obj is None else ("id", "state", "created_at", "updated_at", "deletion_started_at", "purge_after")

@@ -39,7 +39,7 @@ _MACHINE = ("multifactor", "logins_count", "last_login", "last_ip", "last_passwo
 
 
 class UserForm(ServiceForm):
-    identifier = forms.CharField(required=False, max_length=255, help_text="The part of the user id after the bar. Empty: a random value.")
+    identifier = forms.CharField(required=False, max_length=255, help_text="The part of the user id after the “|”. Empty: a random value.")
     password = forms.CharField(
         required=False,
         strip=False,
@@ -117,8 +117,9 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
                      is_offered=lambda row: bool(row.blocked)),
         *ADDITIONS,
         ObjectAction("link", "Link another user",
-                     lambda _request, row: f"The other user is deleted and becomes an identity of {label_of(row)}; its metadata is lost. "
-                     f"Subscribers receive user.deleted for the other user and user.updated for {label_of(row)}.", _link,
+                     lambda _request, row: f"The other user is deleted and becomes an identity of {label_of(row)}. "
+                     f"The metadata of the other user is lost. Subscribers receive user.deleted for the other user "
+                     f"and user.updated for {label_of(row)}.", _link,
                      form_class=LinkForm, is_dangerous=True),
     )  # fmt: skip
 
@@ -136,7 +137,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             return [(None, {"fields": first}), ("Profile", {"fields": [*_NAMES, "identifier"]}), ("Metadata", {"fields": _METADATA})]
         profile = ["connection", "email", "email_verified", *_NAMES, *(["password"] if obj.connection.is_database else [])]
         return [(None, {"fields": profile}), ("Metadata", {"fields": _METADATA}),
-                ("Kept by the service", {"fields": _MACHINE, "classes": ["collapse"]})]  # fmt: skip
+                ("Set by the service", {"fields": _MACHINE, "classes": ["collapse"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
         return (*_MACHINE, *(("connection",) if obj is not None else ()))

@@ -20,7 +20,7 @@ _COMMON: dict[str, tuple[str, Any]] = {
     "application.name": ("The application that caused the message; empty if there is none.", "Example Shop"),
     "application.clientID": ("Its client id.", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4f"),
     "connection.name": ("The connection of the user.", "people"),
-    "user.email": ("The address of the user.", "ada@example.com"),
+    "user.email": ("The email address of the user.", "ada@example.com"),
     "user.email_verified": ("Whether the email address is verified.", False),
     "user.name": ("The name of the user. Users can write it themselves.", "Ada Lovelace"),
     "user.given_name": ("The first name.", "Ada"),
@@ -233,7 +233,7 @@ _ALL = (
     Kind(
         "address_notice",
         "Changed email address",
-        "Tells the former address that the account has a new address. Imports, and accounts of other providers, send none.",
+        "Tells the former email address that the account has a new one. Not sent for imports or for accounts of other providers.",
         built_in="address_notice",
         is_public=False,
     ),

@@ -60,8 +60,13 @@ class AuditEntry(models.Model):
         return f"{self.get_kind_display()} {self.object_text or self.act}"
 
     @property
+    def is_by_command(self) -> bool:
+        """Whether a command made the change."""
+        return self.act.startswith("manage.py ")
+
+    @property
     def done(self) -> str:
         """What was done: a command with the kind of its change, otherwise the button or page."""
-        if self.act.startswith("manage.py "):
+        if self.is_by_command:
             return f"{self.get_kind_display()} by {self.act}"
         return str(self.act or self.get_kind_display())

@@ -93,9 +93,9 @@ def test_a_button_starts_a_dry_run_and_its_report_has_a_button_that_writes(
         reverse("admin:identity_job_changelist"),
         reverse("admin:events_eventstream_change", args=(quote(scim.pk),)),
     ):
-        assert "Waiting for an answer" in browser.get(place).content.decode()
+        assert "Waiting for a decision" in browser.get(place).content.decode()
     assert browser.post(_job_page(job, "confirm-deletions")).status_code == 302
-    assert "Waiting for an answer" not in browser.get(_place_of(job)).content.decode()
+    assert "Waiting for a decision" not in browser.get(_place_of(job)).content.decode()
     run_job(job.pk)
     job.refresh_from_db()
     scim.refresh_from_db()
