@@ -272,7 +272,7 @@ class ActionAdmin(ServiceAdmin[Action]):
             warning = action_warnings.budget_warning_of(row)
         except Misconfigured as error:
             return badge(str(error), "bad")
-        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the budget of a run."
+        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the time limit of a run."
 
     @admin.display(description="Capabilities of the server")
     def capabilities_text(self, row: Action) -> str:

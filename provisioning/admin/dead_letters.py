@@ -168,7 +168,7 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
     @admin.display(description="Last exchanges")
     def last_exchanges(self, row: DeadLetter) -> str:
         last = Attempt.objects.filter(delivery_id=row.delivery_id).order_by("-number").first()
-        return exchange_blocks(last.exchanges) if last is not None else "None kept."
+        return exchange_blocks(last.exchanges) if last is not None else "None stored."
 
     @admin.display(description="Event")
     def event(self, row: DeadLetter) -> str:

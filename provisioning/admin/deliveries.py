@@ -154,7 +154,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
             EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id, held_since__isnull=False).values_list("held_reason", flat=True)
         )
         if lane is None:
-            return "The delivery has no lane yet."
+            return "The delivery is not queued yet."
         if (reason := held.first()) is not None:
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
@@ -252,4 +252,4 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
 
     @admin.display(description="Log")
     def log_text(self, row: Attempt) -> str:
-        return json_block(pretty(row.log_lines)) if row.log_lines else "None kept."
+        return json_block(pretty(row.log_lines)) if row.log_lines else "None stored."

@@ -130,7 +130,7 @@ STREAM_ACTIONS = (
 JOB_ACTIONS = (
     ObjectAction(
         name="write",
-        label="Write this",
+        label="Write these changes",
         explain=lambda _request, job: f"The dry run found: {_counts(job)}. Users are examined again, so later changes are included.",
         run=_write,
         is_offered=_may_be_written,

@@ -48,7 +48,9 @@ class EventRunForm(forms.Form):
         label="Data", help_text="The data of the event as JSON, with object and context. Empty: the sample of its type."
     )
     draft = forms.BooleanField(
-        required=False, label="With the draft", help_text="If off: with the deployed version, if a version is deployed."
+        required=False,
+        label="With the draft",
+        help_text="If off, the deployed version runs, or the draft if no version is deployed.",
     )
 
 
@@ -70,7 +72,7 @@ def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Htt
         setup = deployed or draft_setup(action)
         return run_for_user(setup, user_id=values["user"], actor=actor_of(request), dry_run=not values["write"])
 
-    text = "Provisions one user in the same way as a delivery, and shows each step. Refused while events of the user wait."
+    text = "Provisions one user in the same way as a delivery, and shows each step. Refused while events of the user wait for delivery."
     return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
 
 

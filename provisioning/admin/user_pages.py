@@ -111,7 +111,7 @@ class UserPages:
         context = {
             "title": "Provision now",
             "explanation": f"Provisions {label_of(user)} in the same way as a delivery, and shows each step. "
-            "Refused while events of the user wait.",
+            "Refused while events of the user wait for delivery.",
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "back_url": self._owner.address_of("change", user),

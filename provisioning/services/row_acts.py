@@ -17,5 +17,5 @@ def _confirm_link(row: AccountLink) -> None:
 
 
 CONFIRM_LINKS = register(
-    BulkAct("confirm", AccountLink, "Confirm selected suspects", "confirmed", "provisioning.change_accountlink", _confirm_link)
+    BulkAct("confirm", AccountLink, "Confirm selected suspect links", "confirmed", "provisioning.change_accountlink", _confirm_link)
 )

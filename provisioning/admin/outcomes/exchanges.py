@@ -35,7 +35,7 @@ class ShownExchange:
 def exchange_blocks(exchanges: Any) -> SafeString | str:
     """Render the exchanges as blocks, one below the other."""
     shown = [_shown(number, item) for number, item in enumerate(_documents(exchanges), start=1)]
-    return render_to_string("admin/exchanges.html", {"exchanges": shown}) if shown else "None kept."
+    return render_to_string("admin/exchanges.html", {"exchanges": shown}) if shown else "None stored."
 
 
 def mapped_resource(exchanges: Any) -> Any:

@@ -18,7 +18,7 @@ def redelivery_progress(site: admin.AdminSite, _request: HttpRequest, job: Job) 
     """Return the number of dead letters per result, and the actor of the job."""
     progress, asked = progress_of(job), job.parameters
     obstacle = obstacle_of(EventStream.objects.of(job.tenant_id).filter(pk=job.target).first()) if progress.under_way else ""
-    lanes = f"Back in their lanes. They wait, because {obstacle}" if obstacle else "Back in their lanes"
+    lanes = f"Queued again. They wait, because {obstacle}" if obstacle else "Queued again"
     rows = [
         ("Selected", progress.total, "Dead letters when the job was created; later dead letters are not included"),
         ("Left", progress.left, "Not redelivered yet"),

@@ -26,15 +26,14 @@ _ADVICE = {
     FailureClass.CONFIGURATION: "Check the address and the token of the destination, then redeliver.",
     FailureClass.DATA: "Compare the sent resource with the response below. Correct the user or the mapping, "
     "then redeliver with the current profile.",
-    FailureClass.SHAPE: "Compare the response below with the SCIM standard. Choose the profile of the server in the action, "
-    "then redeliver.",
+    FailureClass.SHAPE: "Compare the response below with the SCIM standard. Select the right server in the action, then redeliver.",
     FailureClass.ACTION: "Read the log of the last attempt. Correct and deploy the action, then redeliver.",
     FailureClass.MISCONFIGURED: "Correct the settings of the action and deploy it, then redeliver.",
     FailureClass.LOST: "Redeliver. If a worker ends again, read the logs of the workers.",
     FailureClass.MISSING: "The event cannot be sent again. Synchronize the stream to write the current users.",
 }
 _SETTLED = {
-    DeadLetter.State.REDELIVERED: "The event is back in its lane. Wait for the next attempt.",
+    DeadLetter.State.REDELIVERED: "The event is queued again. Wait for the next attempt.",
     DeadLetter.State.RESOLVED: "Nothing. The dead letter is resolved.",
 }
 

@@ -141,7 +141,7 @@ def test_the_default_can_be_restored_and_equal_rows_count_as_the_default(browser
 
 
 def test_the_preview_shows_that_a_user_is_outside_the_scope_or_that_the_scope_fails(browser: Client, action: Action, anna: User) -> None:
-    note = "This user is outside the scope of the action"
+    note = "The action does not provision this user"
     for scope, shown in {"email_verified": note, "!email_verified": "Request", "email": "neither true nor false"}.items():
         update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"options": {"scope": scope}})
         answer = browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=anna.user_id)).content.decode()

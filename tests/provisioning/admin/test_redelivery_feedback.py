@@ -197,6 +197,6 @@ def test_the_page_of_a_redelivery_job_says_that_its_events_wait_on_a_held_stream
     run_job(job.pk)
 
     page = reverse("admin:identity_job_change", args=(quote(job.pk),))
-    assert "Back in their lanes. They wait, because the stream is held: Token refused." in browser.get(page).content.decode()
+    assert "Queued again. They wait, because the stream is held: Token refused." in browser.get(page).content.decode()
     EventStream.objects.of(tenant.pk).filter(pk=stream.pk).update(held_since=None)
     assert "They wait" not in browser.get(page).content.decode()
