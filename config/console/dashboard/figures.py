@@ -19,7 +19,7 @@ _COUNTED = {
     "identity_user": ("Users", ""),
     "identity_tenant": ("Tenants", ""),
     "identity_staff": ("Staff accounts", ""),
-    "events_outbox": ("Without a position yet", "events without a number"),
+    "events_outbox": ("Without a position yet", "recorded events that are not in the log yet"),
 }
 
 

@@ -132,7 +132,11 @@ def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
         text = f"The SAML certificate of {key.tenant_id} expires on {key.expires_at:%d %B %Y}: applications may then refuse logins."
         place = reverse("admin:authapi_samlkey_change", args=(quote(key.pk),))
         yield Finding(
-            "warn", text, "Publish the next one now, and make it current when every application has it.", place, "Open the certificate"
+            "warn",
+            text,
+            "Publish the next certificate, and make it current when every application has it.",
+            place,
+            "Open the certificate",
         )
 
 
@@ -194,7 +198,11 @@ def _processes() -> Iterator[Finding]:
     if recorded is not None and age_of(recorded).total_seconds() > _UNNUMBERED_SECONDS:
         text = f"An event has waited {in_words(age_of(recorded))} for its position. The service delivers no event without a position."
         yield Finding(
-            "bad", text, "No process numbers events. Check EVENTS_NUMBERER_ENABLED and the logs.", list_of("events_outbox"), "Outbox"
+            "bad",
+            text,
+            "No process assigns positions. Check EVENTS_NUMBERER_ENABLED and the logs.",
+            list_of("events_outbox"),
+            "Outbox",
         )
     mark = Mark.objects.order_by("pk").values_list("marked_at", flat=True).first()
     if mark is not None and age_of(mark).total_seconds() > _UNRECORDED_SECONDS:
