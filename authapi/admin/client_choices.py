@@ -68,7 +68,11 @@ LEGACY = (
         "Id token at /delegation",
         "An attacker who finds an id token, for example in a log, gets tokens for other clients.",
     ),
-    (DELEGATION_BY_REFRESH_TOKEN, "Refresh token at /delegation", "Refresh tokens of the client cannot rotate, so theft is not detected."),
+    (
+        DELEGATION_BY_REFRESH_TOKEN,
+        "Refresh token at /delegation",
+        "Only without rotation of refresh tokens, so theft is not detected.",
+    ),
 )
 METHODS = (
     ("none", "None: a public client that cannot keep a secret"),

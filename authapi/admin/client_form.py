@@ -224,7 +224,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         choices=[("", "Policy of the tenant"), *SecondFactorPolicy.choices],
         label="Two-step verification",
-        help_text="When a login to this application requires a second factor. An organization can require more, never less.",
+        help_text="When a login to this application requires a second factor. An organization can only make this policy stricter.",
     )
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
     organization_require_behavior = forms.ChoiceField(

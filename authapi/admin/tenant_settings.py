@@ -150,18 +150,18 @@ class TenantSettingsForm(AttackFields):
     )
     notifier_channel = forms.ChoiceField(
         choices=[(name, _CHANNEL_NAMES[name]) for name in CHANNELS],
-        label="How users are notified of approvals",
-        help_text="For requests to /bc-authorize (CIBA) from applications with the grant.",
+        label="How users are notified of approval requests",
+        help_text="For requests of applications to /bc-authorize (CIBA).",
     )
     notifier_webhook_url = forms.CharField(
-        required=False, max_length=512, label="Webhook of approvals", widget=_WIDE, help_text="An https address that receives each request."
+        required=False, max_length=512, label="Webhook for approval requests", widget=_WIDE, help_text="An https address."
     )
     notifier_webhook_secret = forms.CharField(
         required=False,
         max_length=512,
         label="Secret of the webhook",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Signs each request (Standard Webhooks). Leave empty to keep the saved secret. A new address needs the secret again.",
+        help_text="Signs webhook calls (Standard Webhooks). Leave empty to keep the saved secret. A new address needs the secret again.",
     )
     session_management_supported = forms.BooleanField(
         required=False,
