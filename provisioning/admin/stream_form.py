@@ -51,7 +51,7 @@ class StreamForm(ServiceForm):
         required=False,
         max_length=2048,
         label="Address",
-        help_text="Each event is posted there as JSON: https://host/path.",
+        help_text="Such as https://host/path. Each event is posted to this URL as JSON.",
         widget=forms.TextInput(attrs={"size": 60}),
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
@@ -62,7 +62,7 @@ class StreamForm(ServiceForm):
     header_value = _hidden_text("Value of the header")
     signing_secret = _hidden_text(
         "Signing secret",
-        "Signs every request as Standard Webhooks defines, so that the receiver can verify it. whsec_ and 24 to 64 bytes in base64.",
+        "Signs every request (Standard Webhooks), so that the receiver can verify it. Enter whsec_ and then 24 to 64 bytes in base64.",
     )
     is_unsigned = forms.BooleanField(required=False, label="Stop signing requests")
 

@@ -39,7 +39,7 @@ class DryRunForm(forms.Form):
         max_length=700,
         initial=USER_NAME,
         label="Link by",
-        help_text="Links accounts without externalId: userName or emails.value (verified addresses only), none, or "
+        help_text="How accounts without an externalId are linked to users: userName, emails.value (verified addresses only), none, or "
         "<SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number.",
     )
     rate = forms.IntegerField(min_value=1, max_value=MOST_PER_SECOND, initial=20, label="Users per second")
