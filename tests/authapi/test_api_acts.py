@@ -97,7 +97,7 @@ def test_the_management_api_is_granted_and_neither_changed_nor_deleted(browser: 
 
 def test_an_auditor_sees_the_labels_of_the_form(tenant: Tenant, signed: ApiResource) -> None:
     shown = browser_of(new_staff(tenant, AUDITOR)).get(page(signed)).content.decode()
-    assert "Format of its tokens" in shown
+    assert "Format of tokens:" in shown
     assert "Token dialect" not in shown
 
 
