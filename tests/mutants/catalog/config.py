@@ -124,7 +124,7 @@ MUTANTS = (
         at="config.console.staff_account.known_devices:known_device",
         old=" and account_mark(email) in accounts",
         new="",
-        rule="A device is known only to the accounts that have logged in on it.",
+        rule="A device counts as known only for the accounts that have logged in on it.",
         tests=("tests/config/console/test_admin_login.py",),
     ),
     Mutant(

@@ -269,7 +269,7 @@ MUTANTS = (
         at="events.record.tripwire:_sweep_document",
         old="except Exception:",
         new="except ValueError:",
-        rule="A row that cannot be recorded does not keep the sweep from other rows.",
+        rule="The sweep records other rows even if one row cannot be recorded.",
         tests=("tests/events/test_tripwire.py",),
     ),
     Mutant(
@@ -347,7 +347,7 @@ MUTANTS = (
         at="events.record.documents:event_data",
         old="= change.previous\n",
         new="= change.document\n",
-        rule="An update contains the document before the change.",
+        rule="The event of an update also contains the document as it was before the change.",
         tests=("tests/events/test_recorder.py",),
     ),
     Mutant(
@@ -387,7 +387,7 @@ MUTANTS = (
         at="events.hints:HintListener._ask_when_silent",
         old="if self._is_silent and is_asked:",
         new="if False:",
-        rule="A listener closes its connection to a server that does not answer.",
+        rule="The listener for hints closes its connection to a Redis server that does not answer.",
         tests=("tests/events/test_hints.py",),
     ),
     Mutant(

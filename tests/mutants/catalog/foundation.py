@@ -263,7 +263,7 @@ MUTANTS = (
         at="foundation.memory.sentinel_address:sentinel_address",
         old='password=options.get("sentinel_password")',
         new="password=unquote(password)",
-        rule="The password of the servers is not sent to the sentinels.",
+        rule="The password of the Redis servers is not sent to the sentinels.",
         tests=("tests/foundation/memory/test_sentinel_address.py",),
     ),
     Mutant(

@@ -18,7 +18,7 @@ MUTANTS = (
         at="identity.services.users:_delete_if_still",
         old='.annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email)))',
         new="",
-        rule="A deletion by address keeps a user whose address has changed meanwhile.",
+        rule="A deletion of users by email address keeps a user whose address has changed meanwhile.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -106,7 +106,7 @@ MUTANTS = (
         at="identity.mail.verification:confirm_ticket",
         old="ticket = usable_ticket(tenant_id=tenant_id, token=token)\n    if",
         new="if",
-        rule="The second of two concurrent confirmations of a link finds the link used.",
+        rule="If two requests confirm one mailed link at the same time, the second request is refused.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -288,7 +288,7 @@ MUTANTS = (
         at="identity.services.jobs:take_unattended_jobs",
         old=" | models.Q(lease_until__lt=Now())",
         new="",
-        rule="A job whose worker was killed continues after its lease.",
+        rule="A job whose worker was killed continues after the lease of the job has expired.",
         tests=("tests/identity/test_jobs.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="identity.moving.importing:_is_whole",
         old="(ours.rows, ours.digest) != (theirs.rows, theirs.digest)",
         new="ours.rows != theirs.rows",
-        rule="Imported rows that differ from those of the source are found.",
+        rule="The import detects rows that differ from the rows of the source.",
         tests=("tests/identity/moving/test_moves.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="identity.moving.importing:import_tenant",
         old="if reasons := refusals(archive):",
         new="if (reasons := refusals(archive)) and False:",
-        rule="A conflict is refused before anything is written.",
+        rule="An import with a conflict is refused before it writes a row.",
         tests=("tests/identity/moving/test_moves.py",),
     ),
     Mutant(
