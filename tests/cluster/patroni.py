@@ -79,7 +79,7 @@ class Node:
         self.replication.is_stalled = False
 
     def processes(self) -> list[int]:
-        """Return Patroni, the server and the server's children."""
+        """Return the process ids of Patroni, of the server and of the server's children."""
         found = [] if self.process is None or self.process.has_ended() else [self.process.pid]
         with suppress(FileNotFoundError, IndexError):
             postmaster = int((self.data / "postmaster.pid").read_text().split()[0])

@@ -47,7 +47,7 @@ class WebProcess:
         return self.process.wait(timeout=within)
 
     def processes(self) -> list[int]:
-        """Return the server and its children."""
+        """Return the process ids of the server and of its children."""
         return [self.process.pid, *self._children()]
 
     def resident_bytes(self) -> int:

@@ -21,7 +21,7 @@ class ReceivedSpan:
     parent_id: str
     attributes: dict[str, Any]
     is_failed: bool
-    # The word or text of a failure.
+    # The description in the status of a failed span.
     status_text: str
     links: tuple[tuple[str, str], ...]
     service: str

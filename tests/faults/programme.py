@@ -52,7 +52,7 @@ def process_began() -> float:
 
 
 def load_per_core() -> float:
-    """Return the number of processes that want to run, divided by the number of cores."""
+    """Return the load average of the last minute, divided by the number of cores."""
     return os.getloadavg()[0] / (os.cpu_count() or 1)
 
 

@@ -92,7 +92,7 @@ class ArchivingWorld(World):
 
 
 class Disaster:
-    """A world with a backup, and what was known at a point in time: the end of the log, and a cursor of the lost period."""
+    """A world with a backup, the log as it was at a point in time, and a cursor from the lost period after that point."""
 
     def __init__(self, world: ArchivingWorld) -> None:
         self.world = world

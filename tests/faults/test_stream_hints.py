@@ -21,7 +21,7 @@ _SLACK_SECONDS = 1.5
 
 
 def _found_by_poll(web: WebProcess) -> float:
-    """Return how often polling has found events before any hint."""
+    """Return how often polling has found events that no hint had announced before."""
     page = requests.get(f"http://127.0.0.1:{web.address[1]}/metrics", headers={"Host": "localhost"}, timeout=10)
     [line] = [line for line in page.text.splitlines() if line.startswith("hint_missed_total ")]
     return float(line.split()[1])

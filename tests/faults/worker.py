@@ -41,7 +41,7 @@ class Worker:
         return self._log.read_text(errors="replace")
 
     def children(self) -> list[int]:
-        """Return the processes that run tasks."""
+        """Return the ids of the processes that run tasks."""
         found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [int(pid) for pid in found]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.deadlines import eventually
 
-# The shell has the same engine as the browser without its windows, and needs half of the processor time.
+# `chromium-headless-shell` has the engine of the browser but no windows, and needs half of the processor time.
 PROGRAM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("google-chrome")
 
 _ANSWER_SECONDS = 20.0

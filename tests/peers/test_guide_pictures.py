@@ -103,7 +103,7 @@ def _live_events(camera: Camera, world: AdminWorld) -> None:
         create_user(tenant_id=world.tenant.pk, connection=world.people, email=address, name=name)
         number_tenant(world.tenant.pk)
     camera.page.until("document.querySelectorAll('#live-list > li').length === 3")
-    # The page asks for the names after the events.
+    # The page requests the names of entities after it has received their events.
     camera.page.until("[...document.querySelectorAll('.live-entity')].every((entity) => entity.querySelector('a'))")
     camera.page.click("#live-list li:last-child summary")
     camera.take("admin-live-events.png", "Emmy Noether")

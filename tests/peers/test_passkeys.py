@@ -26,7 +26,7 @@ pytestmark = [
 ]
 BUTTON = "form[data-key=get] button[type=submit]"
 BACK = "location.pathname === '/callback'"
-# The directory for pictures of the pages, or None.
+# The directory for pictures of the pages, or an empty text for no pictures.
 PICTURES = os.environ.get("PAGE_PICTURES", "")
 
 

@@ -1,4 +1,4 @@
-"""Responses of third-party servers that are lost, late or wrong although the server performed the request. The final state is right.
+"""A third-party server performs a request, and its response is lost, late or wrong. The final state is right.
 
 The numbers in the names are those of the table in docs/reference/scim.md.
 """

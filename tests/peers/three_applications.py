@@ -42,7 +42,7 @@ class Said:
 
 @dataclass
 class Listener:
-    """The web server of an application. It ends sessions by the names of their logins, as back-channel logouts do."""
+    """The web server of an application. `people` maps the id of each login to its user, so that a back-channel logout can end the login."""
 
     title: str
     port: int = 0

@@ -9,12 +9,12 @@ export class Browser {
   cookies = new Map()
   forms = 0
 
-  // Opens an address of `/authorize`, logs in where a page asks for it, and returns the address or request that reaches the callback.
+  // Opens a URL of `/authorize`, logs in where a page asks for it, and returns the URL or request that reaches the callback.
   async authorize(address, given) {
     return this.#walk(new URL(address), given.callback, given.user)
   }
 
-  // Follows pages from an address until an address begins with the target.
+  // Follows pages from a URL until a URL begins with the target.
   async leave(address, target, user = {}) {
     return this.#walk(new URL(address), target, user)
   }
