@@ -189,7 +189,7 @@ def test_a_tab_reads_only_its_own_tables_and_the_number_of_queries_does_not_grow
     client = granted_client(tenant).client
 
     def cost(tab: str) -> int:
-        # A request that finds the remembered settings of the tenant too old also reads the settings.
+        # If the cached settings of the tenant have expired, a request also reads the settings. So take the minimum of three requests.
         costs = []
         for _ in range(3):
             with CaptureQueriesContext(database) as captured:

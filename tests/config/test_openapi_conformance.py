@@ -45,7 +45,7 @@ _GENERATION: dict[str, Any] = {
     "database": "none",
     "no-shrink": not IS_DEEP,
 }
-# Unknown parameters are ignored.
+# The service ignores unknown parameters.
 _GENERATION["allow-extra-parameters"] = False
 # Our own check is stricter: it checks the reason of a refusal (`refused_for_a_reason`).
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}

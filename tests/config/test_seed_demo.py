@@ -101,7 +101,7 @@ def test_only_the_marked_demo_is_changed_among_other_tenants(database: str, tmp_
     )
     # The owner of the installation may add tenants besides the demo.
     assert seed(database, tmp_path / "facts") == first
-    # A tenant with the same name and without the mark belongs to another owner.
+    # If no client of the demo has the mark in its metadata, the tenants belong to another owner.
     execute(database, "UPDATE authapi_client SET metadata = '{}'")
     counts = "SELECT (SELECT count(*) FROM identity_tenant), (SELECT count(*) FROM authapi_client), (SELECT count(*) FROM identity_staff)"
     before = rows(database, counts)

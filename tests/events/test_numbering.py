@@ -88,7 +88,8 @@ def test_a_reader_that_follows_row_ids_misses_an_event_that_commits_late(tenant:
     fast_committed.set()
     writer.join()
     late = Event.objects.exclude(pk__in=seen_by_id).get(tenant_id=tenant.pk)
-    # There is no row after id n. A reader that follows ids has passed the late event and never reads it.
+    # A reader that follows ids next asks for ids above the highest id that it has seen. The late event has a lower id, so the reader
+    # never gets it.
     assert late.pk < max(seen_by_id)
     number_tenant(tenant.pk)
     pages = list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))

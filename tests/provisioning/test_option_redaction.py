@@ -123,7 +123,7 @@ def holding(left: Published) -> set[str]:
                 if "tenant_id" in {field.attname for field in model._meta.fields}
                 else ""
             )
-            # The name is read from the model.
+            # The name of the table comes from the model, and not from input.
             statement = f"SELECT EXISTS (SELECT 1 FROM {table} t WHERE {own} to_jsonb(t)::text LIKE ANY(%(patterns)s))"  # noqa: S608
             cursor.execute(statement, {"patterns": patterns, "tenant": left.tenant.pk})
             found |= {table} if cursor.fetchone()[0] else set()

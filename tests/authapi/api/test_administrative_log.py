@@ -432,7 +432,7 @@ def test_administrative_and_sign_in_lines_are_one_list_without_gaps_or_duplicate
     moment = timezone.now().replace(microsecond=0) - timedelta(minutes=5)
     expected: list[tuple[Any, str]] = []
     for number in range(30):
-        # Each timestamp is that of three lines.
+        # Three lines have the same timestamp.
         at = moment + timedelta(seconds=number // 3)
         pk = make_sign_in(ada, created_at=at).pk if number % 2 else make_line(tenant, created_at=at).pk
         expected.append((at, pk))

@@ -79,7 +79,8 @@ async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_do_not_delay
         try:
             logins = [tasks.create_task(status_of(slow, tenant)) for _ in range(3)]
             await asyncio.to_thread(work.has_begun.wait, _SECONDS)
-            # The other logins are ready for their hashes before these requests. Only the limit delays the hashes.
+            # The first login hashes until `gate` opens. The other two logins reach their hashes while these five requests are answered,
+            # so only the limit keeps `peak` at 1.
             assert [await status_of(fast, tenant) for _ in range(5)] == [200] * 5
         finally:
             work.gate.set()

@@ -11,7 +11,7 @@ LIMIT = 200
 
 
 class Redis:
-    """Returns each number once, as INCRBY does."""
+    """Counts like INCRBY in Redis: `take` adds an amount and returns the new total."""
 
     def __init__(self) -> None:
         self.count, self.questions = 0, 0

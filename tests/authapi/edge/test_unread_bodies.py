@@ -1,4 +1,7 @@
-"""Memory of unfinished bodies is limited per process and per IP address. A full process drops a body of the address with the most bytes."""
+"""Memory of unfinished bodies is limited per process and per IP address.
+
+A process that has reached its limit drops a body of the IP address with the most bytes.
+"""
 
 from __future__ import annotations
 

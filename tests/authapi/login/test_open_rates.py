@@ -185,7 +185,7 @@ def test_login_requests_stored_behind_a_proxy_that_names_no_client_are_limited_p
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # A request whose client address is not hidden has its own budget, and so has another tenant.
+    # If the proxy names the address of the client, the request counts against another budget. Each tenant has its own budget.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302
     client, _ = web_client(second_tenant)

@@ -1,4 +1,4 @@
-"""Spans: nothing while tracing is off, no texts of errors, and a collector that fails delays no code."""
+"""Spans are recorded only while tracing is on, and contain no texts of errors. A collector that fails delays no code."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def named(browser: Client, tenant: Tenant, *roots: str) -> Any:
     return browser.get(reverse(NAMES), {"tenant": tenant.pk, "root": list(roots)})
 
 
-# Entities that have no name for the reader
+# Entities whose names the signed-in account may not see
 
 
 def test_an_entity_of_another_tenant_has_no_name_on_any_page(browser: Client, tenant: Tenant) -> None:

@@ -53,7 +53,7 @@ class World:
         self.chance = chance
         self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_excused)
         self.options = self.one_of_each(OPTIONS)
-        # Whether every address is verified. If it is, a name proves an account that no other user is linked to.
+        # Whether the email address of every user is verified. A verified address as user name can prove that an account belongs to a user.
         self.is_verified = chance.random() < 0.4
         self.links = MemoryLinks()
         self.findings: dict[tuple[str, str], Findings] = defaultdict(Findings)
@@ -167,7 +167,7 @@ class World:
         return self.is_indistinguishable(account) or self.is_proven_by_name(account)
 
     def is_proven_by_name(self, account: Account) -> bool:
-        """Report whether the verified name proves an account that has no key and no link to another user."""
+        """Report whether the verified name counts as a proof: the account has no key, and no other user is linked to it."""
         others = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) != self.acting]
         is_free = not any(link.is_open and link.remote_id == account["id"] for link in others)
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
@@ -175,7 +175,8 @@ class World:
     def is_indistinguishable(self, account: Account) -> bool:
         """Report whether rule 6 applies: a new account with the linked id and the same name is indistinguishable from the old account.
 
-        The server has then never returned a key of the link, or a creation time that could differ.
+        Neither the key nor the creation time then distinguishes the two accounts. The server does not keep keys, or the link has no key.
+        The server does not return real creation times.
         """
         manners = self.server.manners
         linked = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) == self.acting]

@@ -58,7 +58,7 @@ SECRETS = {
     ("identity.staff", "password"),
     ("provisioning.action", "SCIM_BEARER_TOKEN"),
 }
-# Other masked fields: the password of a new user, and secrets for requests of this service to other servers.
+# Masked fields that require no proof: the password of a new user, and secrets for requests of this service to other servers.
 OTHER_SECRETS = {
     ("identity.user", "password"),
     ("authapi.tenantsettings", "notifier_webhook_secret"),
@@ -104,7 +104,7 @@ OTHER_BUTTONS = {
 }
 
 
-# The values of a row that has the button.
+# By button: column values that a row needs so that its page has the button.
 _VALUES = {
     ("authapi.apiresource", "rotate-signing-secret"): {"sealed_signing_secret": "sealed"},
     ("authapi.signingkey", "revoke"): {"state": "previous"},
