@@ -82,7 +82,7 @@ class AuthapiConfig(AppConfig):
 
     @staticmethod
     def _judge_connections() -> None:
-        """Register the checks of connection options for the app `identity`. Raises an error at startup for invalid provider addresses."""
+        """Register the checks of connection options for the app `identity`. Raises an error if `PROVIDER_ADDRESSES` is invalid."""
         from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are not loaded before)
         from authapi.upstream.social.known_providers import check_addresses  # noqa: PLC0415  (models are not loaded before)
         from identity.options.judges import let_judge  # noqa: PLC0415  (models are not loaded before)

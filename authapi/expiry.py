@@ -64,7 +64,7 @@ _LINK_KNOWN = timedelta(days=7)
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # How long refused messages and results of connection tests are kept. Log lines have a separate retention.
 _MESSAGE_KEPT = timedelta(days=7)
-# How long administrators see an address after its block has ended.
+# How long administrators see an IP address after its block has ended.
 _BLOCK_SHOWN = timedelta(hours=24)
 # A browser that has not been used for this time becomes unknown.
 _BROWSER_KNOWN = timedelta(days=400)

@@ -73,7 +73,10 @@ BRANDING_DEFAULTS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class BruteForce:
-    """Failed logins are counted per identifier, and per address depending on `mode`. After `max_attempts` failures, logins are blocked."""
+    """Failed logins are counted per identifier. Depending on `mode`, each IP address has a count of its own.
+
+    After `max_attempts` failures, logins are blocked.
+    """
 
     enabled: bool
     shields: frozenset[str]
@@ -93,7 +96,7 @@ class BruteForce:
 
     @property
     def counts_addresses(self) -> bool:
-        """Whether failures are counted separately per address."""
+        """Whether failures are counted separately per IP address."""
         return self.mode == "count_per_identifier_and_ip"
 
 
@@ -107,7 +110,10 @@ class Notifier:
 
 @dataclass(frozen=True)
 class AccountPage:
-    """The functions of the account page at `/account`. `connections` are names. Empty means every connection that an application uses."""
+    """The functions of the account page at `/account`, and the names of the connections whose users may use it.
+
+    Empty `connections` allow every connection that an application uses.
+    """
 
     enabled: bool
     data_export: bool

@@ -41,7 +41,10 @@ IN_WORDS = "The password was found in a breach of another service."
 
 @dataclass(frozen=True)
 class LeakRules:
-    """The effects of a breached password, as sets of shields. `period` is the shortest time between two mails to administrators."""
+    """The effects of a breached password. The API calls an effect, such as `block`, a shield.
+
+    `period` is the shortest time between two mails to administrators.
+    """
 
     at_login: frozenset[str]
     at_stage: dict[str, frozenset[str]]
@@ -82,7 +85,7 @@ def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) ->
 
 
 def tell_admins(tenant_id: str, rules: LeakRules, shields: Iterable[str]) -> None:
-    """Schedule a mail to the administrators if the shields require it."""
+    """Schedule a mail to the administrators if `shields` contains this effect."""
     if TELL_ADMINS in shields:
         attack_notices.ask_for_notice(tenant_id, AttackNotice.Kind.LEAKED_PASSWORDS, rules.period)
 

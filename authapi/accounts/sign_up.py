@@ -48,9 +48,10 @@ class SignUp:
     user_agent: str = ""
     # Origin of the page; see `Attempt`.
     address: str = ""
-    # The page has an invitation to this address. An invited user may sign up even if the connection accepts no other sign-ups.
+    # Whether the page has an invitation to the user's email address. An invited user may sign up even if the connection accepts no other
+    # sign-ups.
     is_invited: bool = False
-    # Whether to mail a link that verifies the address. False if the address is proven before the account is created.
+    # Whether to mail a link that verifies the email address. False if this address is proven before the account is created.
     is_mail_due: bool = True
     identifier: str = ""
     add_passkey: Callable[[User], object] | None = field(default=None, repr=False)
@@ -200,7 +201,7 @@ def _note(request: SignUp, user: User | None, description: str) -> None:
 
 
 def _note_leak(request: SignUp, user: User | None) -> None:
-    """Write a log line if the password was found in a breach, whether it was refused for that reason or accepted by the tenant."""
+    """Write a log line if the password was found in a breach, even if the settings of the tenant allow such passwords."""
     if request.password:
         note_new_password(request.connection.tenant_id, request.password, AT_SIGN_UP, **_line(request, user))
 

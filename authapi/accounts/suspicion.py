@@ -36,7 +36,7 @@ DEFAULTS: dict[str, Any] = {
         EXCHANGE: {"max_attempts": 10, "rate": 600_000},
     },
 }
-# While a blocked IP address sends more attempts, its row is updated at most this often. Other refusals write nothing.
+# While a blocked IP address sends more attempts, its row is updated at most this often. The refusals between two updates write nothing.
 _NOTED_EVERY = timedelta(minutes=1)
 # If an IP address is blocked again after a longer pause than this, the block is reported as new.
 _SAME_ATTACK = timedelta(hours=1)

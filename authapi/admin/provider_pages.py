@@ -176,7 +176,7 @@ def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, Q
 
 
 def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | None:
-    """Return the profile of the sample claims. If a login with them would fail, add the reason to the field and return None."""
+    """Return the profile of the sample claims. If a login with them would fail, show the reason in the form and return None."""
     if not form.is_bound or not form.is_valid():
         return None
     try:

@@ -53,7 +53,7 @@ def user_grant(consent: Consent) -> dict[str, Any]:
 
 
 def block_entry(row: LoginFailures) -> dict[str, Any]:
-    """Return a block. It has no address if it applies to all addresses."""
+    """Return a block. It has no `ip` if it applies to all IP addresses."""
     return {"identifier": row.identifier, **({"ip": row.ip} if row.ip else {}), "connection": row.connection.name}
 
 

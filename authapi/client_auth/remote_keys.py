@@ -67,7 +67,7 @@ class RemoteKey:
 
 @dataclass
 class _Set:
-    """The cached state of one address. `fetched_at` is 0 before the first successful fetch."""
+    """The cached key set of one URL. `fetched_at` is 0 before the first successful fetch."""
 
     keys: tuple[RemoteKey, ...] = ()
     fetched_at: float = 0.0

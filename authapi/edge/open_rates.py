@@ -1,7 +1,7 @@
 """Rate limits for requests without a credential: pages, published keys, sign-ups, requests for mails.
 
-The budgets are charged in this order: the browser if it has completed a login, then the address, then the anonymous callers of the
-tenant. During a flood, the tenant therefore still serves every browser and every address that has not reached its own limit.
+The budgets are charged in this order: the browser if it has completed a login, then the IP address, then the anonymous callers of the
+tenant. During a flood, the tenant therefore still serves every browser and every IP address that has not reached its own limit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def admitted_stranger_async(tenant_id: str, origin: Origin, browser: Addre
 
 
 def _own(tenant_id: str, origin: Origin, browser: AddressKey | None) -> Iterator[tuple[AddressRates, _Keys]]:
-    """Yield the budgets of the browser and of the address, in this order. Skip a budget that has no requests left."""
+    """Yield the budgets of the browser and of the IP address, in this order. Skip a budget that has no requests left."""
     found: list[tuple[AddressRates, _Keys]] = [(browsers, (browser.at(tenant_id),))] if browser is not None else []
     found.append((visits, origin.keys_at(tenant_id)))
     return ((counts, keys) for counts, keys in found if keys and not counts.is_over(keys))

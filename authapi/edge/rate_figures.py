@@ -1,4 +1,4 @@
-"""All rate limits in one table: per tenant and endpoint, per address, per browser, and per user.
+"""All rate limits in one table: per tenant and endpoint, per IP address, per browser, and per user.
 
 `RATE_LIMIT_PER_SECOND` and `RATE_LIMIT_BURST` apply to every endpoint that the table does not name.
 """
@@ -117,7 +117,7 @@ APPROVALS_OF_TENANT = Bucket("approval_tenant", 1200, 0.5)
 # Requests of one client for users that do not exist or may not use the client: 60 at once, then one every 5 seconds.
 UNKNOWN_USERS_OF_CLIENT = Bucket("approval_unknown", 60, 5.0)
 
-# Clients that register themselves (docs/adr/0109): from one address 10 at once, then one every six minutes; at one tenant 100 at once,
+# Clients that register themselves (docs/adr/0109): from one IP address 10 at once, then one every six minutes; at one tenant 100 at once,
 # then one per minute.
 REGISTRATIONS_OF_PLACE = Bucket("registration_place", 10, 360.0)
 REGISTRATIONS_OF_TENANT = Bucket("registration_tenant", 100, 60.0)
@@ -134,7 +134,7 @@ REFUSED_EXCHANGES = Bucket("refused_exchange", 60, 5.0)
 # Log lines about refused logout requests from the provider of one connection: 20 at once, then one every 30 seconds.
 REFUSED_REVOCATIONS = Bucket("refused_revocation", 20, 30.0)
 
-# KiB of pending requests to `/authorize`, which are kept for an hour: 16 MiB per address (a login takes about one KiB), and half a MiB
+# KiB of pending requests to `/authorize`, which are kept for an hour: 16 MiB per IP address (a login takes about one KiB), and half a MiB
 # for all browsers in which one user has completed a login. Both refill in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
@@ -157,12 +157,12 @@ def _figure(per_second: float, burst: int) -> Figure:
 
 
 def debt_figure() -> Figure:
-    """Return the limit for refused requests of one address per minute."""
+    """Return the limit for refused requests of one IP address per minute."""
     return _figure(settings.FAILED_AUTHENTICATIONS_PER_MINUTE / 60, settings.FAILED_AUTHENTICATIONS_PER_MINUTE)
 
 
 def visit_figure() -> Figure:
-    """Return the limit of one address for requests without authentication: pages and open endpoints."""
+    """Return the limit of one IP address for requests without authentication: pages and open endpoints."""
     return _figure(settings.ADDRESS_RATE_PER_SECOND, settings.ADDRESS_RATE_BURST)
 
 

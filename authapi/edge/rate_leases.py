@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# Largest number of places in one reservation, and the largest fraction (1/16) of the remaining places.
+# A reservation of several places has at most 16 places, and at most 1/16 of the places that remain in the window.
 _LARGEST = 16
 _SHARE = 16
 _OWNERS = 8192

@@ -51,7 +51,7 @@ def factors_due(
     if demand.policy is SecondFactorPolicy.NEVER:
         return Due.NOTHING
     enrolled = tuple(factor.kind for factor in factors_of(facts.user))
-    # Look up whether the browser is remembered only if this changes the result.
+    # Skip the lookup of the browser if it cannot change the result.
     is_remembered = settings.remembers_browsers and not asked and is_browser_remembered()
     # Include enabled kinds without a sender: a factor is required even if its codes cannot be sent.
     return due(demand, Standing(facts.methods, enrolled, settings.kinds, is_remembered))

@@ -114,7 +114,7 @@ def bind(row: LoginTransaction, session: Session) -> None:
 
 
 def begin_anew(row: LoginTransaction) -> None:
-    """Delete the results of the pages after the answer, because they are valid for one answer only."""
+    """After an answer, delete the results of the pages, because they are valid for one answer only."""
     row.session = None
     row.progress = {}
     if is_kept(row):

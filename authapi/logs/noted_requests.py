@@ -1,6 +1,7 @@
 """The parts of a management request that the administrative log may contain: everything except secrets. Pure.
 
-Uses the rules of the audit log (`foundation.secrets.hidden_values`), with stricter rules for members of bodies that no column stores.
+Uses the rules of the audit log (`foundation.secrets.hidden_values`). Some members of request bodies, such as `link_with`,
+have stricter rules (`_NAMES_ONLY`).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def take_code(tenant_id: str, address: Address, *, client: Client, place: Place)
 
 
 def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
-    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. Call it with the address locked."""
+    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. `address` must be locked."""
     for bucket, owner in _guesses(tenant_id, address, place):
         if not bucket.has_one(*owner):
             return Rate.of_empty(bucket)
@@ -75,7 +75,7 @@ def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
 
 
 def count_guess(tenant_id: str, address: Address, place: Place) -> None:
-    """Count a wrong guess. Call it with the address locked, so that no other guess runs between `may_guess` and this call."""
+    """Count a wrong guess. `address` must be locked, so that no other guess runs between `may_guess` and this call."""
     for bucket, owner in _guesses(tenant_id, address, place):
         bucket.takes(*owner)
 

@@ -40,7 +40,10 @@ class TokenRequestPage:
         self._owner.row_pages.append(RowPage(NAME, "Test", require_safe(self.shown), _PERMISSION))
 
     def shown(self, request: HttpRequest, resource: ApiResource) -> HttpResponse:
-        """Show the programs for the client in the query, otherwise for the newest client. Raises 404 if this client may not get any."""
+        """Show the programs for the client in the query, otherwise for the client with the newest grant.
+
+        Raises 404 if the client in the query cannot request tokens for the API.
+        """
         usable = _clients_of(resource)
         clients = list(usable[:_MOST_CLIENTS])
         asked = request.GET.get("client", "")

@@ -60,7 +60,7 @@ class SuspicionToChange(Closed):
 
 
 class StageShields(Closed):
-    """Effects of a new password that was found in a breach."""
+    """Effects (shields) of a new password that was found in a breach."""
 
     shields = _choices(STAGE_SHIELDS)
 

@@ -115,7 +115,7 @@ def _rights(
     known = frozenset(resource.scope_values)
     allowed = tuple(value for value in target.grant.scopes if value in known)
     if target.audience in subject.audiences:
-        # The new token is for the same API, so it may have fewer scopes than the subject token, but not more.
+        # Both tokens are for the same API, so the new token may have fewer scopes than the subject token, but not more.
         allowed = tuple(value for value in allowed if value in subject.scopes)
     lists_permissions = resource.token_dialect.endswith("_authz")
     if not (enforces_permissions(resource) or lists_permissions):
