@@ -107,7 +107,7 @@ class PermissionPanels(Tables):
             return None
         found = UserPermission.objects.of(user.tenant_id).filter(user=user)
         more = self.list_of(UserPermission, q=user.user_id)
-        return self._table(request, found, "Permissions without a role", "No permissions without a role.", more)
+        return self._table(request, found, "Permissions without a role", "The user has no permissions without a role.", more)
 
     def _table(self, request: HttpRequest, found: Any, title: str, empty: str, more: str) -> Panel:
         rows = [
