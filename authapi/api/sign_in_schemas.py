@@ -153,7 +153,11 @@ LOG_PARAMETERS = (
         "continue from a page of the list, name a line that is older than ten minutes. If the line no longer exists, the list starts at "
         "the oldest line. `q` is ignored.",
     ),
-    Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per response. Selects the checkpoint form."),
+    Parameter(
+        "take",
+        {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
+        "Lines per response. Selects the checkpoint form, which ignores `sort` and `q`.",
+    ),
     Parameter("q", {**TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
     Parameter("search", {**TEXT, "maxLength": 1024}, "Another name of `q`."),
     sort_parameter("date"),

@@ -31,7 +31,7 @@ curl https://id.example.com/api/v2/users -H "Authorization: Bearer $TOKEN"
 - **Lists** have pages, selected by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which continues after
   the last row of the previous page. If events report changes of the rows, the first page of the list has `X-Events-Cursor`
   ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
-- **Bodies** are JSON or forms; a member that is not described is refused.
+- **Bodies** are JSON or form-encoded; a member that is not described is refused.
 - **Client libraries** of another vendor work unmodified with this interface: [the operations that they can use](client-libraries.md).
 - **Labels.** An operation without a label is generally available. Other operations have a label after their summary.
 """

@@ -17,7 +17,7 @@ from config.settings.tracing import require_packages
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Directory for files of the embedded servers and the demo."))
 
-# --- Secrets: four key lists, newest key first; old keys stay until no data refers to them -----------------------------
+# --- Secrets: four key lists, newest key first. Keep an old key until no data depends on it --------------------------
 SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions of staff and one-time links in mails.")
 ENCRYPTION_KEYS = env.keys("ENCRYPTION_KEYS", "", "Keys that encrypt secrets at rest (AES-256-GCM).")
 DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the stored digests of client secrets.")
@@ -31,7 +31,7 @@ DEBUG = False
 ALLOWED_HOSTS = ["*"]
 PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the API browser and the metrics.")
 LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
-INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http; refused unless bound to loopback.")
+INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http on loopback addresses; other requests get 403.")
 COUNTRY_HEADER = env.text(
     "COUNTRY_HEADER", "", "Header in which a proxy passes the country of the caller, such as CF-IPCountry. Empty: countries are unknown."
 )
@@ -267,12 +267,14 @@ DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effe
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
 BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures that hold a stream; 0: never.")
-BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of users among the failures of BREAKER_FAILURES.", minimum=1)
+BREAKER_USERS = env.integer(
+    "BREAKER_USERS", 3, "The failures of BREAKER_FAILURES hold a stream only if they concern at least this many users.", minimum=1
+)
 BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 responses that hold a stream; 0: never.")
 BREAKER_FORBIDDEN_USERS = env.integer(
     "BREAKER_FORBIDDEN_USERS",
     2,
-    "Consecutive users with 403 responses that hold a stream; 0: 403 responses never hold a stream, and no read request checks the server.",
+    "Consecutive users with 403 responses that hold a stream. 0: these responses never hold a stream, and cause no test by a read request.",
 )
 BREAKER_PROBE_SECONDS = env.number(
     "BREAKER_PROBE_SECONDS", 60.0, "Pause between two deliveries that test the destination of a held stream.", minimum=0.1

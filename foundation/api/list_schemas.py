@@ -16,7 +16,7 @@ def take_form(largest: int = 100) -> tuple[Parameter, ...]:
     size: Schema = {"type": "integer", "minimum": 1, "maximum": largest, "default": 50}
     return (
         Parameter("from", {"type": "string"}, "The value of `next` in the previous response."),
-        Parameter("take", size, "Maximum number of items; selects the checkpoint form."),
+        Parameter("take", size, "Maximum number of items. Selects the checkpoint form, in which `from` requests the next items."),
         *PROJECTION,
     )
 
@@ -26,7 +26,9 @@ _PAGE_FORM = (
     Parameter(
         "page", {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0}, "Number of the page; the first page is 0."
     ),
-    Parameter("include_totals", {"type": "boolean", "default": False}, "True: return the page form, with totals."),
+    Parameter(
+        "include_totals", {"type": "boolean", "default": False}, "True: return an object with the page and the totals, instead of an array."
+    ),
 )
 _SIZE: Schema = {"type": "integer", "maximum": 100, "default": 50}
 LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 1}, "Items per page."), *TAKE_FORM)
@@ -36,11 +38,10 @@ COUNTING_LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 0
 def sort_parameter(*fields: str) -> Parameter:
     """Return the parameter `sort` of a list that can be sorted by these fields."""
     ways = [f"{field}:{direction}" for field in fields for direction in (1, -1)]
-    return Parameter(
-        "sort",
-        {"type": "string", "enum": ways},
-        "A field, then `:1` for ascending or `:-1` for descending order. The checkpoint form accepts only `created_at`.",
-    )
+    meaning = "A field, then `:1` for ascending or `:-1` for descending order."
+    if "created_at" in fields:
+        meaning += " The checkpoint form accepts only `created_at`."
+    return Parameter("sort", {"type": "string", "enum": ways}, meaning)
 
 
 def fields_of(schema: Schema) -> tuple[str, ...]:
