@@ -27,7 +27,7 @@ Effects on each log:
 Limits:
   - Changes that the restore lost remain at destinations that had received them. A user whose creation was lost still
     exists there: compare the destination with the users of this service.
-  - Events in the backup that were delivered after it was made can be delivered again with the same ids.
+  - Events in the backup that were delivered after the backup was made can be delivered again with the same ids.
 
 With --all, it also stores the identity of this database; the service compares it at each start. If that check reports a
 difference and you know that nothing was lost (a planned switchover, an upgrade of PostgreSQL, a move), use

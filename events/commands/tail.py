@@ -60,11 +60,11 @@ Examples
 {CREDENTIALS_HELP}
 
 Exit status
-  0    --max was reached, --once and the stream ended as planned, or the reader of the pipe has closed it
+  0    --max was reached; with --once, the stream ended as planned; or the program that reads the output closed the pipe
   2    the command line is invalid, or the state file cannot be used
   3    the service refused: no permission, unknown host, invalid cursor
   4    the cursor points before the retained data; the output says what to do
-  5    no connection: --once or --give-up-after, or a certificate that does not verify
+  5    no connection, with --once or for the time of --give-up-after; or a certificate that does not verify
   130  stopped by Ctrl+C
   143  stopped by SIGTERM"""
 

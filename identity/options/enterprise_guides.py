@@ -18,8 +18,8 @@ ATTRIBUTE_FIELDS = (
 _ATTRIBUTES = OptionField(
     "fieldsMap",
     "Attribute map",
-    "One row per attribute. If several rows fill one field, the first attribute that the provider sends is used. Attributes with common "
-    "names need no row.",
+    "One row per attribute. If several rows fill one field, the first of these rows whose attribute has a value is used. Attributes with "
+    "common names need no row.",
     kind="claims",
     columns=("Attribute", "Field of the profile"),
     profile_fields=ATTRIBUTE_FIELDS,

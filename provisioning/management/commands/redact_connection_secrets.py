@@ -25,8 +25,9 @@ With --apply, it rewrites these rows while the service runs, each row in a separ
   - Web processes drop their cached frames of these logs.
 If it was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
 
-It cannot reach clients and destinations that received the events, backups, lagging replicas, and dead rows that PostgreSQL keeps
-until VACUUM. Therefore rotate every listed secret at its provider, then enter the new value.
+The command cannot remove the secrets from clients and destinations that received the events, from backups, from lagging replicas, and
+from the old versions of rows that PostgreSQL keeps until VACUUM.
+Therefore rotate every listed secret at its provider, then enter the new value.
 
   manage.py redact_connection_secrets                    show the affected rows and secrets
   manage.py redact_connection_secrets --apply            rewrite the rows
