@@ -60,7 +60,9 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
     hidden_if_empty = ("rows", "time_left", "connection", "status_details", "started_at", "finished_at")
-    empty_text = "No jobs yet. Imports and exports of users start with the management API. An action on many rows starts in the list of these rows."
+    empty_text = (
+        "No jobs yet. Imports and exports of users start with the management API. An action on many rows starts in the list of these rows."
+    )
     object_actions: Sequence[ObjectAction] = (
         ObjectAction(
             name="cancel",
