@@ -54,7 +54,7 @@ _BROWSER_POLICY = (
 )
 
 
-# Without the variables, the shell prints an error and sends nothing.
+# If one of the two variables is not set, the shell prints an error, and curl sends no request.
 _CURL = """\
 curl --silent --show-error --request POST "ISSUERoauth/token" \\
   --data grant_type=client_credentials \\
@@ -205,7 +205,8 @@ def _security_schemes() -> Schema:
 
 
 def _view(route: Route) -> Any:
-    """Return the endpoint with authentication, tenant and rates. `identity` must not import the verification of tokens."""
+    """Return the view of an endpoint, with authentication, tenant and rates. They are added here, because `identity`, which has endpoints,
+    must not import the verification of tokens."""
     members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
     managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)
     return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

@@ -67,7 +67,8 @@ NOT_WATCHED: Mapping[str, str] = {
     "provisioning.pace": _BY_THE_SERVICE,
     "provisioning.synchronizationrow": _IS_A_LOG,
 }
-# Rows of users. Applications write thousands of them, and the event of each change names the client.
+# Rows of users. The audit log has no entries about changes that clients of the management interface make to these rows: there can be
+# thousands, and the event of each change names the client.
 OF_PEOPLE = frozenset(
     {
         "identity.user",

@@ -108,10 +108,10 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             # Suppresses one line for each malformed request, which any client can send. Exceptions of the application are still logged.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},
-            # No access log: addresses contain codes, hints and offsets. The entry is needed, because a configured parent logger would
+            # No access log: URLs contain codes, hints and offsets. The entry is needed, because a configured parent logger would
             # switch the access log on again.
             "uvicorn.access": {"handlers": [], "propagate": False},
-            # DEBUG lines contain whole addresses, and some providers expect tokens in a query.
+            # DEBUG lines contain whole URLs, and some providers expect tokens in a query.
             "urllib3": {"level": "INFO"},
             # 404 and 403 are ordinary responses. Errors with status 500 are still logged.
             "django.request": {"level": "ERROR"},

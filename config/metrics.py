@@ -49,8 +49,8 @@ async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
 def require_reader(scope: Scope) -> None:
     """Refuse a client that may not read the metrics.
 
-    Answers 404 on a tenant's host. If `METRICS_TOKEN` is set, a client without this token gets 401, and the URL may also contain the IP
-    address of the process instead of the platform's host. If it is not set, a client outside `METRICS_NETWORKS` gets 404.
+    Answers 404 on a tenant's host. If `METRICS_TOKEN` is set, a client without this token gets 401, but a client with the token may also
+    use the IP address of the process as the host. If `METRICS_TOKEN` is not set, a client outside `METRICS_NETWORKS` gets 404.
     """
     if not is_platform_host(header(scope, b"host")) and not (settings.METRICS_TOKEN and is_direct(scope)):
         raise Refused(404, "The address does not exist.")

@@ -114,7 +114,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "identity.formertenant",
     ),
 }
-# Entries for daily work. If a group has any, its other entries are under "More".
+# Entries for daily work. If a group has at least one of them, the other entries of the group are under "More".
 DAILY: frozenset[str] = frozenset(
     {
         "identity.user",

@@ -56,5 +56,5 @@ class Console:
         try:
             print(text, file=self._stream, flush=True)
         except OSError:
-            # A closed terminal must not stop the services; SIGHUP stops them in order.
+            # A failed write to a closed terminal must not end the launcher: the signal SIGHUP then stops the services in order.
             return

@@ -65,7 +65,7 @@ def _sign_in_facts(options: Options, secrets: dict[str, str], seeded: Facts, *, 
 
 
 def write(data_dir: Path, known: Facts, pids: dict[str, list[int]], *, name: str = _FILE) -> Path:
-    """Write the facts and the process ids atomically with mode 0600."""
+    """Write the members of `up.json`, with the process ids, atomically and with mode 0600."""
     path = data_dir / name
     write_private(path, json.dumps({**known, "pids": pids}, indent=2) + "\n")
     return path

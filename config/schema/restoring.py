@@ -10,7 +10,7 @@ from config.schema import dump
 
 logger = logging.getLogger(__name__)
 
-# The dump names the schema `public`. A connection with another first schema keeps its tables there.
+# The dump names the schema `public`. If the search path of a connection begins with another schema, its tables belong in that schema.
 _IS_EMPTY = """
 SELECT current_schema() = 'public' AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
 """

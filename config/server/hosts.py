@@ -85,8 +85,8 @@ def guarded(application: Application) -> Application:
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
     """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
 
-    With `platform`, everything but the management interface also answers on the platform's own host. Browsers get these errors as
-    a page, and the files of this page are served on every host.
+    With `platform`, everything but the management interface also answers on the platform's own host. Browsers get the errors 404,
+    403 and 503 as a page, and the files of this page are served on every host.
     """
 
     async def resolve(scope: Scope, receive: Receive, send: Send) -> None:

@@ -75,7 +75,7 @@ def _ask_database(_: str) -> bool:
     return True
 
 
-# Any number of probes cause one query per second.
+# All probes within a second share the result of one query.
 _database = Remembered(_ask_database, seconds=1.0, limit=1)
 
 

@@ -363,7 +363,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # The innermost middleware runs in the request's thread, so all others do too; otherwise each would switch threads twice.
+    # This middleware is synchronous and runs directly around the view, so all others run in the same thread, too. Otherwise each of them
+    # would switch threads twice.
     "foundation.api.paths.route_on_sent_path",
 ]
 if TRACING_ENDPOINT:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from authapi.edge.buckets import Bucket
 from identity.models import Staff
 
-# Ten attempts at once, then one per ten minutes. With three valid codes of a million at a time, a year of guessing succeeds with a
-# probability of one in six, and every attempt is logged. An attacker needs the password or a session first.
+# Ten attempts at once, then one per ten minutes. At each moment, three of a million codes are valid. So a year of guessing succeeds with
+# a probability of one in six, and every attempt is logged. An attacker needs the password or a session first.
 TRIES = Bucket("staff-proof", 10, 600)
 # Any visitor can request a challenge, and each one is a row in the session table.
 CHALLENGES = Bucket("staff-challenge", 30, 2)
