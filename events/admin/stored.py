@@ -62,7 +62,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
         return super().get_queryset(request).defer("body")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a tenant, the index by entity serves the list. The log browser shows the newest events of all tenants.
+        # Within a tenant, the index by entity returns the rows in this order. The log browser shows the newest events first.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:

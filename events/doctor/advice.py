@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_ELSEWHERE = "Run again with --connect-to and the IP address of the service: the proxy did not cause a problem that is still reported."
+_ELSEWHERE = (
+    "Run again with --connect-to and the IP address of the service, to bypass the proxy. If the problem is still reported, the proxy is "
+    "not its cause."
+)
 
 BUFFERING = {
     "nginx": "in the location of the stream: proxy_buffering off; (or no proxy_ignore_headers X-Accel-Buffering), and gzip off;",

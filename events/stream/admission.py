@@ -218,7 +218,7 @@ async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
-    # A client that sends a cursor often cannot tell the age of its cursor, so it gets a warning. A client that sends a time gets none.
+    # Most clients cannot tell how old their cursor is, so clients that send a cursor get a warning. Clients that send a time get none.
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))

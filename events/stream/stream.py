@@ -78,7 +78,7 @@ class Stream:
         self._read_to: datetime | None = None
         self._is_parked = False
         self.writer = Writer(send, self.wake, at_once)
-        # The time of the event loop at which the stream was opened, for descriptions of the stream.
+        # The time of the event loop at which the stream was opened, for the list of open connections.
         self.opened_at = now = self._loop.time()
         # This time has jitter, so that streams that opened together do not reconnect together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)

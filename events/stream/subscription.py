@@ -35,7 +35,7 @@ class Subscription:
     bounds: Bounds
     types: frozenset[str] | None
     not_before: datetime | None
-    # Names of the stream and of its client, for descriptions.
+    # The id of the connection and the IP address of the client, for the list of open connections.
     connection_id: str = ""
     address: str = ""
     # A comment that the stream sends directly after the opening, if there is one.
