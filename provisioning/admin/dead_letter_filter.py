@@ -202,7 +202,7 @@ def _in_order(stream: EventStream, search: Search) -> QuerySet[DeadLetter]:
 
 
 def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
-    """Return the facts to show before the job starts."""
+    """Return what the page shows before the job starts: the number of dead letters, the predicted outcome, and obstacles."""
     of_stream = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
     chosen = search.selection.of(**of_stream)
     outlook = outlook_of(chosen.order_by("pk")[:MOST_READ])

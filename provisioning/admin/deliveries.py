@@ -103,7 +103,7 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
 
 
-# Labels of the button that opens the page to which the advice leads, by the name of the fact with this page.
+# Labels of the button that opens the page that the advice names. The keys are values of `Verdict.leads_to`.
 _WAYS = {"Dead letter": "Open the dead letter", "Event stream": "Open the event stream"}
 
 

@@ -190,7 +190,7 @@ class ConnectPage(TenantPage):
     # Steps of one setup
 
     def _guarded(self, step: Step) -> Callable[..., HttpResponse]:
-        # Only this step changes secrets.
+        # Only the first step changes secrets, so only this step requires a proof.
         view = self._view_of(step)
         return needs_proof(view) if step is STEPS[0] else view
 

@@ -62,7 +62,8 @@ _NOTED_FOR_STREAM = (
     "DELETE FROM provisioning_alert WHERE stream_id = %s",
     "DELETE FROM provisioning_streamtally WHERE stream_id = %s",
 )
-# An ended link blocks redeliveries of older events. Without dead letters of the user, no event can be redelivered.
+# An ended link blocks redeliveries of older events. If the user has no dead letters, no event can be redelivered, so the link is not
+# needed any longer.
 _ENDED_LINKS = f"""
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e

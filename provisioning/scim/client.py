@@ -177,8 +177,11 @@ class ScimClient(AccountLookup):
             self.links.not_sent()
 
     def _before_post(self, person: Person, *, is_repetition: bool, is_doubtful: bool) -> Match | None:
-        """Look for the account of an earlier create request. If no doubt is stored, no request was sent, so ignore accounts of other
-        users."""
+        """Look for the account of an earlier create request.
+
+        If neither a doubt nor an open link is stored, no create request was sent. Then an ambiguous or unverifiable match does not
+        prevent the POST.
+        """
         may_be_there = is_repetition or is_doubtful or self.links.open_link is not None
         if not may_be_there or self.links.is_just_gone:
             return None
@@ -206,8 +209,10 @@ class ScimClient(AccountLookup):
         return existing
 
     def _proven_by_holder(self, person: Person) -> Match | None:
-        """Return the account with the user name if our key, or a link of another action, proves that this account belongs to the user. A
-        filter on keys did not find the account."""
+        """Return the account with the user name if our key, or a link of another action, proves that this account belongs to the user.
+
+        The filter on keys has not found the account before.
+        """
         try:
             return self.find_by_user_name(replace(person, proves_name=False))
         except (ForeignAccount, UnverifiableMatch, FilterRefused):

@@ -190,7 +190,7 @@ class AccountLookup:
     def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
         """Raise `UnverifiableMatch` unless a witness proves that the linked id was not reassigned to another account.
 
-        Witnesses are the creation time and any user name that was sent. A different creation time, or the loss of a key that the
+        Witnesses are the creation time, and the user names that were sent. A different creation time, or the loss of a key that the
         server has returned before, is evidence of another account.
         """
         if is_named_by_key or link is None:

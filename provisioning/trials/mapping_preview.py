@@ -118,7 +118,10 @@ def user_named(*, tenant_id: str, user_id: str) -> User:
 def _foreseen(
     setup: Setup, document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation
 ) -> tuple[str, ...]:
-    """Return notes on how the server will answer because of the `userName`, or why this is unknown. Without secrets, there are no notes."""
+    """Return notes on how the server will answer because of the `userName`, or why this is unknown.
+
+    Returns no notes if a secret or an option of the action is missing or invalid, because then no server can be asked.
+    """
     try:
         session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
     except Misconfigured:

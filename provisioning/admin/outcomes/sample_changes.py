@@ -45,7 +45,7 @@ def names_of(site: admin.AdminSite, request: HttpRequest, letters: Iterable[Dead
 
 def _rows(about: str, letter: DeadLetter) -> list[Sequence[Cell]]:
     try:
-        # The page says once that the stream is held.
+        # The page itself says that the stream is held, so no row repeats this.
         shown = preview(letter, current_profile=False, names_hold=False)
     except refusals() as refusal:
         return [_told(about, as_text(refusal))]
