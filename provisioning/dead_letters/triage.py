@@ -24,7 +24,7 @@ BY_HAND = "by hand"
 LONGEST_REASON = 500
 
 # Rows are locked in the order in which redeliveries lock them, to avoid deadlocks. Dead letters that are being redelivered, or that a
-# delivery has resolved, are skipped; the newest version of the row decides.
+# delivery has resolved, are skipped. A row that changed during the wait for its lock is checked again.
 _DECIDABLE = """
 SELECT l.id FROM provisioning_deadletter l JOIN provisioning_delivery d ON d.id = l.delivery_id
 WHERE l.tenant_id = %(tenant)s AND l.state <> %(state)s AND d.state = 'dead'

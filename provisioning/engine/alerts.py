@@ -18,7 +18,8 @@ EVERY_SECONDS = 60.0
 # Maximum of alerts about new kinds per stream and period. For more kinds, the alert about the number of open dead letters is enough.
 _MOST_NEW_KINDS = 5
 _MOST_COUNTED = 10_000
-# A dead letter counts as new for this many seconds. This is longer than a period, so that a paused sweep misses no new kind.
+# A dead letter counts as new for this many seconds. Alerts are raised once a minute, so a sweep that pauses for less than this time misses
+# no new kind.
 _NEW_SECONDS = 3600.0
 
 # Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock: an alert at the

@@ -117,5 +117,5 @@ def _give_back(claim: Claim, *, is_settled: bool = False) -> None:
 
 
 def warn_of_discarded(claim: Claim) -> None:
-    """Log that another worker took over the claim before its outcome was written."""
+    """Log that the lease of the claim ended before its outcome was written, so the outcome is discarded."""
     logger.warning("the outcome of %s on %s came after its lease and is discarded", claim.event_id, claim.stream_id)

@@ -76,8 +76,8 @@ class AccountLookup:
         """Return the one resource that is verified to be this user, or None.
 
         1. Filter by `externalId`. An account with our key belongs to the user.
-        2. If the server refuses the filter, or finds no account although a link is open, read the linked account. Without a link of
-           this action, use a link of another action of the tenant.
+        2. If the server refuses the filter, or returns no account with our key although a link is open, read the linked account. Without a
+           link of this action, use a link of another action of the tenant.
         3. Without any link, filter by `userName` if the server refused the filter by `externalId`, or if that filter is known to miss
            accounts with our key.
 
