@@ -199,7 +199,7 @@ def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     if isinstance(result, NoTurn):
-        # Other deliveries to this destination would reach the rate limit, too. The breaker later repeats a probe that sent no request.
+        # Other deliveries to this destination would reach the rate limit, too. The breaker later repeats a probe that was put off.
         return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)

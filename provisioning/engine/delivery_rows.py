@@ -23,7 +23,7 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
 """
 )
 # One statement, because it runs for every delivery. It locks the lane. If the claim no longer owns the lane, it writes only
-# the account link, which says what has happened at the destination. A write to the destination also resets the breaker's count of failures.
+# the account link, which says what has happened at the destination. An outcome other than a skip resets the breaker's count of failures.
 # With the condition on the tenant, every index that contains the id is as fast as the primary key (see `lane_rows`).
 _SETTLE = f"""
 WITH lane AS (
@@ -156,7 +156,7 @@ def uncount(delivery_id: int) -> None:
 
 
 def give_back(delivery_id: int) -> None:
-    """Undo the claim of a delivery that sent nothing, so that its next attempt gets the same number."""
+    """Undo the claim of a delivery that did not run or was put off, so that its next attempt gets the same number."""
     execute(_GIVE_BACK, [delivery_id])
 
 

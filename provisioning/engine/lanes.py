@@ -51,7 +51,7 @@ class Step:
     next: Claim | None = None
     is_waiting: bool = False  # The lane has more deliveries and is not leased.
     retry_in: float | None = None  # The lane pauses for a retry.
-    is_discarded: bool = False  # The claim had lost its lease; nothing was written.
+    is_discarded: bool = False  # The claim had lost its lease; its outcome was not written.
 
 
 def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
@@ -77,8 +77,8 @@ def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
     """Write that the event was delivered or skipped; with `go_on`, claim the next delivery in the same transaction.
 
-    If the claim has lost its lease, writes nothing. Then it raises `LeaseLost`, or with `go_on` may return a discarded step with a claim of
-    another lane.
+    If the claim has lost its lease, writes only the account link. Then it raises `LeaseLost`, or with `go_on` may return a discarded step
+    with a claim of another lane.
     """
     if go_on and not claim.is_redelivery:
         step = _settle_and_take(claim, success)
@@ -132,7 +132,7 @@ def release(claim: Claim, failure: Failure) -> None:
 
 
 def put_off(claim: Claim, *, seconds: float) -> Step:
-    """Release a claim at the rate limit: no request was sent to the destination, so no attempt is stored. Raises `LeaseLost`."""
+    """Release a claim at the rate limit: the run wrote nothing to the destination, so no attempt is stored. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         delivery_rows.give_back(claim.delivery_id)

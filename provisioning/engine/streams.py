@@ -100,8 +100,9 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` if the stream must not be enabled now.
 
-    A stream with staged deletions needs an approval first. While a synchronization runs, only its job may enable the stream, at the
-    cursor of the job. A stream that was enabled later in the log would miss changes of users that the job had read before.
+    A stream with staged deletions needs an approval first. While a synchronization runs that will enable the stream, only its job may
+    enable the stream, at the cursor of the job. A stream that was enabled later in the log would miss changes of users that the job had
+    read before.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)
