@@ -86,7 +86,7 @@ def of_document(document: Mapping[str, str], *, job: str) -> Act:
 
 
 def act_of_command(arguments: Sequence[str]) -> Act | None:
-    """Return the act of a command line; None for a server, whose requests are separate acts.
+    """Return the act of a command line; None for a command that starts a server, whose requests are separate acts.
 
     Only the name of the command is kept: its arguments can be secrets.
     """

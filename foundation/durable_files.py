@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 
 def file_to_disk(file: BinaryIO) -> None:
-    """Write everything that was written to the file so far to the disk."""
+    """Flush the file: after this call, all its content is on the disk."""
     file.flush()
     os.fsync(file.fileno())
 

@@ -17,7 +17,7 @@ rows_changed = Signal()
 job_waits = Signal()
 # Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. Receivers may lose the task.
 work_waits = Signal()
-# Sent inside the transaction that sets a password: `user`, and `is_first` if there was none before.
+# Sent inside the transaction that sets a password: `user`, and `is_first`, whether the user had no password before.
 password_changed = Signal()
 # Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, or one
 # that differs only in case, does not count as a changed e-mail: it identifies the same person. `former_email` is the address
@@ -83,7 +83,7 @@ class SnapshotCursor:
         self._read: Callable[[str], str] | None = None
 
     def fill(self, read: Callable[[str], str]) -> None:
-        """Return cursors from `read(tenant_id)` from now on."""
+        """Register `read(tenant_id)`, which returns the cursors."""
         self._read = read
 
     def of(self, tenant_id: str) -> str:
@@ -133,7 +133,7 @@ class TenantLooks:
         self._read: Callable[[str, str], dict[str, str]] | None = None
 
     def fill(self, read: Callable[[str, str], dict[str, str]]) -> None:
-        """Return brandings from `read(tenant_id, organization_id)` from now on."""
+        """Register `read(tenant_id, organization_id)`, which returns the brandings."""
         self._read = read
 
     def of(self, tenant_id: str, organization_id: str = "") -> dict[str, str]:

@@ -124,7 +124,7 @@ def _columns(
 
 
 def lying(rows: Sequence[tuple[str, int, str, str]]) -> list[Bar]:
-    """Return one bar for each label, count, URL and tone. The longest bar is as wide as the drawing."""
+    """Return one bar for each row, which has a label, a count, a URL and a tone. The longest bar is as wide as the drawing."""
     most = max((count for _label, count, _url, _tone in rows), default=0) or 1
     return [
         Bar(label, count, url, width=round(max(count / most * WIDTH, _LEAST) if count else 0, 2), height=HEIGHT, tone=tone)

@@ -147,7 +147,7 @@ class RowsField(ShapedJSONField):
         raise NotImplementedError
 
     def map_of(self, rows: list[tuple[int, Cells]]) -> dict[str, Any]:
-        """Return the map of the filled rows with their numbers. Raises `ValidationError`, which names the row."""
+        """Return the map of the filled rows, each given with its number. Raises `ValidationError`, which names the row."""
         raise NotImplementedError
 
     def to_python(self, value: Any) -> Any:

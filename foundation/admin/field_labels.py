@@ -32,7 +32,7 @@ _SPELLED = {
     # The id that the API shows, which differs from the primary key of the row.
     "wire": "public",
 }
-# Whole labels that would repeat the name of a column.
+# Replacements of whole labels, which would otherwise only repeat the name of a column.
 _REPLACED = {
     "api resource": "API",
     "app type": "kind of application",

@@ -291,7 +291,7 @@ def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tupl
         walk = order.sort(base).annotate(is_wanted=_judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
         sql, parameters = walk.query.sql_with_params()
     except EmptyResultSet:
-        # Django has found out without a query that no row matches, for example for an empty choice.
+        # Django has found out without a query that no row matches, for example because a filter has an empty list of values.
         return []
     with connections[base.db].cursor() as cursor:
         cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted LIMIT {most:d}", parameters)  # noqa: S608  # SQL from Django

@@ -117,7 +117,7 @@ def text_of(value: Any) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Tell whether text is read as JSON: a number, a literal, or a quoted, list or object value."""
+    """Tell whether text is read as JSON: a number, true, false, null, a text in quotes, a list or an object."""
     text = text.strip()
     return text.startswith(("{", "[", '"')) or _LITERAL.fullmatch(text) is not None
 

@@ -45,7 +45,7 @@ class Unanswered(Exception):
 class _Open:
     """The pool of one event loop.
 
-    Limits the statements in progress itself, because psycopg's pool does not see reserved connections.
+    This class limits how many statements run at a time. psycopg's pool cannot, because it does not see reserved connections.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pool: LinePool) -> None:
@@ -64,7 +64,7 @@ class _Open:
                 return await line.rows(statement, *values)
             except (psycopg.Error, OSError) as error:
                 logger.info("%s was not answered on the event loop: %s", statement.name, type(error).__name__)
-                # A refused statement was not executed.
+                # Errors of psycopg other than `OperationalError` mean that the statement was refused and had no effect.
                 is_known = isinstance(error, psycopg.Error) and not isinstance(error, psycopg.OperationalError)
                 raise (Cold if is_known else Unanswered) from error
             finally:

@@ -38,7 +38,7 @@ _loads: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, asyncio.Future[An
 def _threads(*, is_slow: bool) -> ThreadPoolExecutor:
     if is_slow:
         return ThreadPoolExecutor(_WAITING_THREADS, thread_name_prefix="authapi-slow")
-    # A request that reaches this code with a password to hash fails instead of delaying all others.
+    # Hashing a password in one of these threads raises an error: one request fails, instead of delaying all others.
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="authapi", initializer=refuse_in_this_thread)
 
 

@@ -21,7 +21,7 @@ class _Freed:
 
 
 def note_freed(size: int) -> None:
-    """Note that a block was freed; after many of them, trim the heap outside the event loop."""
+    """Count the bytes of a freed block; after `_WORTH_BYTES`, schedule a trim of the heap outside the event loop."""
     _Freed.size += size
     if _Freed.size >= _WORTH_BYTES and not _Freed.is_due:
         _Freed.is_due = True

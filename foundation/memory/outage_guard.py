@@ -40,7 +40,7 @@ class OutageGuard:
         return self._pause
 
     def answered(self) -> None:
-        """Note that the server answered."""
+        """End the suspension, because the server answered."""
         self._pause = self._asked_again_at = 0.0
 
     def ask(self, shared: Callable[[], Answer], own: Callable[[], Answer]) -> Answer:

@@ -1,4 +1,4 @@
-"""Signatures of webhooks after Standard Webhooks 1.0: HMAC-SHA-256 over id, time and body. Pure."""
+"""Signatures of webhooks as Standard Webhooks 1.0 defines them: HMAC-SHA-256 over id, time and body. Pure."""
 
 from __future__ import annotations
 
