@@ -60,7 +60,7 @@ _is_speaking: ContextVar[bool] = ContextVar("is_speaking", default=False)
 
 
 def let_tenants_enable(read: Callable[[str], Sequence[str]]) -> None:
-    """Use `read(tenant_id)` to find the languages that a tenant enables. Another app has the settings of tenants."""
+    """Register `read(tenant_id)`, which returns the languages that a tenant enables. Another app has the settings of tenants."""
     global _read_enabled
     _read_enabled = read
 

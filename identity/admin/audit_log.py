@@ -94,13 +94,13 @@ class AuditSearch(forms.Form):
         )
 
     def address(self, **place: str) -> str:
-        """Return the query string of the same search, with the parameters of a page in `place`."""
+        """Return the query string of the same search. `place` has the parameters that select a page."""
         asked = {field: value for field, value in self.data.items() if field in self.fields and value}
         return f"?{urlencode({**asked, **place})}"
 
 
 class AuditChangeList(ChangeList):
-    """Django's list with its own rows, search and pages: without count and offset, paged by key."""
+    """Django's list, but `AuditSearch` and `browse` select the rows: pages follow keys, without count and offset."""
 
     search: AuditSearch
     page: KeysetPage[AuditEntry]
@@ -142,7 +142,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         return [export, *super().get_urls()]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> AuditEntry:
-        """Return the entry with the name of its user. An entry about a relation gets the names of the rows that the relation joins."""
+        """Return the entry with the name of the user that it is about. For a relation, add the names of the rows that it joins."""
         row: Any = super().get_object(request, object_id, from_field)
         if row is not None:
             row.names_by_column = joined_names(request, [row]).get(row.pk, {})

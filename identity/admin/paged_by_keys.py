@@ -19,7 +19,7 @@ class PagedByKeys:
     `grows`: false for small tables whose rows are added one by one. They can be sorted by any column and have numbered pages.
     `indexed_filters`: filters that an index serves in the order of the list of one tenant. Other filters read rows one by one.
     `lists_only_found`: for rows that staff normally see on the page of another row. The list is empty until a search.
-    `is_short_lived`: rows expire soon. The list sorts at most `FOUND` rows of the tenant, read by its index.
+    `is_short_lived`: rows expire soon. The list of a tenant sorts and shows at most `FOUND` of the tenant's rows.
     """
 
     grows: bool = True

@@ -41,8 +41,8 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     """
 
     tenant_lookup: str = ""
-    # One sentence for an empty list: what the list will contain, or what to do.
-    # The text of an empty list. Empty: "No" with the name of the rows.
+    # The text of an empty list: one sentence that says what the list will contain, or what to do.
+    # Default: "No" with the name of the rows.
     empty_text: str = ""
     # `list_title`: the title of the list if the model's plural is unclear. `about`: one sentence about the content of the list.
     list_title: str = ""

@@ -57,7 +57,7 @@ def browse(question: Question, place: Place | None = None) -> KeysetPage[AuditEn
 
 
 def exported(question: Question, form: Format) -> Iterator[str]:
-    """Yield the header of a CSV file, then the entries, oldest first, in pages of some hundreds."""
+    """Yield the header line, if the format is CSV, then the entries, oldest first, in pages of `_AT_ONCE` entries."""
     if form == "csv":
         yield heading_of(_FIELDS)
     write = record_of(_FIELDS) if form == "csv" else line_of(_FIELDS)

@@ -103,7 +103,9 @@ class ListBuilder:
         tell(self)
 
     def finish(self, *, accepts_smaller: bool = False) -> Facts:
-        """Replace the list and return its facts. Readers see either the complete old list or the complete new list.
+        """Replace the old list with the new one, and return the facts of the new one.
+
+        Readers see either the complete old list or the complete new list.
 
         Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the existing one.
         """

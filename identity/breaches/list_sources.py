@@ -97,7 +97,7 @@ def ranges_of_file(path: Path, taking: Taking, *, start: int) -> Iterator[bytes]
 class RangeInterface:
     """An interface that answers `GET {base}{first five digits}` with the lines of a range.
 
-    `present` is the existing list if it came from this interface; ranges that have not changed since are copied from it.
+    `present` is the existing list if it came from this interface; ranges that have not changed since it was built are copied from it.
     """
 
     session: OutboundSession

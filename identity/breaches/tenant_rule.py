@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# Called with the id of the tenant, the password, and whether the user is new.
+# Called with the id of the tenant, the password, and whether the user is new. Returns whether the tenant refuses the password.
 Judge = Callable[[str, str, bool], bool]
 
 _judge: Judge | None = None
 
 
 def let_tenants_refuse(judge: Judge) -> None:
-    """Use `judge` as the rule from now on."""
+    """Register `judge`, which decides for all tenants."""
     global _judge
     _judge = judge
 

@@ -41,9 +41,9 @@ class CeremonyRefused(Exception):
 
 @dataclass(frozen=True)
 class RelyingParty:
-    """The domain of the keys, its name on screens, and the one origin whose pages may use the keys.
+    """The domain of the keys, the name that authenticators show for it, and the only web origin whose pages may use the keys.
 
-    `apps` are further origins: mobile applications whose signing keys an administrator has registered.
+    `apps` are the accepted origins besides this web origin: mobile applications whose signing keys an administrator has registered.
     """
 
     id: str

@@ -127,7 +127,7 @@ def add_key(
 ) -> Confirmed:
     """Enroll a key of an authenticator: a passkey or a second factor.
 
-    Creates no recovery code if the response is not shown to the user.
+    If `is_shown_to_user` is false, the caller does not show the result to the user, so no recovery code is created.
 
     Raises `NotFound`, `AlreadyExists` if a user of the tenant has this key, `Conflict` for too many factors, and `Invalid` for an invalid
     name.

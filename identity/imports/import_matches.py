@@ -43,7 +43,7 @@ def matches_of(connection: Connection, rows: list[dict[str, Any]]) -> dict[Key, 
 
 
 def linked_rows(connection: Connection, rows: list[dict[str, Any]]) -> set[str]:
-    """Return the ids in rows that belong to linked identities. No user can have these ids."""
+    """Return those ids in `rows` that are ids of linked identities. No user can have these ids."""
     ids = {row["user_id"]: user_id_of(connection, row["user_id"]).partition("|")[2] for row in rows if row.get("user_id")}
     if not ids:
         return set()

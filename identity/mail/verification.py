@@ -37,7 +37,7 @@ class TicketUnknown(ServiceError):
 
 
 class TicketOver(ServiceError):
-    """The link no longer works. `ticket` is its ticket, or None if the ticket was deleted."""
+    """The link no longer works. `ticket` is the ticket of the link, or None if the ticket was deleted."""
 
     def __init__(self, ticket: EmailTicket | None = None) -> None:
         super().__init__()

@@ -136,7 +136,7 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
 
 
 def _as_time(value: Any) -> Any:
-    """Format a text with an ISO 8601 time in the active language. Returns other values unchanged."""
+    """Format a time, which is an ISO 8601 text, in the active language. Returns other values unchanged."""
     moment = parse_datetime(value) if isinstance(value, str) else None
     return value if moment is None else written_time(moment)
 

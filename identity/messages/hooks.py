@@ -29,7 +29,7 @@ _target_of: Callable[[str], Target | None] = _nowhere
 
 
 def let_tenants_be_told(target_of: Callable[[str], Target | None]) -> None:
-    """Use this function to find targets: it receives a tenant's id and returns the target, or None."""
+    """Register `target_of`, which `post_event` calls with a tenant's id. It returns the target of the tenant, or None."""
     global _target_of
     _target_of = target_of
 

@@ -11,7 +11,7 @@ _judges: dict[str, Judge] = {}
 
 
 def let_judge(strategies: Iterable[str], judge: Judge) -> None:
-    """Use `judge(strategy, options)` to check options of these strategies before they are stored."""
+    """Register `judge(strategy, options)`, which checks options of these strategies before they are stored."""
     _judges.update(dict.fromkeys(strategies, judge))
 
 

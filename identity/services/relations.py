@@ -53,9 +53,10 @@ def delete_relations(*, tenant_id: str, limit: int | None = None, **target: Any)
 
 
 def delete_users(users: models.QuerySet[User], limit: int) -> int:
-    """Delete the first of these users of one tenant, each after its memberships. Returns the number of deleted rows.
+    """Delete the first users of this query set, each after its memberships. Returns the number of deleted rows.
 
-    Deletes up to `limit` rows, or one user with more memberships, because a user is deleted as a whole. Call inside a transaction.
+    All users must belong to one tenant. Deletes up to `limit` rows, or one user with more memberships, because a user is deleted as a
+    whole. Call inside a transaction.
     """
     chunk = list(users.order_by("pk")[:limit])
     if not chunk:

@@ -21,7 +21,7 @@ _SOURCES = ((_FIXED, "Fixed value"), (_PASSED, "Passed on"))
 class ClaimsField(RowsField):
     """Rows, each with a claim of the provider and the field of the profile that this claim fills.
 
-    With `repeats`, a field may have several rows: the first claim that the provider sends fills the field.
+    With `repeats`, a field may have several rows: the first of these rows whose claim has a value fills the field.
     """
 
     def __init__(self, *, claim: str, fields: tuple[str, ...], repeats: bool, initial: Any = None, **options: Any) -> None:

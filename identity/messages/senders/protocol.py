@@ -13,7 +13,7 @@ class TextMessage:
     id: str
     to: str
     body: str = field(repr=False)
-    # The sender that the tenant's text names; empty for the default of the provider.
+    # The sender from the tenant's template; empty for the default of the provider.
     sender: str = ""
 
 
