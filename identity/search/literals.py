@@ -31,7 +31,7 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 
 def matcher_of(word: str) -> Matcher:
-    """Return the matcher of a word without quotation marks: a value, a pattern with `*` and `?`, or any value."""
+    """Return the matcher of a word without quotation marks: `Exists` for `*`, a `Pattern` if it has other wildcards, otherwise `Exact`."""
     pieces = [""]
     singles: list[bool] = []
     for escaped, mark, plain in _PIECES.findall(word):

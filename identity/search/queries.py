@@ -14,7 +14,8 @@ MOST_TERMS = 128
 MOST_IDENTITIES = 32
 DEEPEST = 16
 MOST_WILDCARDS = 5
-# After a leading wildcard, this many letters and digits in sequence are needed for the trigram index to narrow the search.
+# In a pattern that begins with a wildcard, one literal piece must have this many letters and digits, so that the trigram index
+# narrows the search.
 LETTERS_AFTER_LEADING_WILDCARD = 3
 
 
@@ -24,7 +25,7 @@ class InvalidSearch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The whole value, a number or a date."""
+    """The whole value of the field is this text, number or date."""
 
     text: str
 
@@ -55,7 +56,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Any value."""
+    """The field has a value."""
 
 
 Matcher = Exact | Pattern | Between | Exists
