@@ -15,14 +15,18 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.service_form import ServiceForm
 from identity.breaches.current_list import list_status
 
-_STAGES = {"login": (LOGIN, "Failed logins"), "sign_up": (SIGN_UP, "Sign-ups"), "exchange": (EXCHANGE, "Refused tokens of exchanges")}
+_STAGES = {
+    "login": (LOGIN, "Failed logins"),
+    "sign_up": (SIGN_UP, "Sign-ups"),
+    "exchange": (EXCHANGE, "Token exchanges with a refused token"),
+}
 _SUSPICION_SHIELDS = (
-    ("block", "Block: requests are refused until the IP address has an attempt again"),
+    ("block", "Block: requests are refused until the IP address may try again"),
     ("admin_notification", "Notify the administrators: at most one email per hour"),
 )
 _LOGIN_SHIELDS = (
     ("block", "Block: the user must set a new password by email. Users without an email address cannot log in"),
-    ("user_notification", "Notify the user: one email for each password, with a link to set a new one"),
+    ("user_notification", "Notify the user: one email for each leaked password, with a link to set a new password"),
     ("admin_notification", "Notify the administrators by email"),
 )
 _STAGE_SHIELDS = (("block", "Refuse the password"), ("admin_notification", "Notify the administrators by email"))
@@ -48,7 +52,7 @@ def _shields(choices: tuple[tuple[str, str], ...], label: str, help_text: str = 
 
 
 def _attempts(label: str) -> forms.IntegerField:
-    return forms.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, label=f"{label}: attempts at once")
+    return forms.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, label=f"{label}: attempts before an IP address must wait")
 
 
 def _seconds(label: str) -> forms.FloatField:

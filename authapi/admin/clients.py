@@ -174,7 +174,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         if obj is None:
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
-        # The head of the page shows the tenant, unless the account sees several tenants.
+        # The header of every page shows the tenant of an account that sees one tenant. Other accounts see the tenant in this form.
         first = [*_ABOUT, *(["party"] if obj.is_self_registered else []), *([] if self.is_bound(request) else ["tenant"])]
         return [
             (None, {"fields": first}),

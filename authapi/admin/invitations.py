@@ -78,7 +78,7 @@ class InvitationForm(ServiceForm):
         model = Invitation
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
-            "client": "The application that the invitation opens. It needs a login address and must allow logins to organizations.",
+            "client": "The application that the invitation opens. Its settings need a login address and must allow organizations.",
             "connection": "The connection with which the user must accept. Empty: any connection of the organization.",
             "email": "The only address that can accept the invitation.",
             "inviter_name": "Shown in the email and on the page.",

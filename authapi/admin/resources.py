@@ -27,10 +27,10 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
 _DIALECTS = (
-    (ApiResource.Dialect.ACCESS_TOKEN, "Plain"),
-    (ApiResource.Dialect.ACCESS_TOKEN_AUTHZ, "Plain, with permissions"),
-    (ApiResource.Dialect.RFC9068_PROFILE, "RFC 9068"),
-    (ApiResource.Dialect.RFC9068_PROFILE_AUTHZ, "RFC 9068, with permissions"),
+    (ApiResource.Dialect.ACCESS_TOKEN, "JWT"),
+    (ApiResource.Dialect.ACCESS_TOKEN_AUTHZ, "JWT, with permissions"),
+    (ApiResource.Dialect.RFC9068_PROFILE, "JWT of RFC 9068"),
+    (ApiResource.Dialect.RFC9068_PROFILE_AUTHZ, "JWT of RFC 9068, with permissions"),
 )
 _DIALECTS_IN_WORDS = {str(value): text for value, text in _DIALECTS}
 _USER_POLICIES = (
@@ -40,9 +40,9 @@ _USER_POLICIES = (
 )
 _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
 _MECHANISMS = (
-    ("", "Not required"),
+    ("", "Nothing"),
     ("dpop", "A key, with a DPoP proof in each request"),
-    ("mtls", "A client certificate, forwarded by the edge of a custom domain"),
+    ("mtls", "A client certificate, which the TLS edge of a custom domain forwards"),
 )
 _REQUIRED_FOR = (
     ("", "Not required: applications may bind their tokens"),
@@ -91,7 +91,8 @@ class ApiResourceForm(ServiceForm):
         rows=6,
         # The form contains the scopes that it showed: a scope that is added while the form is open is not removed.
         show_hidden_initial=True,
-        help_text="One per line, followed by its purpose: read:orders Read orders. A deleted scope is removed from all grants.",
+        help_text="One per line: the scope, a space, and its purpose, such as “read:orders Read orders”. "
+        "A deleted scope is removed from all grants.",
     )
     token_lifetime = forms.IntegerField(
         required=False,
@@ -112,8 +113,8 @@ class ApiResourceForm(ServiceForm):
         required=False,
         choices=_ALGORITHMS,
         label="Signature of tokens",
-        help_text="The API checks tokens with the published keys. With HS256, an API can create tokens itself, so other "
-        "APIs refuse these tokens.",
+        help_text="The API checks tokens with the published keys. An API that uses HS256 can create tokens itself, so all "
+        "other APIs refuse its tokens.",
     )
     signing_secret = forms.CharField(
         required=False,
@@ -270,7 +271,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
-        # The head of the page shows the tenant, unless the account sees several tenants.
+        # The header of every page shows the tenant of an account that sees one tenant. Other accounts see the tenant in this form.
         kept_first = [] if obj is None else ["id", *([] if self.is_bound(request) else ["tenant"])]
         # Without the permission to change, Django shows the stored value of a field, which is JSON.
         is_shown = obj is not None and not self.has_change_permission(request, obj)

@@ -115,11 +115,11 @@ class SamlForm(forms.Form):
         rows=8,
         label="Mapping",
         help_text="One per line: member of the profile = name of the claim. Write members of metadata with a dot, such as "
-        "app_metadata.department. The members for groups and roles are groups and roles.",
+        "app_metadata.department. The words for groups and roles are “groups” and “roles”.",
     )
-    passthroughClaimsWithNoMapping = _switch("Send the other members of the profile, too")  # noqa: N815
-    mapUnknownClaimsAsIs = _switch("Other members keep their names", "If off, each name gets the prefix.")  # noqa: N815
-    claimsPrefix = _text("Prefix of other members")  # noqa: N815
+    passthroughClaimsWithNoMapping = _switch("Also send the members of the profile that have no line above")  # noqa: N815
+    mapUnknownClaimsAsIs = _switch("Members without a line keep their names", "If off, each name gets the prefix.")  # noqa: N815
+    claimsPrefix = _text("Prefix of members without a line")  # noqa: N815
     createUpnClaim = _switch("Add a UPN")  # noqa: N815
     mapIdentities = _switch("Send the connection of the user")  # noqa: N815
     signs = forms.ChoiceField(label="Signed part", choices=_SIGNED)

@@ -29,8 +29,8 @@ _SHIELDS = (
     ("user_notification", "Notify the user: an email with a link that lifts the block"),
 )
 _MODE_NAMES = {
-    "count_per_identifier_and_ip": "For each IP address separately: an attacker at another address cannot lock the user out",
-    "count_per_identifier": "For all IP addresses together: stronger, but any attacker can lock a known account",
+    "count_per_identifier_and_ip": "Failed logins count for each IP address: an attacker at another IP address cannot lock the user out",
+    "count_per_identifier": "Failed logins of all IP addresses count together: stronger, but every attacker can lock a known account",
 }
 _TARGETS = (
     ("audience", "With the parameter audience"),
@@ -73,8 +73,12 @@ class TenantSettingsForm(AttackFields):
     picture_url = forms.CharField(required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Used if there is no logo.")
     session_lifetime = _hours("Session, absolute lifetime", "Hours until users must log in again.")
     idle_session_lifetime = _hours("Session, idle lifetime", "Hours without use until users must log in again.")
-    ephemeral_session_lifetime = _hours("Session of the browser, absolute lifetime", "Hours, for sessions that end with the browser.")
-    idle_ephemeral_session_lifetime = _hours("Session of the browser, idle lifetime", "Hours, for sessions that end with the browser.")
+    ephemeral_session_lifetime = _hours(
+        "Session until the browser closes, absolute lifetime", "Hours, for sessions that end with the browser."
+    )
+    idle_ephemeral_session_lifetime = _hours(
+        "Session until the browser closes, idle lifetime", "Hours, for sessions that end with the browser."
+    )
     cookie_mode = forms.ChoiceField(
         choices=[("persistent", "Sessions outlive the browser"), ("non-persistent", "Sessions end with the browser")],
         label="When the browser is closed",
@@ -120,7 +124,8 @@ class TenantSettingsForm(AttackFields):
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
         label="Require pushed authorization requests",
-        help_text="For all applications. Logins to applications that cannot authenticate, such as single-page applications, stop.",
+        help_text="For all applications. Users can no longer log in to applications that cannot authenticate, such as "
+        "single-page applications.",
     )
     resource_parameter_profile = forms.ChoiceField(
         choices=_TARGETS, label="How requests specify an API", help_text="An audience takes precedence over a resource."
@@ -325,7 +330,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
             ("Failed logins", {"fields": ["brute_force_enabled", "max_attempts", "mode", "shields", "allowlist"]}),
             *attack_fieldsets(),
             ("Defaults", {"fields": names}),
-            ("Approvals elsewhere", {"fields": [f"notifier_{name}" for name in _NOTIFIER], "description": _lacking(obj)}),
+            ("Approvals on another device (CIBA)", {"fields": [f"notifier_{name}" for name in _NOTIFIER], "description": _lacking(obj)}),
             ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
             *kept,
         ]

@@ -38,7 +38,8 @@ class ProfileForm(ServiceForm):
     audience = forms.CharField(
         max_length=600,
         widget=_WIDE,
-        help_text="Tokens must have this aud. Use this value for exchanges only; otherwise tokens for other services log users in, too.",
+        help_text="Tokens must have this aud. Reserve the value for exchanges: if tokens for another service have the same aud, "
+        "those tokens log users in, too.",
     )
     jwks_uri = forms.CharField(
         required=False, max_length=2048, label="Address of a key set", widget=_WIDE, help_text="The address of the issuer's keys."
@@ -46,7 +47,7 @@ class ProfileForm(ServiceForm):
     public_keys = ShapedJSONField(shape=list, label="Public keys", help_text="A JSON list of JWKs, instead of an address.")
     user_claim = forms.ChoiceField(choices=_CLAIMS, label="Claim that identifies the user")
     creates_users = forms.BooleanField(
-        required=False, label="Create users", help_text="The first token of a user creates the user. For connections of external accounts."
+        required=False, label="Create users", help_text="The first token of an unknown user creates the user. Not for database connections."
     )
     is_single_use = forms.BooleanField(
         required=False, initial=True, label="Accept each token once", help_text="A stolen token cannot be exchanged again."

@@ -1,7 +1,8 @@
 """Rate limits for requests without a credential: pages, published keys, sign-ups, requests for mails.
 
-The budgets are charged in this order: the browser if it has completed a login, then the IP address, then the anonymous callers of the
-tenant. During a flood, the tenant therefore still serves every browser and every IP address that has not reached its own limit.
+A request is charged to the first of these budgets that is not used up: the budget of the browser if it has completed a login, of the IP
+address, of all anonymous callers of the tenant. During a flood, the tenant therefore still serves every browser and every IP address
+that has not reached its own limit.
 """
 
 from __future__ import annotations

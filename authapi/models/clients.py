@@ -74,7 +74,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     is_first_party = models.BooleanField(default=True)
     settings = models.JSONField(default=dict, blank=True, help_text="Further settings, by their names in the management API.")
 
-    # Properties instead of the toolkit's columns, because each value is stored once.
+    # This constant and the properties below replace columns of the toolkit, because each value is stored once.
     hash_client_secret: ClassVar[bool] = False
 
     # The registered keys and certificates. Set when the client authenticates.

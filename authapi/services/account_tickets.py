@@ -95,7 +95,10 @@ def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
 
 
 def void(user: User, purpose: AccountTicket.Purpose) -> int:
-    """Let every open link of this purpose expire now, because its data has changed. Call it with the user's row locked."""
+    """Let every open link of this purpose expire now, because the password or the factors of the user have changed.
+
+    Call it with the user's row locked.
+    """
     now = timezone.now()
     return _open(user).filter(purpose=purpose, expires_at__gt=now).update(expires_at=now)
 

@@ -35,11 +35,11 @@ def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
         insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=True) for code in _codes(entry, row)])
     if entry.actor_kind != "staff" or entry.tenant_id is None:
         return
-    # A tenant that no longer exists has no log.
     account = int(entry.actor_id) if entry.actor_id.isdecimal() else 0
     is_own = Exists(Staff.objects.filter(pk=account, tenant_id=OuterRef("pk")))
     known = Tenant.objects.filter(pk=entry.tenant_id).annotate(is_own=is_own).values_list("is_own", flat=True).first()
     if known is None:
+        # The tenant no longer exists, so it has no log.
         return
     insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=known) for code in _codes(entry, row)])
 

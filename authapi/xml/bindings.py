@@ -106,7 +106,7 @@ def _written(query: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
-        # Other readers would decode an escaped name, but the signature would not cover it.
+        # A name may be escaped. It is compared after decoding, because the check of the signature looks only for the plain names.
         name = unquote_plus(name)
         if name in found:
             raise XmlMalformed(f"The parameter {name[:40]} is repeated.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from config import env
@@ -330,56 +329,15 @@ LOGGING = logging_settings(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 configure_structlog()
 
 # --- Django -----------------------------------------------------------------------------------------------------------
-INSTALLED_APPS = [
-    # Makes `runserver` use ASGI. Nothing else needs it, and importing Twisted takes longer than importing all our own code.
-    *(["daphne"] if "runserver" in sys.argv else []),
-    # Without autodiscovery: our own admin site registers its models, and the toolkit's registrations are never loaded.
-    "django.contrib.admin.apps.SimpleAdminConfig",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
-    "django.contrib.postgres",
-    "rest_framework",
-    "drf_spectacular",
-    "drf_spectacular_sidecar",
-    "channels",
-    "identity",
-    "authapi",
-    "oauth2_provider",
-    "events",
-    "provisioning",
-    "config",
-]
-MIDDLEWARE = [
-    "config.middleware.content_policy.content_policy",
-    "django.middleware.security.SecurityMiddleware",
-    "config.middleware.platform_host.platform_host",
-    "config.server.static_files.StaticFiles",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # This middleware is synchronous and runs directly around the view, so all others run in the same thread, too. Otherwise each of them
-    # would switch threads twice.
-    "foundation.api.paths.route_on_sent_path",
-]
-if TRACING_ENDPOINT:
-    MIDDLEWARE.insert(-1, "config.middleware.traced_route.traced_route")
+INSTALLED_APPS = frameworks.INSTALLED_APPS
+MIDDLEWARE = frameworks.middleware(is_traced=bool(TRACING_ENDPOINT))
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "identity.Staff"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The first hasher makes hashes; the second checks imported ones, and a login rehashes them with the first.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-]
+AUTH_PASSWORD_VALIDATORS = frameworks.AUTH_PASSWORD_VALIDATORS
 TEMPLATES = frameworks.templates(BASE_DIR / "templates")
 LANGUAGE_CODE = "en"
 # Languages of hosted pages, mails and messages: those with a catalogue in `locale`. The admin is in English (ADR 0099).

@@ -1,7 +1,8 @@
-"""Framework settings that no operator changes: Celery's schedule, the toolkit, the REST framework, OpenAPI, templates."""
+"""Settings of frameworks that no operator changes: Celery, applications, middleware, the toolkit, REST framework, OpenAPI and templates."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,49 @@ CELERY_BEAT_SCHEDULE = {
     },
     "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
+
+INSTALLED_APPS = [
+    # Makes `runserver` use ASGI. Nothing else needs it, and importing Twisted takes longer than importing all our own code.
+    *(["daphne"] if "runserver" in sys.argv else []),
+    # Without autodiscovery: our own admin site registers its models, and the toolkit's registrations are never loaded.
+    "django.contrib.admin.apps.SimpleAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "channels",
+    "identity",
+    "authapi",
+    "oauth2_provider",
+    "events",
+    "provisioning",
+    "config",
+]
+_MIDDLEWARE = [
+    "config.middleware.content_policy.content_policy",
+    "django.middleware.security.SecurityMiddleware",
+    "config.middleware.platform_host.platform_host",
+    "config.server.static_files.StaticFiles",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # This middleware is synchronous and runs directly around the view, so all others run in the same thread, too. Otherwise each of them
+    # would switch threads twice.
+    "foundation.api.paths.route_on_sent_path",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
 
 # The toolkit checks grants, authorization requests and revocations, and stores codes and opaque tokens; authapi has its
 # own addresses, client authentication, JWTs and errors.
@@ -116,3 +160,11 @@ def templates(directory: Path) -> list[dict[str, Any]]:
             },
         }
     ]
+
+
+def middleware(*, is_traced: bool) -> list[str]:
+    """Return the middleware of Django, outermost first. `is_traced` adds the middleware that names the routes of spans."""
+    found = list(_MIDDLEWARE)
+    if is_traced:
+        found.insert(-1, "config.middleware.traced_route.traced_route")
+    return found

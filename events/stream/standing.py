@@ -28,7 +28,7 @@ def ended_by(stream: Stream, state: StreamState) -> Reason | None:
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:
         return TENANT_STOPPED
-    # A tenant in deletion still delivers its last events to its subscribers.
+    # A tenant that is draining is not closed: its subscribers still get its last events.
     if status in _CLOSED:
         return TENANT_CLOSED
     if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:

@@ -29,7 +29,9 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
     search_fields = ("name", "=id", "=external_id")
     autocomplete_fields = ("connection", "organization")
     empty_text = "No groups yet. Add one for the whole tenant, for an organization, or for the directory of a connection."
-    deletion_effect = "Its memberships and roles are deleted first, with one event each."
+    deletion_effect = (
+        "The memberships of the group and its assignments of roles are deleted first, with one event each. Users and roles stay."
+    )
 
     id_field = "id"
     object_actions = ADDITIONS

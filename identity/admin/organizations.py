@@ -104,7 +104,10 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     list_select_related = ("tenant",)
     search_fields = ("name", "display_name", "=id")
     empty_text = "No organizations yet. Add one for each customer company."
-    deletion_effect = "Its members, roles, connections and groups are deleted first, with one event each. This can take a while."
+    deletion_effect = (
+        "Its memberships, roles, groups and links to connections are deleted first, with one event each. Users and connections stay. "
+        "This can take a while."
+    )
     id_field = "id"
     object_actions = ADDITIONS
     primary_action = "add-member"
@@ -148,7 +151,7 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 _CONNECTION_SETTINGS = {
     "assign_membership_on_login": ("Make users members at login", "If off, only members can log in with the connection."),
     "show_as_button": ("Show as button", ""),
-    "is_signup_enabled": ("Allow sign-ups", "Needs a database connection that makes users members at login."),
+    "is_signup_enabled": ("Allow sign-ups", "Only for a database connection. Users must become members at login."),
     "is_enabled": ("Enabled", ""),
     "organization_connection_name": ("Name in the organization", "Stored for applications. The login page does not show it."),
     "organization_access_level": ("Access of the organization", "Stored for applications. Logins do not depend on it."),
@@ -208,7 +211,7 @@ class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
     search_fields = ("=user__user_id", "=organization__id")
     search_help_text = "Id of a user or of an organization."
     empty_text = "No members yet. Add a user to an organization here."
-    deletion_effect = "The roles in the organization are removed first. Subscribers receive organization.member.deleted."
+    deletion_effect = "The user loses the roles in the organization first. Subscribers receive organization.member.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         organization: Organization = chosen["organization"]

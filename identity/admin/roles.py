@@ -25,7 +25,7 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     search_fields = ("name", "=id")
     autocomplete_fields = ("organization",)
     empty_text = "No roles yet. Add one, then assign it to users, groups or members of an organization."
-    deletion_effect = "The role is removed from all users, groups and members first, with one event each where such an event exists."
+    deletion_effect = "The role is removed from all users, groups and members first. Removals from groups and members have one event each."
 
     id_field = "id"
     object_actions = ADDITIONS

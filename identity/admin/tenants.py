@@ -48,7 +48,7 @@ class TenantForm(ServiceForm):
             "id": "Part of every event. Cannot be changed. 3 to 63 lowercase letters, digits and inner hyphens.",
             "event_retention_days": (
                 "Days for which events are kept, 1 to 3650. Empty: the default of the platform. Older events are deleted within "
-                "an hour. A client that is away for longer must read a new snapshot. A lower number takes effect at once and "
+                "an hour. A client that does not read for longer must read all data again. A lower number takes effect at once and "
                 "cannot be undone."
             ),
         }

@@ -44,7 +44,7 @@ class UserForm(ServiceForm):
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="For users of a database connection only. Empty: no password, or the present one is kept.",
+        help_text="For users of a database connection only. Empty: an existing user keeps the password, and a new user has none.",
     )
     user_metadata = ValuesField(label="User metadata", help_text=f"Values that the user may change, such as preferences. {HOW_TO_ENTER}")
     app_metadata = ValuesField(label="App metadata", help_text=f"Values that only applications and administrators set. {HOW_TO_ENTER}")

@@ -22,7 +22,7 @@ from typing import BinaryIO
 from foundation.durable_files import directory_to_disk, file_to_disk
 from identity.breaches.list_file import HEAD_BYTES, RANGES, RECORD_BYTES, BreachList, Facts, ListUnreadable
 
-# Ranges between two points from which a stopped run can resume.
+# How many ranges are written between two points from which a stopped run can resume.
 _RANGES_AT_ONCE = 2048
 # Size of an integer in an array of this machine. Other machines may use another size, but they never read the working files.
 _COUNT_BYTES = array("I").itemsize

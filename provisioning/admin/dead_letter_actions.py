@@ -41,6 +41,14 @@ class ReasonForm(forms.Form):
     )
 
 
+class AuditedReasonForm(ReasonForm):
+    """The reason of a decision that only the audit log stores."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].help_text = "Stored in the audit log."
+
+
 class RedeliveryForm(forms.Form):
     """The reason of a redelivery."""
 
@@ -52,8 +60,9 @@ class ForcedRedeliveryForm(RedeliveryForm):
 
     force = forms.BooleanField(
         required=False,
-        label="Even if a newer event was written",
-        help_text="Overwrites newer profiles and deletes users that exist again. If off, such an old event ends as superseded.",
+        label="Even if a newer event of the user was delivered",
+        help_text="Overwrites newer profiles, and deletes users that were created again after the event. If off, such an old event "
+        "ends as superseded.",
     )
 
 
@@ -114,14 +123,14 @@ def _explain_current(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} with the current profile of the user and the same event id. "
         "This helps if later updates were skipped because the user was never created there. "
-        "The attempt is marked, and the recorded event is kept."
+        "The list of attempts says so, and the recorded event is kept."
     )
 
 
 def _explain_forced(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} exactly as recorded, even if newer events were written: it overwrites a newer "
-        "profile, and deletes a user that exists again. This cannot be undone."
+        "profile, and deletes a user that was created again after the event. This cannot be undone."
     )
 
 

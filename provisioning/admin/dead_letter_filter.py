@@ -51,7 +51,7 @@ class SelectionRedeliveryForm(forms.Form):
     force = forms.BooleanField(
         required=False,
         label="Even if newer events were written",
-        help_text="Overwrites newer profiles and deletes users that exist again. If off, old events end as superseded.",
+        help_text="Overwrites newer profiles, and deletes users that were created again. If off, old events end as superseded.",
     )
     reason = forms.CharField(max_length=LONGEST_REASON, help_text="Stored with each dead letter and with the job.")
 

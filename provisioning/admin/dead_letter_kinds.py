@@ -15,7 +15,7 @@ from events.models import EventStream
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.scope import actor_of
 from provisioning.admin.audit import note_act
-from provisioning.admin.dead_letter_actions import DECISIONS, ReasonForm
+from provisioning.admin.dead_letter_actions import DECISIONS, AuditedReasonForm, ReasonForm
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import address_of
 from provisioning.admin.rights import Right, may
@@ -47,14 +47,6 @@ class IgnoreKindForm(ReasonForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["until"].initial = (timezone.now() + timedelta(days=_IGNORED_DAYS)).date()
-
-
-class HearAgainForm(ReasonForm):
-    """Asks for a reason, which only the audit log stores."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["reason"].help_text = "Stored in the audit log."
 
 
 class KindPages(DeadLetterPage):
@@ -104,7 +96,7 @@ class KindPages(DeadLetterPage):
         stream = self.owner.scoped_choices(request, EventStream).filter(pk=stream_id).first()
         if decision not in _EXPLAINED or stream is None:
             raise Http404
-        form_class = {"ignore": IgnoreKindForm, _HEAR_AGAIN: HearAgainForm}.get(decision, ReasonForm)
+        form_class = {"ignore": IgnoreKindForm, _HEAR_AGAIN: AuditedReasonForm}.get(decision, ReasonForm)
         form = form_class(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid() and self._decided(request, stream, fingerprint, decision, form):
             return HttpResponseRedirect(self.address("kinds"))

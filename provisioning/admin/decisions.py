@@ -15,7 +15,7 @@ from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning.admin.dead_letter_actions import ReasonForm
+from provisioning.admin.dead_letter_actions import AuditedReasonForm
 from provisioning.admin.dead_letter_search import address_of
 from provisioning.admin.outcomes.verdicts import Fact, Verdict
 from provisioning.admin.rights import Right, may
@@ -44,7 +44,7 @@ class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAd
             label="Stop ignoring",
             explain=lambda *_: "New letters of this kind start as open. Letters that are ignored now stay ignored until you open them.",
             run=_hear_again,
-            form_class=ReasonForm,
+            form_class=AuditedReasonForm,
         ),
     )
 

@@ -66,7 +66,7 @@ STEPS = (
         "dry-run",
         "Dry run",
         "Checks all users and counts the changes of the first synchronization. Nothing is written on the server. "
-        "This step deploys the action and binds a stream to it, which stays disabled.",
+        "This step deploys the action and creates its stream, which stays disabled.",
         "Start dry run",
     ),
     Step("enable", "Enable", "Starts delivering users to the server.", "Go live"),

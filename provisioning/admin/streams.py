@@ -184,7 +184,10 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         place = self.admin_site.name
         rows = [
             (Cell("Events that are not dispatched yet"), Cell(str(_recorded_meanwhile(stream)))),
-            (Cell("Dispatched events that wait"), Cell(_bounded(events), f"{reverse(f'{place}:provisioning_delivery_changelist')}?{todo}")),
+            (
+                Cell("Events in the queue, not delivered yet"),
+                Cell(_bounded(events), f"{reverse(f'{place}:provisioning_delivery_changelist')}?{todo}"),
+            ),
             (
                 Cell("Users and other entities with waiting events"),
                 Cell(_bounded(waiting), f"{reverse(f'{place}:provisioning_lane_changelist')}?{query}"),

@@ -49,7 +49,7 @@ class WriteForm(forms.Form):
     enable = forms.BooleanField(
         required=False,
         label="Enable the stream at the end",
-        help_text="The stream begins at the position before the first user is read, so that no change is missed.",
+        help_text="The stream begins with the changes since the start of the synchronization, so that no change is missed.",
     )
     delete_missing = forms.BooleanField(
         required=False, label="Delete accounts without a user", help_text="Only accounts with an externalId of this service."

@@ -1,9 +1,9 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next delivery.
 
-The plain path settles and claims between two deliveries, and handles all other cases. `foundation.database.sent_scripts` has the
-figure of the time that the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in advance
-has the same guarantees as any other claim: the attempt is counted before it starts, and the lane is leased under a token. The lane differs
-from the lane of the running delivery. Three rules limit its side effects:
+The plain path settles and claims between two deliveries, and handles all other cases. `foundation.database.sent_scripts` has the figure
+of the time that the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in
+advance has the same guarantees as any other claim: the attempt is counted before it starts, and the lane is leased under a token. The
+lane differs from the lane of the running delivery. Three rules limit its side effects:
 
 1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
    destination while another process is idle. A claim that must not run is given back, and its attempt does not count.

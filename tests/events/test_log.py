@@ -219,7 +219,7 @@ def test_a_reader_at_the_head_does_not_raise_the_epoch(tenant: Tenant) -> None:
     ("error", "text"),
     [
         (NoLog(), "The tenant has no log: it was deleted."),
-        (LogHasHole(4), "A position between floor and head is missing. `after` is the last position before the log continues."),
+        (LogHasHole(4), "Positions between floor and head are missing. `after` is the last position of this hole."),
     ],
 )
 def test_an_error_of_the_log_has_a_text(error: Exception, text: str) -> None:

@@ -192,7 +192,7 @@ def _events_lead_to_the_tables(history: History) -> Iterator[str]:
         elif event["type"].split(".")[0] in {"user", "group", "organization"}:
             document = event["data"]["object"]
             state[entity_of(event)] = _mark_of(document)
-    # Pruned events cannot be applied.
+    # If events were pruned, rows without later events cannot be rebuilt: only rows that the kept events mention are compared.
     for entity in state.keys() | (history.tables.keys() if history.floor == 0 else set()):
         if state.get(entity) != history.tables.get(entity):
             yield f"I8: {entity} is {state.get(entity)!r} after the last event and {history.tables.get(entity)!r} in the tables"

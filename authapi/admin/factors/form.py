@@ -18,7 +18,7 @@ _FACTOR_NAMES = {
     "otp": "Authenticator app: a code of six digits that changes every 30 seconds. Needs no network.",
     "sms": "Text message: a code to a telephone. The weakest factor, because numbers can be taken over. Each login costs a message.",
     "email": "Email: a code to an address. As secure as the mailbox. No additional security for users who log in by email.",
-    "recovery-code": "Recovery code: shown once, with the first factor. Replaces a lost factor.",
+    "recovery-code": "Recovery code: shown once, when the user enrolls the first factor. Replaces a lost factor.",
 }
 _POLICY_NAMES = {
     SecondFactorPolicy.NEVER: "Never: users are not asked for a factor, even if they have one.",
@@ -55,7 +55,7 @@ class SecondFactorsForm(forms.Form):
         required=False,
         label="Passkeys",
         help_text="Users can log in with a passkey instead of the password. It counts as two factors. Each database"
-        " connection has its own setting with the same name.",
+        " connection must also enable passkeys in its own settings.",
     )
     offers_passkeys = forms.BooleanField(
         required=False, label="Offer a passkey after a login with a password", help_text="Users can decline."

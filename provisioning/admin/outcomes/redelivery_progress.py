@@ -26,7 +26,7 @@ def redelivery_progress(site: admin.AdminSite, _request: HttpRequest, job: Job) 
         ("Done", progress.done, "Delivered, or skipped because nothing had to change"),
         ("Superseded", progress.superseded, "A newer event was written meanwhile; nothing was sent"),
         ("Failed again", progress.failed, "Dead letters again"),
-        ("Blocked", progress.blocked, "Deletions of users that exist again; redeliver them by force"),
+        ("Blocked", progress.blocked, "Deletions of users that were created again; redeliver them by force"),
         ("Skipped", progress.skipped, "Already redelivered before the job reached them"),
         ("Rate", f"{asked.get('rate')} a second", "At most"),
         ("Started by", asked.get("actor") or "-", asked.get("reason") or ""),

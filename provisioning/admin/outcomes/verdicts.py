@@ -50,7 +50,7 @@ class Fact:
 class Verdict:
     """What happened, why, what to do, and the related rows: user, event, delivery, dead letter, stream.
 
-    `leads_to` is the name of the fact whose page the advice names.
+    `leads_to` names one of the facts. The advice tells the reader to open the page of this fact.
     """
 
     tone: Tone

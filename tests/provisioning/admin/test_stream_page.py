@@ -77,7 +77,7 @@ def test_the_state_contains_the_number_of_waiting_deliveries(browser: Client, st
 
     rows = {row[0].text: row[1].text for row in page(browser, stream).context["panels"][0].rows}
 
-    assert rows["Dispatched events that wait"] == "7"
+    assert rows["Events in the queue, not delivered yet"] == "7"
 
 
 def test_the_tab_of_deliveries_lists_the_newest_with_a_constant_number_of_queries(browser: Client, stream: EventStream) -> None:
