@@ -9,7 +9,6 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import mark_safe
 
 from authapi.admin.applications.resource_acts import ADD_PERMISSION, acts_of
 from authapi.admin.applications.resource_tabs import GRANT
@@ -319,9 +318,8 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
 
     @admin.display(description="Scopes")
     def scopes_in_lines(self, row: ApiResource) -> str:
-        return format_html_join(
-            mark_safe("<br>"), "<code>{}</code> {}", ((scope["value"], scope.get("description") or "") for scope in row.scopes)
-        )
+        lines = ((scope["value"], scope.get("description") or "") for scope in row.scopes)
+        return format_html_join("", "<div><code>{}</code> {}</div>", lines)
 
     @admin.display(description="Format of tokens")
     def format_of_tokens(self, row: ApiResource) -> str:
