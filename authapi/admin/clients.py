@@ -23,7 +23,7 @@ from authapi.admin.client_choices import APP_TYPES, METHODS
 from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
-from authapi.admin.snippets import Setup, snippets_of
+from authapi.admin.snippets import Setup, proof_context, snippets_of
 from authapi.compliance.levels import NONE as NO_LEVEL
 from authapi.grants.device_code import DeviceCodeGrant
 from authapi.login.connections import client_connections
@@ -228,14 +228,10 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def _paste(self, request: HttpRequest, row: Client) -> dict[str, Any]:
         """Return the content of the tab with the snippets."""
         setup = setup_of(row, request.get_host())
-        # SAML and WS-Federation have no client authentication.
-        proof_kind = "" if setup.protocol else setup.proof_kind
         may_connect = request.user.has_perm("identity.change_connection") and row.revoked_at is None
         return {
             "snippets": snippets_of(setup),
-            "proof_kind": proof_kind,
-            "needs_edge": not setup.can_authenticate,
-            "is_strict": setup.is_strict,
+            **proof_context(setup),
             "needs_api": not setup.audience and "client_credentials" in row.grant_types and not row.is_global,
             "grant_url": self._grant_address(row) if request.user.has_perm(_GRANT) else "",
             "needs_connection": (setup.has_users or setup.has_devices or setup.protocol) and not client_connections(row),
@@ -344,7 +340,7 @@ def setup_of(client: Client, authority: str) -> Setup:
     issuer = f"{address_beside(authority, client.tenant_id)}/"
     usable = (uri for uri in client.redirect_uris.split() if is_plain(uri) and "*" not in uri and _has_port_number(uri))
     management_api = f"{issuer}api/v2/"
-    kind = kind_of(str(client.auth_method))
+    kind, facts = kind_of(str(client.auth_method)), facts_of(client)
     return Setup(
         issuer=issuer,
         client_id=client.client_id,
@@ -359,7 +355,8 @@ def setup_of(client: Client, authority: str) -> Setup:
         protocol="samlp" if speaks_saml(client.settings) else "wsfed" if speaks_wsfed(client.settings) else "",
         algorithm=_key_algorithm(client) if kind == "key" else "",
         certificate_base=_certificate_base(client.tenant_id) if kind == "certificate" else "",
-        is_strict=_is_strict(client),
+        has_strict_logins=facts.requires_push or facts.requires_signature,
+        has_bound_tokens=facts.level != NO_LEVEL or bool(client.settings.get("require_proof_of_possession")),
     )
 
 
@@ -374,13 +371,6 @@ def _certificate_base(tenant_id: str) -> str:
     edges = EdgeKey.objects.of(tenant_id).filter(domain__verified_at__isnull=False).order_by("created_at", "pk")
     host = edges.values_list("domain__host", flat=True).first()
     return f"{scheme()}://mtls.{host}/" if host else ""
-
-
-def _is_strict(client: Client) -> bool:
-    """Tell whether the service accepts only pushed or signed requests of the client, or issues only bound tokens to it."""
-    facts = facts_of(client)
-    is_bound = client.settings.get("require_proof_of_possession")
-    return facts.level != NO_LEVEL or facts.requires_push or facts.requires_signature or bool(is_bound)
 
 
 def is_plain(text: str) -> bool:

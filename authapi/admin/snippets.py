@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from string import Template
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from authapi.admin.applications import snippet_texts as texts
@@ -38,8 +39,10 @@ class Setup:
     algorithm: str = ""
     # Where the TLS edge of a custom domain requests certificates; empty if the tenant has no such edge.
     certificate_base: str = ""
-    # Whether the service accepts only pushed or signed requests of the client, or issues only bound tokens.
-    is_strict: bool = False
+    # Whether the service accepts only pushed or signed authorization requests of the client.
+    has_strict_logins: bool = False
+    # Whether each token of the client must be bound to a key or a certificate.
+    has_bound_tokens: bool = False
 
     @property
     def proof_kind(self) -> Kind:
@@ -60,6 +63,18 @@ class Snippet:
     text: str
 
 
+def proof_context(setup: Setup) -> dict[str, Any]:
+    """Return the template context of the note that tells how the snippets authenticate the client, or why a program is missing."""
+    # Without a program there is no proof to explain. SAML and WS-Federation have no client authentication.
+    has_proof = not setup.protocol and not setup.has_bound_tokens
+    return {
+        "has_strict_logins": setup.has_users and setup.has_strict_logins,
+        "has_bound_tokens": setup.has_bound_tokens,
+        "needs_edge": has_proof and not setup.can_authenticate,
+        "proof_kind": setup.proof_kind if has_proof and setup.can_authenticate else "",
+    }
+
+
 def snippets_of(setup: Setup) -> list[Snippet]:
     """Return the snippets of a client: for its protocol, for devices, for logins of users, and for a machine with an API."""
     values = _values(setup)
@@ -67,7 +82,7 @@ def snippets_of(setup: Setup) -> list[Snippet]:
     if setup.protocol:
         metadata = texts.SAML_SHELL if setup.protocol == "samlp" else texts.WSFED_SHELL
         found.append(Snippet("Metadata, with curl", metadata.substitute(values)))
-    if setup.has_devices and setup.can_authenticate and not setup.is_strict:
+    if setup.has_devices and setup.can_authenticate and not setup.has_bound_tokens:
         found.append(Snippet("Device without a browser, with curl", texts.DEVICE_SHELL.substitute(values)))
     if setup.has_users:
         found += _of_users(setup, values)
@@ -83,9 +98,9 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 def machine_snippets(setup: Setup) -> list[Snippet]:
     """Return the programs that request a token for the API without a user, the one with curl first.
 
-    Empty if these programs would fail: `is_strict` is set, or the client needs a certificate and no edge requests certificates.
+    Empty if these programs would fail: tokens must be bound, or the client needs a certificate and no edge requests certificates.
     """
-    if setup.is_strict or not setup.can_authenticate:
+    if setup.has_bound_tokens or not setup.can_authenticate:
         return []
     *programs, shell = _three(_values(setup), texts.MACHINE_PYTHON, texts.MACHINE_NODE, texts.MACHINE_SHELL)
     return [shell] if setup.proof_kind == "certificate" else [shell, *programs]
@@ -93,7 +108,7 @@ def machine_snippets(setup: Setup) -> list[Snippet]:
 
 def _of_users(setup: Setup, values: dict[str, str]) -> list[Snippet]:
     shell = Snippet("Shell, with curl", texts.USER_SHELL.substitute(values))
-    if setup.is_strict or setup.proof_kind == "certificate":
+    if setup.has_strict_logins or setup.has_bound_tokens or setup.proof_kind == "certificate":
         return [shell]
     if setup.app_type == "spa":
         return [Snippet("JavaScript in a page, without a library", texts.SINGLE_PAGE.substitute(values)), shell]

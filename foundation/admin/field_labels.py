@@ -39,7 +39,6 @@ _REPLACED = {
     "auth version": "version of tokens",
     "floor": "pruned up to",
     "floor recorded at": "pruned up to the time",
-    "registration source": "registered by",
     "token endpoint auth method": "authentication",
 }
 # The prefix of boolean fields. Labels omit it, because the value is shown as yes or no.

@@ -95,6 +95,12 @@ def test_the_management_api_is_granted_and_neither_changed_nor_deleted(browser: 
     assert menu_of(head) == ["Test", "History"]
 
 
+def test_the_scopes_of_the_management_api_are_lines(browser: Browser, tenant: Tenant) -> None:
+    shown = browser.get(page(ensure_management_api(tenant.pk))).content.decode()
+    assert "<div><code>read:users</code> Read users</div>" in shown
+    assert "&quot;description&quot;" not in shown
+
+
 def test_an_auditor_sees_the_labels_of_the_form(tenant: Tenant, signed: ApiResource) -> None:
     shown = browser_of(new_staff(tenant, AUDITOR)).get(page(signed)).content.decode()
     assert "Format of tokens:" in shown
@@ -332,7 +338,7 @@ def test_a_client_that_must_bind_its_tokens_gets_only_the_call_of_the_api(browse
     Client.objects.of(tenant.pk).filter(pk=client.pk).update(settings={"require_proof_of_possession": True})
 
     assert titles(browser, api) == ["Call the API, with curl"]
-    assert "must push or sign its requests" in browser.get(page(api, "test")).content.decode()
+    assert "must be bound to a key or a certificate" in browser.get(page(api, "test")).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,13 @@ from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client, update_client
 from authapi.services.registered_clients import managed_client, register_client
+from authapi.services.tenant_settings import update_tenant_settings
 from identity.hosts import forget_hosts
 from identity.models import AuditEntry, Connection, Tenant
 from identity.services.connections import change_enabled_clients
 from identity.services.failures import NotFound
 from tests.authapi.assertions import public_pem
+from tests.authapi.memory import forget_all
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.authapi import granted_client
 from tests.factories.models.authapi import EdgeKeyFactory
@@ -310,6 +312,34 @@ def test_a_client_that_needs_more_than_its_authentication_gets_only_the_request_
 
     assert [snippet.title for snippet in shown.context["snippets"]] == ["Shell, with curl"]
     assert "The manual has programs" in shown.content.decode()
+
+
+def test_a_machine_gets_its_programs_although_logins_must_push_their_requests(browser: Browser, tenant: Tenant) -> None:
+    robot = granted_client(tenant)
+    update_tenant_settings(tenant_id=tenant.pk, changes={"require_pushed_authorization_requests": True})
+    forget_all()
+
+    shown = browser.get(page(robot.client), PASTE)
+
+    assert len(shown.context["snippets"]) == 3
+    assert "The manual has programs" not in shown.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"require_proof_of_possession": True}, "The manual has programs"),
+        ({"client_authentication_methods": CERTIFICATE_METHOD}, "no host requests certificates"),
+    ],
+)
+def test_a_machine_without_programs_is_told_why(browser: Browser, tenant: Tenant, settings: dict[str, Any], reason: str) -> None:
+    robot = granted_client(tenant)
+    Client.objects.of(tenant.pk).filter(pk=robot.client.pk).update(settings=settings)
+
+    shown = browser.get(page(robot.client), PASTE)
+
+    assert shown.context["snippets"] == []
+    assert reason in shown.content.decode()
 
 
 def test_a_client_with_a_certificate_gets_snippets_only_if_the_tenant_has_an_edge(browser: Browser, tenant: Tenant) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -60,6 +61,11 @@ def test_a_key_is_added_enabled_and_deleted(browser: Browser, registered: Regist
     browser.post(reverse("admin:authapi_clientcredential_delete", args=(quote(row.pk),)), {"post": "yes"})
     registered.client.refresh_from_db()
     assert (registered.client.auth_method, registered.client.proof_ids) == ("private_key_jwt", ())
+
+
+def test_the_expiry_of_a_key_is_entered_in_utc(browser: Browser, registered: Registered) -> None:
+    add(browser, registered, pem=public_pem("first"), expires_at="2099-01-02T03:04:05")
+    assert ClientCredential.objects.of(registered.client.tenant_id).get().expires_at == datetime(2099, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def test_only_two_keys_can_be_enabled_at_the_same_time(browser: Browser, registered: Registered) -> None:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from authapi.admin.applications.resource_tabs import MAY_GRANT, grant_address
 from authapi.admin.clients import is_plain, setup_of
-from authapi.admin.snippets import Snippet, is_loopback, machine_snippets
+from authapi.admin.snippets import Snippet, is_loopback, machine_snippets, proof_context
 from authapi.models import ApiResource, Client, ClientGrant
 from foundation.admin.beside_rows import page_beside
 from identity.admin.row_pages import RowPage, RowPagesAdmin
@@ -105,10 +105,5 @@ def _programs(resource: ApiResource, client: Client, authority: str) -> dict[str
         call = [Snippet("Call the API, with curl", _CALL % audience)] if _has_address(audience) else []
         requests = machine_snippets(replace(setup, audience=audience))
         found = [*requests[:1], *call, *requests[1:]]
-    return {
-        "snippets": found,
-        "is_plain": is_plain(audience),
-        "proof_kind": setup.proof_kind,
-        "needs_edge": not setup.can_authenticate,
-        "is_strict": setup.is_strict,
-    }
+    # This page has no programs that log users in.
+    return {"snippets": found, "is_plain": is_plain(audience), **proof_context(replace(setup, has_users=False))}

@@ -9,7 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from authapi.models import LoginFailures
+from authapi.services.clients import create_client
 from identity.models import Connection, Organization, Tenant
+from identity.services.connections import create_connection
 from identity.services.users import block_user
 from tests.factories.admin import Rows
 from tests.factories.models.identity import UserFactory
@@ -49,3 +51,19 @@ def test_failed_logins_can_be_filtered_by_whether_they_block(browser: Client, te
 
     assert "<summary>Blocked</summary>" in page
     assert "Not empty" not in page
+
+
+def choices(page: str, title: str) -> list[str]:
+    """Return the names of the choices of a filter."""
+    panel = page.partition(f"<summary>{title}</summary>")[2].partition("</ul>")[0]
+    return [" ".join(re.sub(r"<[^>]*>", " ", choice).split()) for choice in re.findall(r"<li.*?</li>", panel, re.DOTALL)]
+
+
+def test_filters_name_methods_kinds_and_strategies_in_words(browser: Client, tenant: Tenant) -> None:
+    create_client(tenant_id=tenant.pk, name="Shop", app_type="regular_web")
+    create_connection(tenant_id=tenant.pk, name="company", strategy="samlp", options={})
+    clients = listed(browser, "authapi_client", "")
+    assert "Web application with a server" in choices(clients, "Kind of application")
+    assert "Secret in the Authorization header" in choices(clients, "Authentication")
+    assert "SAML" in choices(listed(browser, "identity_connection", ""), "Strategy")
+    assert "Self-signed certificate" in choices(listed(browser, "authapi_clientcredential", ""), "Type")

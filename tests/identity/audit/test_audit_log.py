@@ -243,3 +243,10 @@ def test_a_command_records_its_changes_and_a_job_of_the_command_records_none(ten
     noted = AuditEntry.objects.filter(tenant_id=tenant.pk, actor_kind="command")
     assert {entry.object_type for entry in noted} == {"identity.job"}
     assert {entry.act for entry in noted} == {"manage.py import_users"}
+
+
+@pytest.mark.parametrize(
+    ("act", "done"), [("manage.py seed_demo", "Added by manage.py seed_demo"), ("Add member", "Add member"), ("", "Added")]
+)
+def test_an_entry_says_what_was_done(act: str, done: str) -> None:
+    assert AuditEntry(kind=AuditEntry.Kind.ADD, act=act).done == done

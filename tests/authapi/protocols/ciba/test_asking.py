@@ -104,7 +104,7 @@ def test_an_invalid_expiry_and_a_missing_notifier_get_one_refusal_for_every_user
         update_client(tenant_id=center.tenant.pk, client_id=center.client.client_id, changes=changes)
         forget_all()
     expiry = "0" if has_notifier else "300"
-    unknown = center.hint(sub="auth0|nobody")
+    unknown = center.hint(sub="auth0|unknown")
     assert center.refusal(requested_expiry=expiry) == center.refusal(requested_expiry=expiry, login_hint=unknown)
     assert center.refusal(requested_expiry=expiry)[1] != "unknown_user_id"
 
