@@ -33,7 +33,7 @@ CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
 _PROOFS = {
     "verified": "An email address that this service has verified",
-    "never": "Nothing proves it: such an account is never written",
+    "never": "Nothing: such an account is written only through an existing link",
     "always": "An equal userName. Dangerous: an attacker who signs up with the address of a user gets that user's account",
 }
 _MODES = {

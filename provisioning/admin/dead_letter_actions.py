@@ -123,7 +123,7 @@ def _explain_current(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} with the current profile of the user and the same event id. "
         "This helps if later updates were skipped because the user was never created there. "
-        "The list of attempts says so, and the recorded event is kept."
+        "The attempt is marked as one with the current profile, and the recorded event is kept."
     )
 
 
