@@ -16,7 +16,7 @@ class AddressBlock(UnrecordedOwned):
     stage = models.CharField(max_length=32)
     blocked_at = models.DateTimeField()
     last_refused_at = models.DateTimeField()
-    ends_at = models.DateTimeField(help_text="When the address gets another attempt, at the latest.")
+    ends_at = models.DateTimeField(help_text="End of the block, at the latest.")
     is_refused = models.BooleanField(help_text="Whether logins are refused. False: administrators are only notified.")
 
     class Meta(UnrecordedOwned.Meta):

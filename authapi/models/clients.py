@@ -70,7 +70,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         help_text="The client of the tenant's account page: created by the service and hidden.",
     )
     metadata = models.JSONField(default=dict, blank=True)
-    app_type = models.CharField(max_length=32, blank=True, help_text="Kind of application.")
+    app_type = models.CharField(max_length=32, blank=True)
     is_first_party = models.BooleanField(default=True)
     settings = models.JSONField(default=dict, blank=True, help_text="Further settings, by their names in the management API.")
 

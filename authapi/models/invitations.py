@@ -34,7 +34,7 @@ class Invitation(UnrecordedOwned):
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     inviter_name = models.CharField(max_length=300)
     email = models.EmailField(max_length=254)
-    roles = models.JSONField(default=list, blank=True, help_text="IDs of the roles that the new member gets.")
+    roles = models.JSONField(default=list, blank=True, help_text="Ids of the roles that the new member gets.")
     user_metadata = models.JSONField(default=dict, blank=True, help_text="Used if the user does not exist yet.")
     app_metadata = models.JSONField(default=dict, blank=True, help_text="Used if the user does not exist yet.")
     language = models.CharField(max_length=35, blank=True, help_text="Language of the mail. Empty: the first language of the tenant.")

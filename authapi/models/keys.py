@@ -49,7 +49,7 @@ class SigningKey(KeyPair):
     current_since = models.DateTimeField(null=True, blank=True)
     rotated_at = models.DateTimeField(null=True, blank=True, help_text="When the key stopped signing.")
     verifies_until = models.DateTimeField(
-        null=True, blank=True, help_text="Until when the key verifies. Empty while it signs or is next to sign."
+        null=True, blank=True, help_text="Signatures of this key are accepted until this time. Empty: the key signs, or will sign next."
     )
 
     class Meta(KeyPair.Meta):

@@ -37,6 +37,8 @@ _REPLACED = {
     "api resource": "API",
     "app type": "kind of application",
     "auth version": "version of tokens",
+    "birth": "created at position",
+    "doubt": "unanswered create request",
     "floor": "pruned up to",
     "floor recorded at": "pruned up to the time",
     "token endpoint auth method": "authentication",

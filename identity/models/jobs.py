@@ -43,7 +43,7 @@ class Job(TenantOwned):
     type = models.CharField(max_length=32, choices=Type)
     status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
     connection = models.ForeignKey("identity.Connection", on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs")
-    target = models.CharField(max_length=64, blank=True, help_text="ID of the deleted object.")
+    target = models.CharField(max_length=64, blank=True, help_text="Id of the deleted object.")
     parameters = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(default=dict, blank=True)
     status_details = models.CharField(max_length=500, blank=True)

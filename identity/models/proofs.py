@@ -43,7 +43,7 @@ class EnrolledFactor(TenantOwned):
         # Default for rows that a process of the previous version inserts.
         db_default=Concat(Value("dev_"), MD5(Cast(Random(), models.TextField()))),
         editable=False,
-        help_text="The ID in the API, without its kind.",
+        help_text="The id in the API, without the prefix for its kind.",
     )
     kind = models.CharField(max_length=24, choices=Kind)
     name = models.CharField(max_length=60, blank=True, default="", db_default="")

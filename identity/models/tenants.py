@@ -39,7 +39,10 @@ class Tenant(models.Model):
     max_event_connections = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
     deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
     purge_after = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="When the last rows are deleted, after all other data."
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When the event log and the deliveries are deleted. All other data is deleted before.",
     )
     setup_dismissed_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When staff dismissed the first steps.")
     created_at = models.DateTimeField(auto_now_add=True)

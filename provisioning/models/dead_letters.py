@@ -49,7 +49,7 @@ class DeadLetter(models.Model):
     )
     redelivery_reason = models.TextField(blank=True)
     redelivery_job = models.CharField(
-        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The redelivery job that last put it back into its lane."
+        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The last redelivery job that queued it again."
     )
     resolved_at = models.DateTimeField(null=True)
     resolution = models.CharField(max_length=128, blank=True)

@@ -14,7 +14,7 @@ class FailureClass(models.TextChoices):
     TRANSIENT = "transient", "Transient: the destination was busy or away"
     CONFIGURATION = "configuration", "Configuration: the destination refuses every request"
     DATA = "data", "Data: the destination refuses this document"
-    SHAPE = "shape", "Shape: the answer is not valid"
+    SHAPE = "shape", "Shape: the response is malformed"
     ACTION = "action", "Action: the action itself failed"
     MISCONFIGURED = "misconfigured", "Misconfigured: the action cannot run"
     LOST = "lost", "Lost: the worker ended during the attempt"
@@ -90,12 +90,12 @@ class Attempt(models.Model):
         SKIPPED = "skipped", "Skipped"
         FAILED = "failed", "Failed"
         HELD = "held", "Held"
-        LOST = "lost", "Lost with its worker"
+        LOST = "lost", "Lost: the worker ended"
 
     class Trigger(models.TextChoices):
         SCHEDULED = "scheduled", "Scheduled"
         MANUAL = "manual", "Redelivered by hand"
-        CURRENT_PROFILE = "current", "Redelivered by hand with the current profile"
+        CURRENT_PROFILE = "current", "Redelivered by hand, with the current profile"
 
     # The unique constraint below begins with the delivery and serves as its index.
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="tries")
