@@ -14,7 +14,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -35,38 +35,29 @@ from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.audit.browsing import CONTENT_TYPES, Format, Question, browse, exported
 from identity.audit.entries import record
+from identity.audit.row_audit import watched
 from identity.models import AuditEntry, User
 
 _EXPORT = "identity.export_auditentry"
+_APPS = ("identity", "authapi", "events", "provisioning")
 _TONES: dict[str, Tone] = {"add": "good", "change": "quiet", "delete": "bad", "act": "warn"}
 _ACTORS = {"staff": "Staff", "client": "Client", "command": "Command line", "service": "Service"}
 
 
-def type_in_words(label: str) -> str:
-    """Return the name of a kind of row, or the label if its model no longer exists."""
-    try:
-        return capfirst(spelled(str(apps.get_model(label)._meta.verbose_name)))
-    except (LookupError, ValueError):
-        return label or "-"
-
-
-def _types() -> list[tuple[str, str]]:
-    found = {
-        model._meta.label_lower for model in apps.get_models() if model._meta.app_label in ("identity", "authapi", "events", "provisioning")
-    }
-    return [("", "Everything"), *sorted(((label, type_in_words(label)) for label in found), key=lambda named: named[1])]
-
-
 class AuditSearch(forms.Form):
-    """The search of the audit log. All fields are optional. Times are UTC."""
+    """The search of the audit log. All fields are optional. Times are UTC. `types` has the name of each kind of object, by its label."""
 
     actor = forms.CharField(required=False, max_length=254, label="Who", help_text="Email address of staff, or the name of a client.")
     kind = forms.ChoiceField(required=False, choices=[("", "Everything"), *AuditEntry.Kind.choices], label="What")
-    object_type = forms.ChoiceField(required=False, choices=_types, label="Kind of object")
+    object_type = forms.ChoiceField(required=False, label="Kind of object")
     object_id = forms.CharField(required=False, max_length=400, label="Object", help_text="Id of the object.")
     since = forms.DateTimeField(required=False, widget=Moment, label="From time")
     until = forms.DateTimeField(required=False, widget=Moment, label="To time")
     act = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: QueryDict, types: Mapping[str, str], **options: Any) -> None:
+        super().__init__(data, **options)
+        self.fields["object_type"].choices = [("", "Everything"), *types.items()]  # type: ignore[attr-defined]  # it is a ChoiceField
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
@@ -106,7 +97,8 @@ class AuditChangeList(ChangeList):
     page: KeysetPage[AuditEntry]
 
     def get_queryset(self, request: HttpRequest, *_arguments: Any, **_named: Any) -> Any:
-        self.search = AuditSearch(request.GET, label_suffix="")
+        page_of_log: Any = self.model_admin
+        self.search = AuditSearch(request.GET, page_of_log.types(), label_suffix="")
         is_valid = self.search.is_valid()
         question = self.search.question(tenant_in_scope(request)) if is_valid else None
         self.page = browse(question, read_place(request.GET)) if question else KeysetPage([])
@@ -172,7 +164,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         """Stream the results of the search as a file, and note the export in the audit log."""
         if not (self.has_view_permission(request) and request.user.has_perm(_EXPORT)):
             raise PermissionDenied
-        search = AuditSearch(request.GET)
+        search = AuditSearch(request.GET, self.types())
         if not search.is_valid():
             raise Http404
         form: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
@@ -198,7 +190,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
         if not row.object_type:
             return "-"
         asked = urlencode({"object_type": row.object_type, "object_id": row.object_id})
-        kind, text = type_in_words(row.object_type), self._text_of(row)
+        kind, text = self._type_in_words(row.object_type), self._text_of(row)
         return two_lines(format_html('<a href="{}?{}">{}</a>', self._list(), asked, text), kind)
 
     @admin.display(description="Changed")
@@ -209,7 +201,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     @admin.display(description="Object")
     def object_page(self, row: AuditEntry) -> str:
         """Return the name of the object, linked to its page if it has one."""
-        text = f"{type_in_words(row.object_type)} {self._text_of(row)}"
+        text = f"{self._type_in_words(row.object_type)} {self._text_of(row)}"
         try:
             place = reverse(f"{self.admin_site.name}:{row.object_type.replace('.', '_')}_change", args=(quote(row.object_id),))
         except NoReverseMatch:
@@ -230,6 +222,20 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
     def badge_of(self, row: AuditEntry) -> str:
         return badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))
+
+    def types(self) -> dict[str, str]:
+        """Return the names of the kinds of rows that entries can be about, by the label of the model, in alphabetical order."""
+        labels = {model._meta.label_lower for model in {*watched(), *self.admin_site._registry} if model._meta.app_label in _APPS}
+        return dict(sorted(((label, self._type_in_words(label)) for label in labels), key=lambda named: named[1].lower()))
+
+    def _type_in_words(self, label: str) -> str:
+        """Return the name of a kind of row, or the label if its model no longer exists."""
+        try:
+            model = apps.get_model(label)
+        except (LookupError, ValueError):
+            return label or "-"
+        page: Any = self.admin_site._registry.get(model)
+        return page.kind_of_row if page else capfirst(spelled(str(model._meta.verbose_name)))
 
     def user_id_in(self, row: AuditEntry) -> str:
         """Return the id of the user that the entry is about. Entries store the id as the text of the object."""
