@@ -9,7 +9,7 @@ from authapi.models import Client
 from authapi.services.clients import broken_rules
 
 LEVEL_CHOICES = (
-    ("", "None"),
+    ("", "None: OAuth 2.0 without FAPI"),
     ("fapi1_adv_pkj_par", "FAPI 1 Advanced, authentication by private_key_jwt"),
     ("fapi1_adv_mtls_par", "FAPI 1 Advanced, authentication by certificate"),
     ("fapi2_sp_pkj_mtls", "FAPI 2 Security Profile, authentication by private_key_jwt"),

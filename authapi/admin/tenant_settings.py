@@ -284,6 +284,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
     actions = ()
     empty_text = "No changed settings. All tenants have the defaults."
     change_form_template = "admin/settings_form.html"
+    proven_fields = (f"notifier_{SECRET}",)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         tenant = tenant_in_scope(request) or only_tenant()

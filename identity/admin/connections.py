@@ -42,7 +42,7 @@ from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.sources.activity_field import ActivityField
 from identity.admin.sources.other_options import OptionsField
-from identity.admin.sources.shown_options import shown_activity_of, shown_column, shown_option, shown_others
+from identity.admin.sources.shown_options import shown_activity_of, shown_option, shown_others
 from identity.admin.sources.tabs import METADATA, ORGANIZATIONS, USERS, ConnectionTabs
 from identity.hosts import address_beside
 from identity.models import Connection
@@ -57,10 +57,7 @@ from identity.services import connections
 _ACTIVITIES = ("authentication", "connected_accounts")
 _MORE = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", *_ACTIVITIES, "metadata"]
 # Read-only lines for accounts that may not change the connection.
-_SHOWN: dict[str, Any] = {
-    **{name: shown_activity_of(name) for name in _ACTIVITIES},
-    **{name: shown_column(name) for name in ("realms", "enabled_clients", "metadata")},
-}
+_SHOWN: dict[str, Any] = {name: shown_activity_of(name) for name in _ACTIVITIES}
 # As many as the management interface accepts.
 _METADATA_PAIRS = 10
 _STORED_ONLY = "This service stores the value and sends it in events; its own login does not use it."

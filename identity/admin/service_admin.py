@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from foundation.admin.beside_rows import page_beside
+from foundation.admin.readable_form import ReadableForm
 from foundation.admin.returning import place_to_return_to
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
@@ -40,6 +41,8 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     delete_confirmation_template = "admin/delete_row.html"
     # Steps that need a recent proof: "add" to show the form of a new row, "change" to save a change.
     proof_for: frozenset[Literal["add", "change"]] = frozenset()
+    # Fields that need a recent proof if a value is entered, such as secrets.
+    proven_fields: Sequence[str] = ()
 
     def create(self, request: HttpRequest, form: Any) -> Row:
         """Create the row through its service."""
@@ -56,9 +59,11 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Tell whether this request needs a recent proof. Subclasses may inspect the submitted values."""
+        is_entered = request.method == "POST" and any(request.POST.get(name) for name in self.proven_fields)
         if object_id is None:
-            return "add" in self.proof_for and self.has_add_permission(request)
-        return "change" in self.proof_for and request.method == "POST" and self.has_change_permission(request)
+            return ("add" in self.proof_for or is_entered) and self.has_add_permission(request)
+        is_proven = "change" in self.proof_for and request.method == "POST"
+        return (is_proven or is_entered) and self.has_change_permission(request)
 
     def counts_before_deletion(self, row: Row) -> dict[str, int]:
         """Return the number of related rows that are deleted with the row, by kind, for the confirmation page."""
@@ -89,6 +94,13 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         except refusals() as refusal:
             request._refusal = refusal  # type: ignore[attr-defined]
         return view(request, object_id, form_url, extra_context)
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Show the values of the form as text to staff who may not change the row."""
+        row = context.get("original")
+        if row is not None and not self.has_change_permission(request, row):
+            context["adminform"] = ReadableForm.of(context["adminform"])
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:  # noqa: FBT001
         if change:

@@ -22,6 +22,7 @@ _METHODS = {"bearer": "Bearer token", "basic": "User name and password", "custom
 _NEEDED = {"bearer": ((), "token"), "basic": (("username",), "password"), "custom_header": (("header_key",), "header_value")}
 _WHERE = ("webhook_endpoint", "method", "username", "header_key")
 _SECRET = ("password", "token", "header_value")
+SECRET_FIELDS = (*_SECRET, "signing_secret")
 WEBHOOK_FIELDS = (*_WHERE[:2], "token", "username", "password", "header_key", "header_value", "signing_secret", "is_unsigned")
 _PLACES = {
     "webhook_endpoint": "webhook_endpoint",

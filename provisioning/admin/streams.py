@@ -21,7 +21,7 @@ from identity.admin.service_admin import ServiceAdmin
 from provisioning.admin import deletion_guards, synchronizations
 from provisioning.admin.deliveries import deliveries_of_stream
 from provisioning.admin.outcomes.flow_charts import success_chart, time_chart
-from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
+from provisioning.admin.stream_form import ACTION, SECRET_FIELDS, WEBHOOK_FIELDS, StreamForm
 from provisioning.engine import deletion_guard, streams
 from provisioning.engine.not_found import users_not_found
 from provisioning.engine.stream_flow import NEWEST, flow_by_hour, hour_starts
@@ -60,6 +60,7 @@ def _resume(_request: HttpRequest, stream: EventStream, _values: dict[str, Any])
 
 class StreamAdmin(ServiceAdmin[EventStream]):
     form = StreamForm
+    proven_fields = SECRET_FIELDS
     change_form_template = "admin/stream_page.html"
     id_field = "id"
     first_tab = "Overview"

@@ -14,7 +14,6 @@ from identity.models import Connection
 from identity.options.guide_fields import Guide, OptionField
 
 _NOT_SET = "Not set"
-_NONE = "None"
 Shown = Callable[[Connection], str]
 
 
@@ -45,17 +44,7 @@ def shown_others(guide: Guide | None) -> Shown:
 
     @admin.display(description="Options")
     def shown(row: Connection) -> str:
-        return _listed(flattened(row.option_schema, other_options(guide, row))) or _NONE
-
-    return shown
-
-
-def shown_column(name: str) -> Shown:
-    """Return a function for a read-only line of the page: a list or a map."""
-
-    @admin.display(description=name.replace("_", " ").capitalize())
-    def shown(row: Connection) -> str:
-        return _listed(getattr(row, name)) or _NONE
+        return _listed(flattened(row.option_schema, other_options(guide, row))) or _NOT_SET
 
     return shown
 

@@ -57,13 +57,11 @@ SECRETS = {
     ("authapi.apiresource", "signing_secret"),
     ("identity.staff", "password"),
     ("provisioning.action", "SCIM_BEARER_TOKEN"),
-}
-# Masked fields that require no proof: the password of a new user, and secrets for requests of this service to other servers.
-OTHER_SECRETS = {
-    ("identity.user", "password"),
     ("authapi.tenantsettings", "notifier_webhook_secret"),
     *(("events.eventstream", name) for name in ("token", "password", "header_value", "signing_secret")),
 }
+# Masked fields that require no proof: the password of a new user, who has no data yet.
+OTHER_SECRETS = {("identity.user", "password")}
 # Other actions of lists require a proof only if they become a job: `tests/identity/admin/test_bulk_actions.py`.
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
 # Buttons that require no proof: they show no secret.
@@ -168,9 +166,9 @@ def test_every_masked_field_is_declared_to_require_a_proof_or_not() -> None:
     assert set(secret_fields()) == SECRETS | OTHER_SECRETS
 
 
-def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True) -> None:
+def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True, sent: dict[str, str] | None = None) -> None:
     """Assert that GET and POST both redirect to the page that requests a proof."""
-    for answer in [browser.post(address, {"post": "yes"}), *([browser.get(address)] if by_get else [])]:
+    for answer in [browser.post(address, sent or {"post": "yes"}), *([browser.get(address)] if by_get else [])]:
         assert answer.status_code == 302, address
         assert answer.headers["location"].startswith("/admin/account/prove/?next="), address
 
@@ -210,12 +208,12 @@ def test_no_protected_form_works_in_a_session_with_an_expired_proof(tenant: Tena
 @pytest.mark.parametrize(("label", "name"), sorted(SECRETS))
 def test_no_secret_is_entered_with_an_expired_proof(tenant: Tenant, label: str, name: str) -> None:
     model = next(model for model in site._registry if model._meta.label_lower == label)
-    row = Rows(tenant).of(model)
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
-    for address in (place_of(label, "add"), place_of(label, "change", quote(row.pk))):
-        answer = browser.post(address, {name: "a secret of some length"})
-        assert answer.headers.get("location", "").startswith("/admin/account/prove/?next="), address
+
+    assert_asks_for_proof(browser, place_of(label, "add"), by_get=False, sent={name: "a secret of some length"})
+    row = Rows(tenant).of(model)
+    assert_asks_for_proof(browser, place_of(label, "change", quote(row.pk)), by_get=False, sent={name: "a secret of some length"})
 
 
 def test_the_signature_of_an_api_cannot_be_changed_with_an_expired_proof(tenant: Tenant) -> None:
