@@ -20,6 +20,7 @@ from authapi.models import BrandingTheme
 from authapi.pages.branding import picture_answer
 from authapi.services.branding import branding_of, default_theme_of, reset_looks, save_looks, theme_of, upload_picture
 from authapi.tenant_settings import sign_in_settings
+from foundation.admin.shown_values import without_shown
 from identity.admin.refusals import refusals
 from identity.admin.tenant_page import TenantPage
 from identity.services.failures import Invalid
@@ -71,7 +72,7 @@ class BrandingPage(TenantPage):
             state = read_state(request.GET.get("looks", ""), tenant_id) or PreviewState(stored_looks(tenant_id))
             return preview_page(request, tenant_id, state, self.address_of("style"), self._picture_address)
         looks = stored_looks(tenant_id)
-        form, wanted = LooksForm(looks, request.POST), PreviewForm(request.POST)
+        form, wanted = LooksForm(looks, without_shown(request.POST)), PreviewForm(request.POST)
         is_good = form.is_valid() and wanted.is_valid()
         address = ""
         if is_good:

@@ -14,6 +14,7 @@ from authapi.looks.contrast import Finding, findings
 from authapi.looks.current import Looks
 from authapi.looks.theme import FONT_STACKS, Member, Theme, default_theme, members, value_at, with_value
 from authapi.services.branding import problems_of
+from foundation.admin.shown_values import ShowsValues
 
 _SEPARATOR = "__"
 _BACKGROUND = ("page_background", "background_image_url")
@@ -158,7 +159,7 @@ ADDRESS_FIELDS: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url
 _SHOWN = frozenset(name for group in GROUPS for name in (*group.fields, *group.further))
 
 
-class LooksForm(forms.Form):
+class LooksForm(ShowsValues, forms.Form):
     """The form of the branding. Its fields come from the table of theme members. If a URL is empty, an uploaded picture is kept."""
 
     font_stack = forms.ChoiceField(required=False, label="Font", choices=[(name, label) for name, (label, _) in FONT_STACKS.items()])

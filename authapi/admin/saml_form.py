@@ -19,6 +19,7 @@ from authapi.protocols.saml.settings import DEFAULT_LIFETIME, DEFAULT_MAPPINGS, 
 from authapi.xml.bindings import HTTP_POST, HTTP_REDIRECT
 from foundation.admin.body_errors import sentence_of
 from foundation.admin.line_fields import LinesField
+from foundation.admin.shown_values import ShowsValues
 
 _FORMATS = (
     (UNSPECIFIED_NAME, "Unspecified"),
@@ -93,7 +94,7 @@ def _switch(label: str, help_text: str = "") -> forms.BooleanField:
     return forms.BooleanField(required=False, label=label, help_text=help_text)
 
 
-class SamlForm(forms.Form):
+class SamlForm(ShowsValues, forms.Form):
     """A form with one field per setting. The add-on omits values that equal the default."""
 
     callbacks = LinesField(

@@ -168,18 +168,23 @@ def _shown(client: Client, addon: Mapping[str, Any] | None = None, callbacks: Se
     """Return the page with the stored values of the client, or with the given unsaved values."""
     stored = (client.settings.get("addons") or {}).get(ADDON) or {}
     known = client.redirect_uris.split() if callbacks is None else callbacks
-    initial = form_values(stored if addon is None else addon, known)
-    return Shown(SamlForm(initial=initial), ImportForm(prefix="import"), PreviewForm(prefix="preview"))
+    form = SamlForm(initial=form_values(stored if addon is None else addon, known))
+    form.saved = form_values(stored, client.redirect_uris.split())
+    return Shown(form, ImportForm(prefix="import"), PreviewForm(prefix="preview"))
 
 
 def _bound(request: HttpRequest, client: Client) -> Shown:
-    return Shown(SamlForm(request.POST), ImportForm(prefix="import"), PreviewForm(request.POST, prefix="preview"))
+    return Shown(_bound_form(request, client), ImportForm(prefix="import"), PreviewForm(request.POST, prefix="preview"))
+
+
+def _bound_form(request: HttpRequest, client: Client) -> SamlForm:
+    return SamlForm(request.POST, initial=_shown(client).form.saved)
 
 
 def _read(request: HttpRequest, client: Client) -> Shown:
     """Fill in the form from metadata or a recipe. Saves nothing."""
     imported = ImportForm(request.POST, request.FILES, prefix="import")
-    shown = Shown(SamlForm(request.POST), imported, PreviewForm(prefix="preview"))
+    shown = Shown(_bound_form(request, client), imported, PreviewForm(prefix="preview"))
     if not imported.is_valid():
         return shown
     if imported.cleaned_data["recipe"]:

@@ -16,6 +16,7 @@ from authapi.custom_texts import PROMPTS, Screen, default_text
 from authapi.models import CustomText
 from authapi.services.custom_texts import LONGEST_TEXT, custom_texts_of, set_custom_texts, text_problem
 from foundation.acting import said
+from foundation.admin.shown_values import ShowsValues
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.tenant_page import TenantPage
 from identity.languages import LANGUAGES, enabled_languages, speaking
@@ -25,7 +26,7 @@ _RESET = "reset"
 _ABBREVIATIONS = {"ip": "IP", "sms": "SMS", "url": "URL", "qr": "QR", "otp": "OTP"}
 
 
-class TextsForm(forms.Form):
+class TextsForm(ShowsValues, forms.Form):
     """A form with a field for each text of a screen. An empty field means the default text."""
 
     def __init__(self, screen: Screen, language: str, *args: Any, **named: Any) -> None:
@@ -96,7 +97,7 @@ class TextsPage(TenantPage):
         if not self.may_see(request, _CHANGE):
             raise Http404
         texts = {key: text for key, text in own.items() if key != request.POST.get(_RESET)}
-        form = TextsForm(found, language, request.POST)
+        form = TextsForm(found, language, request.POST, initial=own)
         if _RESET not in request.POST:
             if not form.is_valid():
                 return self._form_page(request, tenant_id, prompt, found, language, form)

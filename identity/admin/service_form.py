@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 
+from foundation.admin.shown_values import ShowsValues
 from identity.admin.refusals import add_to_form
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ else:
     _ModelForm = forms.ModelForm
 
 
-class ServiceForm(_ModelForm):
+class ServiceForm(ShowsValues, _ModelForm):
     """Checks single fields only. The service checks uniqueness and other rules on locked rows.
 
     `refusal` is the service's refusal of the submitted values. The admin sets it on a subclass made for one request.
@@ -25,7 +26,7 @@ class ServiceForm(_ModelForm):
     refusal: ClassVar[Exception | None] = None
 
     def _post_clean(self) -> None:
-        super()._post_clean()  # type: ignore[misc]  # Django's hook for checks of the model
+        super()._post_clean()
         if self.refusal is not None:
             add_to_form(self, self.refusal)
 

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from foundation.admin.beside_rows import page_beside
+from foundation.admin.shown_values import changed_since, digests_input
 from foundation.expressions.language import MAX_CHARACTERS
 from identity.admin.refusals import as_text, refusals
 from identity.services.failures import Invalid
@@ -82,6 +83,7 @@ def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> Http
             if "preview" in request.POST:
                 shown = _preview(action, forms_in_order, asked.cleaned_data)
             else:
+                _refuse_if_stale(request, action)
                 warnings = _save(action, forms_in_order, enterprise=asked.cleaned_data["enterprise"])
                 told = "" if FROM_SETUP in request.GET else " Deploy the action to use it."
                 return _saved(model_admin, request, action, f"The mapping is saved in the draft.{told}", warnings)
@@ -112,6 +114,12 @@ def _kept(table: BaseFormSet[MappingRowForm]) -> list[MappingRowForm]:
 
 def _rows(kept: list[MappingRowForm]) -> list[dict[str, Any]]:
     return [{name: form.cleaned_data[name] for name in MappingRowForm.base_fields} for form in kept]
+
+
+def _refuse_if_stale(request: HttpRequest, action: Action) -> None:
+    """Raise `Invalid` if someone saved another mapping after the page was opened."""
+    if changed_since(request.POST, {"mapping": action.mapping}):
+        raise Invalid({"": ["Someone changed the mapping after you opened the page. To replace it with this table, save again."]})
 
 
 def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> list[str]:
@@ -170,6 +178,7 @@ def _page(
         "table": table,
         "asked": asked,
         "preview": shown,
+        "shown_values": digests_input({"mapping": action.mapping}),
         "preview_body": shown.body.decode() if shown else "",
         "functions": FUNCTIONS,
         "is_default": action.mapping is None,

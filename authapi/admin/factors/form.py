@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 from authapi.factors.kinds import FACTORS, KINDS, kinds_of
 from authapi.factors.settings_changes import DEMANDING, MOST_DAYS
 from authapi.models import SecondFactorPolicy
+from foundation.admin.shown_values import ShowsValues
 from identity.models import EnrolledFactor, User
 
 _FACTOR_NAMES = {
@@ -28,7 +29,7 @@ _POLICY_NAMES = {
 }
 
 
-class SecondFactorsForm(forms.Form):
+class SecondFactorsForm(ShowsValues, forms.Form):
     """A form whose fields have the names of the settings."""
 
     factors = forms.MultipleChoiceField(

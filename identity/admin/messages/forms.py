@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from foundation.admin.shown_values import ShowsValues
 from identity.messages.catalogue import EMAIL, Kind
 from identity.messages.providers import SECRETS
 from identity.messages.sandbox import LONGEST_SOURCE
@@ -17,7 +18,7 @@ _WIDE = forms.TextInput(attrs={"class": "vTextField"})
 _KEPT = "Leave empty to keep the saved value. It is never shown."
 
 
-class TemplateForm(forms.Form):
+class TemplateForm(ShowsValues, forms.Form):
     """The texts of one language. The form without a language also has the rules of the message."""
 
     is_enabled = forms.BooleanField(required=False, label="Send this message")
@@ -76,7 +77,7 @@ class TemplateForm(forms.Form):
         return {name: self.cleaned_data.get(name, "") for name in TEXTS}
 
 
-class MailProviderForm(forms.Form):
+class MailProviderForm(ShowsValues, forms.Form):
     """The mail server of a tenant."""
 
     is_enabled = forms.BooleanField(required=False, initial=True, label="Send emails with this server")
@@ -113,7 +114,7 @@ class MailProviderForm(forms.Form):
         }
 
 
-class TextProviderForm(forms.Form):
+class TextProviderForm(ShowsValues, forms.Form):
     """The provider of a tenant's text messages."""
 
     is_enabled = forms.BooleanField(required=False, initial=True, label="Send text messages with this provider")

@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 
 from foundation.admin.badges import badge
+from foundation.admin.shown_values import without_shown
 from identity.admin.messages.forms import TemplateForm
 from identity.admin.refusals import add_to_form, as_text, refusals
 from identity.admin.scope import staff_of
@@ -102,7 +103,7 @@ class MessagesPage(TenantPage):
         row = template_at(tenant_id, kind, language)
         source = Source(row.subject, row.body, row.from_address) if row is not None else Source()
         if request.method == "POST":
-            form = TemplateForm(request.POST, kind=kind, language=language, row=row)
+            form = TemplateForm(without_shown(request.POST), kind=kind, language=language, row=row)
             if not form.is_valid():
                 return _framed(render_to_string("admin/message_problem.html", {"problem": "A text is too long."}))
             texts = form.texts()
