@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
@@ -80,9 +81,17 @@ def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
     counts = tenant_deletion.what_hangs_on_tenant(row.pk)
     counted = ", ".join(f"{number:,} {kind_of(number, kind)}" for kind, number in counts.items())
     return (
-        f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted. "
-        "Each deletion becomes an event. The log is kept for its retention period. The id can never be used again."
+        f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted"
+        f"{_grace_in_words()}. Each deletion becomes an event. The log is kept for its retention period. The id can never be used again."
     )
+
+
+def _grace_in_words() -> str:
+    days = settings.TENANT_DELETION_GRACE_DAYS
+    if not days:
+        return ". The deletion begins at once and cannot be undone"
+    length = f"{days * 24:g} hours" if days < 1 else f"{days:g} day{'' if days == 1 else 's'}"
+    return f" after {length}. Until then, you can cancel the deletion"
 
 
 def _delete_tenant(_request: HttpRequest, row: Tenant, values: dict[str, Any]) -> str:

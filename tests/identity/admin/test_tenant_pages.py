@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
+from pytest_django.fixtures import Settings
 
 from events.models import Head
 from identity.hosts import forget_hosts, resolve_host
@@ -100,6 +101,22 @@ def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant
 
     assert "cannot be removed" in page.content.decode()
     assert CustomDomain.objects.of(tenant.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("days", "sentence"),
+    [
+        (0.0, "all its data is deleted. The deletion begins at once and cannot be undone."),
+        (0.5, "all its data is deleted after 12 hours. Until then, you can cancel the deletion."),
+        (1.0, "all its data is deleted after 1 day."),
+        (30.0, "all its data is deleted after 30 days."),
+    ],
+)
+def test_the_page_says_whether_a_deletion_can_be_cancelled(
+    operator: Client, tenant: Tenant, settings: Settings, days: float, sentence: str
+) -> None:
+    settings.TENANT_DELETION_GRACE_DAYS = days
+    assert sentence in operator.get(action(tenant, "delete")).content.decode()
 
 
 def test_only_operators_can_delete_a_tenant_and_must_type_its_id(browser: Client, operator: Client, tenant: Tenant) -> None:
