@@ -112,7 +112,7 @@ def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant
         (30.0, "all its data is deleted after 30 days."),
     ],
 )
-def test_the_page_says_whether_a_deletion_can_be_cancelled(
+def test_the_page_says_whether_a_deletion_can_be_canceled(
     operator: Client, tenant: Tenant, settings: Settings, days: float, sentence: str
 ) -> None:
     settings.TENANT_DELETION_GRACE_DAYS = days
