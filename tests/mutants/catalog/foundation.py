@@ -6,6 +6,14 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="foundation-stale-forms",
+        at="foundation.admin.shown_values:ShowsValues._post_clean",
+        old="if bound._has_changed():",
+        new="if False:",
+        rule="A form never overwrites a value that someone else saved after its page was opened.",
+        tests=("tests/config/console/test_stale_forms.py",),
+    ),
+    Mutant(
         name="foundation-tenant-filter",
         at="foundation.tenancy:TenantManager.of",
         old=".filter(tenant_id=tenant_id)",
