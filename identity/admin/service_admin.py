@@ -96,8 +96,11 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         return view(request, object_id, form_url, extra_context)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Show the values of the form as text to staff who may not change the row."""
+        """Show the values of the form as text to staff who may not change the row. Above a refused form, show the row as it is saved."""
         row = context.get("original")
+        if row is not None and context["errors"]:
+            # The form has already copied the refused values to `row`.
+            row = context["original"] = self.get_object(request, str(row.pk))
         if row is not None and not self.has_change_permission(request, row):
             context["adminform"] = ReadableForm.of(context["adminform"])
         return super().render_change_form(request, context, *args, **kwargs)

@@ -88,6 +88,7 @@ def test_a_value_that_someone_changed_meanwhile_is_named_and_kept(browser: Brows
     text = refused.content.decode()
     assert f"{STALE} The saved value is now: Shop of Ada. To replace it with your value, save again." in text
     assert 'value="Shop of Bob"' in text
+    assert "<h1>Shop of Ada" in text
 
 
 def test_an_unchanged_field_of_a_stale_form_does_not_undo_the_change(browser: Browser, client: Client) -> None:
