@@ -26,8 +26,8 @@ from foundation.tracing import spans as tracing
 class TransactionRequired(RuntimeError):
     """A change can only be recorded inside the transaction that makes it."""
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or self.__doc__)
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
 
 
 class LogMissing(RuntimeError):

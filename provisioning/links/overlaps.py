@@ -55,15 +55,15 @@ def _warning(stream: EventStream, target: _Target, other: EventStream, its: _Tar
     )
 
 
-def _targets(tenant_id: str, action_ids: Iterable[str]) -> dict[str, _Target]:
+def _targets(tenant_id: str, action_ids: Iterable[str]) -> dict[str, _Target | None]:
+    """Return the target of the deployed version of each action; None if its settings cannot be read."""
     versions = ActionVersion.objects.filter(
         action_id__in=[identifier for identifier in action_ids if identifier != "None"],
         action__tenant_id=tenant_id,
         is_deployed=True,
         template=SCIM_USER_PROVISIONING,
     ).select_related("action")
-    found = ((str(version.action_id), _target(version)) for version in versions)
-    return {action_id: target for action_id, target in found if target is not None}
+    return {str(version.action_id): _target(version) for version in versions}
 
 
 def _target(version: ActionVersion) -> _Target | None:

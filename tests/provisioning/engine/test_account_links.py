@@ -88,6 +88,10 @@ def link(action_id: str, **more: Any) -> Link:
     return Link("acme", action_id, SERVER, "database|anna", **more)
 
 
+def test_writing_no_links_changes_nothing(committed_db: None) -> None:
+    assert write_links([]) == 0
+
+
 def test_the_tables_and_the_implementation_in_memory_store_the_same_links(committed_db: None) -> None:
     """Random writes and doubts result in the same links in both implementations, even if writes arrive late or are old."""
     chance = random.Random(7)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from identity.models import Connection, Tenant, User
 from provisioning.actions.setups import draft_setup
+from provisioning.links.name_holders import foresee
+from provisioning.mapping.table import Person
 from provisioning.models import Action
+from provisioning.scim.options import ScimOptions
 from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.models.identity import UserFactory
 from tests.factories.models.provisioning import ActionFactory
@@ -72,6 +76,44 @@ def test_a_dry_run_predicts_that_an_update_to_a_taken_name_fails(action: Action,
     assert f"409: the account {holder['id']}" in at(dry, "write").text
     assert f"409: the account {holder['id']}" in notes(action, anna, "update")[0]
     assert "409" in at(run(action, anna, dry_run=False), "write").text
+
+
+class Answering:
+    """A client whose search returns accounts, or fails the test if there must be no search."""
+
+    def __init__(self, *accounts: dict[str, Any], may_search: bool = True) -> None:
+        self._accounts, self._may_search = list(accounts), may_search
+
+    def filtered(self, _attribute: str, _value: str) -> list[dict[str, Any]]:
+        assert self._may_search
+        return self._accounts
+
+
+ANNA = Person(external_id="database|anna", user_name=NAME)
+
+
+@pytest.mark.parametrize(
+    ("person", "before"), [(ANNA, {"id": "7", "userName": NAME.upper()}), (replace(ANNA, user_name=""), None)], ids=["own name", "no name"]
+)
+def test_an_account_that_has_its_name_already_and_a_user_without_a_name_cause_no_search(
+    person: Person, before: dict[str, Any] | None
+) -> None:
+    client: Any = Answering(may_search=False)
+    assert foresee(client, person, ScimOptions(), own_id="7", before=before) is None
+
+
+@pytest.mark.parametrize(
+    ("account", "own_id"),
+    [({"id": "7", "userName": NAME}, "7"), ({"id": "8", "userName": NAME, "externalId": ANNA.external_id}, None)],
+    ids=["the account to write, without a key", "an account with the key of the user"],
+)
+def test_an_account_of_the_user_is_no_obstacle(account: dict[str, Any], own_id: str | None) -> None:
+    client: Any = Answering(account)
+    assert foresee(client, ANNA, ScimOptions(), own_id=own_id) is None
+    stranger: Any = Answering(account, {"id": "9", "userName": NAME, "externalId": "database|stranger"})
+    found = foresee(stranger, ANNA, ScimOptions(), own_id=own_id)
+    assert found is not None
+    assert "the account 9 holds this userName" in found.text
 
 
 def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[..., Action], anna: User) -> None:
