@@ -222,9 +222,9 @@ def as_jsonb(documents: Iterable[Mapping[str, Any]]) -> Jsonb:
 
 
 def _links_of(row: tuple[Any, ...] | None) -> list[Link]:
-    (found,) = row or ([],)
-    rows = json.loads(found) if isinstance(found, str | bytes) else found
-    return [_link_of(values) for values in rows]
+    # Django returns JSON of a plain statement as text.
+    (found,) = row or ("[]",)
+    return [_link_of(values) for values in json.loads(found)]
 
 
 def _link_of(values: Mapping[str, Any]) -> Link:

@@ -28,7 +28,7 @@ from provisioning.engine.not_found import users_not_found
 from provisioning.engine.retrying import RetryLater
 from provisioning.engine.streams import create_stream, delete_stream, resume_stream
 from provisioning.links.links_of_the_past import learn_links_of_the_past
-from provisioning.links.rows import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
+from provisioning.links.rows import DatabaseRows, RunLinks, accounts_of_other_tenants, head_position, write_links
 from provisioning.models import AccountLink, AccountLock, Action, ActionVersion, Alert, DeadLetter, Delivery
 from provisioning.runs.outcomes import Claim
 from provisioning.scim.links import Link, server_of
@@ -86,6 +86,10 @@ def deliver(tenant: Tenant, *streams: EventStream) -> list[str]:
 
 def link(action_id: str, **more: Any) -> Link:
     return Link("acme", action_id, SERVER, "database|anna", **more)
+
+
+def test_a_tenant_without_a_log_has_no_position(committed_db: None) -> None:
+    assert head_position("no-such-tenant") == 0
 
 
 def test_writing_no_links_changes_nothing(committed_db: None) -> None:
