@@ -1,4 +1,4 @@
-"""The admin of this app: it shows every model and no secret, and its actions use the services."""
+"""The admin pages of this app show every model and no secret, and their actions call the services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Acts on the page of an API: permissions, test requests, grants, and a new signing secret."""
+"""Buttons and forms on the page of an API: permissions, test requests, grants, and a new signing secret."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def machine(tenant: Tenant, api: ApiResource, name: str = "Robot", **changes: An
     return client
 
 
-# The head
+# Buttons in the header of the page
 
 
-def test_the_head_of_an_api_adds_a_permission_and_tests_and_grants_the_api(browser: Browser, api: ApiResource) -> None:
+def test_the_header_of_an_api_has_buttons_for_a_permission_a_test_and_a_grant(browser: Browser, api: ApiResource) -> None:
     head = head_of(browser, api)
     assert primary_of(head) == [("Add permission", f"{page(api)}?tab=permissions#id_add-permission-value")]
     assert menu_of(head) == ["Test", "Grant to a client", "History", "Delete"]
@@ -95,7 +95,7 @@ def test_the_management_api_is_granted_and_neither_changed_nor_deleted(browser: 
     assert menu_of(head) == ["Test", "History"]
 
 
-def test_the_scopes_of_the_management_api_are_lines(browser: Browser, tenant: Tenant) -> None:
+def test_the_scopes_of_the_management_api_are_shown_one_per_line(browser: Browser, tenant: Tenant) -> None:
     shown = browser.get(page(ensure_management_api(tenant.pk))).content.decode()
     assert "<div><code>read:users</code> Read users</div>" in shown
     assert "&quot;description&quot;" not in shown
@@ -127,7 +127,7 @@ def test_an_auditor_sees_only_the_test_page(tenant: Tenant, signed: ApiResource)
         ("authapi.change_apiresource", "New signing secret"),
     ],
 )
-def test_an_account_without_the_permission_does_not_see_the_act(
+def test_an_account_without_the_permission_does_not_see_the_button(
     browser: Browser, signed: ApiResource, monkeypatch: pytest.MonkeyPatch, permission: str, gone: str
 ) -> None:
     def texts() -> list[str]:
@@ -160,7 +160,7 @@ def test_a_known_or_invalid_permission_is_refused_at_its_field(browser: Browser,
     assert api.scope_values == ("read:orders",)
 
 
-def test_an_api_with_the_most_permissions_refuses_a_further_one(browser: Browser, tenant: Tenant) -> None:
+def test_an_api_with_the_maximum_number_of_permissions_refuses_another_permission(browser: Browser, tenant: Tenant) -> None:
     scopes = [{"value": f"scope:{number}"} for number in range(999)]
     api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, scopes=scopes)
     assert browser.post(act(api, "add-permission"), {"add-permission-value": "scope:last"}).status_code == 302
@@ -172,7 +172,7 @@ def test_an_api_with_the_most_permissions_refuses_a_further_one(browser: Browser
     assert (len(api.scopes), api.scope_values[-1]) == (1000, "scope:last")
 
 
-def test_the_tab_of_many_permissions_shows_the_newest_and_leads_to_all(browser: Browser, tenant: Tenant) -> None:
+def test_the_tab_of_many_permissions_shows_the_newest_permissions_and_links_to_all_permissions(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, scopes=[{"value": f"scope:{number}"} for number in range(100)])
     tab = f"{page(api)}?tab=permissions"
     assert "permissions are shown" not in browser.get(tab).content.decode()
@@ -306,7 +306,7 @@ def test_a_global_client_needs_a_grant_for_another_api(browser: Browser, tenant:
     assert browser.get(page(api, "test")).context["clients"] == []
 
 
-def test_the_test_page_finds_a_client_that_is_not_in_its_choice(
+def test_the_test_page_shows_a_client_that_its_limited_list_leaves_out(
     browser: Browser, tenant: Tenant, api: ApiResource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_request, "_MOST_CLIENTS", 1)
@@ -320,7 +320,9 @@ def titles(browser: Browser, api: ApiResource) -> list[str]:
     return [snippet.title for snippet in browser.get(page(api, "test")).context["snippets"]]
 
 
-def test_a_client_with_a_key_gets_programs_that_read_the_key_and_no_secret(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
+def test_the_programs_for_a_client_with_a_key_read_the_key_and_contain_no_secret(
+    browser: Browser, tenant: Tenant, api: ApiResource
+) -> None:
     client = machine(tenant, api)
     assert len(titles(browser, api)) == 4
     Client.objects.of(tenant.pk).filter(pk=client.pk).update(
@@ -333,7 +335,9 @@ def test_a_client_with_a_key_gets_programs_that_read_the_key_and_no_secret(brows
     assert shown.count("CLIENT_KEY_FILE") > 3
 
 
-def test_a_client_that_must_bind_its_tokens_gets_only_the_call_of_the_api(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
+def test_the_test_page_shows_only_the_call_of_the_api_for_a_client_whose_tokens_must_be_bound(
+    browser: Browser, tenant: Tenant, api: ApiResource
+) -> None:
     client = machine(tenant, api)
     Client.objects.of(tenant.pk).filter(pk=client.pk).update(settings={"require_proof_of_possession": True})
 

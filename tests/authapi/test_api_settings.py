@@ -68,7 +68,7 @@ def test_a_save_does_not_add_a_permission_again_that_was_removed_while_the_form_
     assert api.scope_values == ("read:orders",)
 
 
-def test_the_changed_lines_of_an_old_form_are_applied_to_the_scopes_of_now(browser: Browser, api: ApiResource) -> None:
+def test_the_changed_lines_of_an_old_form_are_applied_to_the_current_scopes(browser: Browser, api: ApiResource) -> None:
     stale = form_of(browser, change_page(api), scopes="read:orders See orders\nsend:orders Send orders")
     add_scope(tenant_id=api.tenant_id, resource_id=api.pk, value="write:orders")
 
@@ -77,7 +77,7 @@ def test_the_changed_lines_of_an_old_form_are_applied_to_the_scopes_of_now(brows
     assert api.scope_descriptions == {"write:orders": "", "read:orders": "See orders", "send:orders": "Send orders"}
 
 
-def test_an_old_form_that_adds_a_permission_of_now_changes_its_description(browser: Browser, api: ApiResource) -> None:
+def test_an_old_form_that_adds_an_existing_permission_changes_the_description_of_the_permission(browser: Browser, api: ApiResource) -> None:
     stale = form_of(browser, change_page(api), scopes="read:orders Read orders\ndrop:orders\nwrite:orders Write orders")
     add_scope(tenant_id=api.tenant_id, resource_id=api.pk, value="write:orders")
 
@@ -86,7 +86,7 @@ def test_an_old_form_that_adds_a_permission_of_now_changes_its_description(brows
     assert api.scope_descriptions == {"read:orders": "Read orders", "drop:orders": "", "write:orders": "Write orders"}
 
 
-def test_a_form_without_the_scopes_that_it_showed_removes_none(browser: Browser, api: ApiResource) -> None:
+def test_a_form_that_does_not_send_back_the_shown_scopes_removes_no_scope(browser: Browser, api: ApiResource) -> None:
     sent = form_of(browser, change_page(api), scopes="send:orders")
     del sent["initial-scopes"]
 
@@ -95,7 +95,7 @@ def test_a_form_without_the_scopes_that_it_showed_removes_none(browser: Browser,
     assert api.scope_values == ("read:orders", "drop:orders", "send:orders")
 
 
-def test_the_form_refuses_more_permissions_than_the_management_api(browser: Browser, api: ApiResource) -> None:
+def test_the_form_refuses_more_permissions_than_the_management_interface_accepts(browser: Browser, api: ApiResource) -> None:
     lines = "\n".join(f"scope:{number}" for number in range(1001))
     for address in (change_page(api), reverse("admin:authapi_apiresource_add")):
         answer = browser.post(address, form_of(browser, address, identifier="https://other.example.test/", scopes=lines))

@@ -62,7 +62,7 @@ def test_repeated_lines_of_a_header_are_joined_to_one_list(tenant: Tenant, setti
         return Answer(200, b"")
 
     application = hot_endpoint(endpoint, name="probe", methods=("GET",))
-    # Each of two proxies adds a line. The address of the client is the one that the first proxy added.
+    # Each of two proxies adds a line. The line of the first proxy contains the address of the client.
     lines = (
         ("X-Forwarded-For", "198.51.100.7"),
         ("X-Forwarded-For", "192.0.2.9"),

@@ -47,7 +47,7 @@ def test_the_page_asks_for_the_kind_first_and_explains_each_kind_in_one_sentence
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_form_of_a_kind_has_only_its_fields(browser: Browser, kind: str) -> None:
+def test_the_form_of_a_kind_has_only_the_fields_of_the_kind(browser: Browser, kind: str) -> None:
     answer = browser.get(ADD, {"kind": kind})
     own = {"api", "scopes"} if kind == "machine" else set()
     assert set(answer.context["adminform"].form.fields) == {*KINDS[kind].fields, *own}

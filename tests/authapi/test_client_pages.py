@@ -300,7 +300,7 @@ CERTIFICATE_METHOD = {"self_signed_tls_client_auth": {"credentials": [{"id": "cr
         {"compliance_level": "fapi2_sp_pkj_mtls", "client_authentication_methods": KEY_METHOD},
     ],
 )
-def test_a_client_that_needs_more_than_its_authentication_gets_only_the_request_of_metadata(
+def test_a_client_with_more_requirements_than_authentication_gets_only_the_snippet_that_reads_the_metadata(
     browser: Browser, tenant: Tenant, settings: dict[str, Any]
 ) -> None:
     client, _ = create_client(
@@ -332,7 +332,9 @@ def test_a_machine_gets_its_programs_although_logins_must_push_their_requests(br
         ({"client_authentication_methods": CERTIFICATE_METHOD}, "no host requests certificates"),
     ],
 )
-def test_a_machine_without_programs_is_told_why(browser: Browser, tenant: Tenant, settings: dict[str, Any], reason: str) -> None:
+def test_the_page_of_a_machine_client_without_programs_gives_the_reason(
+    browser: Browser, tenant: Tenant, settings: dict[str, Any], reason: str
+) -> None:
     robot = granted_client(tenant)
     Client.objects.of(tenant.pk).filter(pk=robot.client.pk).update(settings=settings)
 
@@ -369,7 +371,7 @@ def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser
 
 
 @pytest.mark.parametrize("port", ["99999", "abc", "0"])
-def test_a_callback_whose_port_is_no_port_is_not_put_into_snippets(browser: Browser, tenant: Tenant, port: str) -> None:
+def test_a_callback_with_an_invalid_port_is_not_put_into_snippets(browser: Browser, tenant: Tenant, port: str) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris=f"http://localhost:{port}/callback"
     )
@@ -401,7 +403,7 @@ def test_the_first_snippet_serves_the_callback_of_the_client(
     assert [part for part in parts if part not in first] == []
 
 
-def test_a_client_without_a_connection_leads_to_the_page_that_adds_one(
+def test_the_page_of_a_client_without_a_connection_links_to_the_page_that_adds_a_connection(
     browser: Browser, tenant: Tenant, database_connection: Connection
 ) -> None:
     client, _ = create_client(

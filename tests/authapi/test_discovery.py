@@ -140,7 +140,7 @@ def test_the_document_lists_only_contexts_prompt_values_and_challenge_methods_th
     document = get(tenant, DOCUMENTS[0]).json()
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
-    # The stored context comes from an older version, and no login can meet it.
+    # An older version has stored this context, and no login can meet the context.
     assert "acr_values_supported" not in document
     assert document["dpop_signing_alg_values_supported"] == ["ES256", "PS256", "Ed25519", "ES384", "RS256"]
     assert "address" not in document["scopes_supported"]

@@ -61,7 +61,7 @@ def test_every_case_has_a_text_and_an_error_status() -> None:
     assert all(row.description and 400 <= row.status < 600 for row in rows)
 
 
-def test_every_refusal_of_a_login_has_a_row() -> None:
+def test_every_refusal_of_a_login_has_a_row_in_the_table_of_failures() -> None:
     assert set(_CASES) == set(Refusal)
     rows = {reason: case.failure for reason, case in _CASES.items()}
     assert {reason.name: row.error for reason, row in rows.items()} == {

@@ -1,4 +1,4 @@
-"""Anonymous requests over real sockets. They use no tenant's rate and do not affect clients at other IP addresses."""
+"""Anonymous requests over real sockets. They do not use up the rate limit of a tenant, and do not affect clients at other IP addresses."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def test_anonymous_requests_of_one_address_do_not_affect_clients_at_another_addr
     assert {answer.status for answer in refused} == {401, 429}
 
 
-def test_a_valid_client_behind_the_address_of_an_attacker_gets_its_tokens(
+def test_a_valid_client_with_the_ip_address_of_an_attacker_gets_its_tokens(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
-    # These requests are more than twice the limit, because a new minute may begin in between.
+    # Send more than twice the limit, because a new minute with a new limit may begin during the requests.
     flood = asked(web, tenant, wrong, times=130, source=stranger)
     assert {answer.status for answer in asked(web, tenant, right, times=8, source=stranger)} == {200}
 

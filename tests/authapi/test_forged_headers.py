@@ -1,4 +1,4 @@
-"""Headers that only an edge or a proxy may send, sent by a client: with underscores, repeated, or under other names."""
+"""A client sends headers that only an edge or a proxy may send: with underscores, repeated, or under other names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_repeated_header_of_an_edge_is_ignored_in_either_order(tenant: Tenant,
     second = (name, good[name] if other == "same" else other)
     assert status(tenant, registered, *lines_of(good), second) == 401
     assert status(tenant, registered, second, *lines_of(good)) == 401
-    # A line in the spelling with underscores does not count as a repetition.
+    # A line whose name is spelled with underscores is ignored, so it does not repeat the header.
     assert status(tenant, registered, (name.replace("-", "_"), other), *lines_of(good)) == 200
 
 

@@ -1,4 +1,4 @@
-"""Invitations in the admin."""
+"""Invitations in the admin: created, mailed, revoked, and shown on the page of the organization."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_refused_invitation_is_explained_at_the_field_of_the_tab(
     assert not Invitation.objects.of(acme.tenant_id).exists()
 
 
-def test_the_tab_refuses_applications_and_roles_of_other_owners_and_offers_only_usable_applications(
+def test_the_tab_refuses_applications_and_roles_of_other_tenants_and_organizations_and_offers_only_usable_applications(
     browser: Browser, tenant: Tenant, client: Client, acme: Organization
 ) -> None:
     other = new_tenant()
@@ -249,7 +249,9 @@ def test_an_invitation_of_a_deleted_organization_is_refused(browser: Browser, cl
     assert not Invitation.objects.of(client.tenant_id).exists()
 
 
-def test_an_auditor_sees_the_invitations_of_the_tab_without_form_and_links_that_act(client: Client, acme: Organization) -> None:
+def test_an_auditor_sees_the_invitations_of_the_tab_without_the_form_and_without_links_that_change_them(
+    client: Client, acme: Organization
+) -> None:
     row = open_invitation(client, acme)
     auditor = browser_of(new_staff(acme.tenant, role="auditor"))
 
@@ -275,7 +277,9 @@ def test_an_address_is_invited_on_the_tab(browser: Browser, client: Client, acme
     assert row.ticket not in shown
 
 
-def test_the_tab_shows_no_link_and_leads_to_the_page_that_can_show_one(browser: Browser, client: Client, acme: Organization) -> None:
+def test_the_tab_does_not_show_the_invitation_link_and_links_to_the_page_that_can_show_it(
+    browser: Browser, client: Client, acme: Organization
+) -> None:
     answer = browser.post(invite_at(acme), typed(client, is_mailed=""))
 
     row = Invitation.objects.of(acme.tenant_id).get()
@@ -286,7 +290,7 @@ def test_the_tab_shows_no_link_and_leads_to_the_page_that_can_show_one(browser: 
     assert f'href="{reverse(ADD)}?organization={acme.pk}"' in shown
 
 
-def test_the_tab_leads_to_the_acts_on_open_invitations_which_return_to_the_tab(
+def test_the_tab_links_to_the_changes_of_open_invitations_and_each_change_redirects_back_to_the_tab(
     browser: Browser, client: Client, acme: Organization
 ) -> None:
     row, ended = open_invitation(client, acme), open_invitation(client, acme, revoked_at=timezone.now())

@@ -169,7 +169,7 @@ def test_an_assertion_that_identifies_no_user_is_refused_at_the_name_id(
         ({"cn": ["Ada", {}]}, "list of strings."),
     ],
 )
-def test_attributes_that_are_sent_as_json_are_texts_or_lists_of_texts(
+def test_each_attribute_that_is_sent_as_json_must_be_a_text_or_a_list_of_texts(
     browser: Browser, tenant: Tenant, attributes: dict[str, Any], error: str | None
 ) -> None:
     answer = preview(browser, made(tenant, "samlp", fieldsMap={"name": "cn"}), attributes, name_id="x")
@@ -238,7 +238,7 @@ def test_the_form_of_a_connection_previews_the_claims_of_the_last_successful_tes
     ],
     ids=["OpenID", "SAML", "another protocol", "no claims"],
 )
-def test_a_test_without_stored_claims_does_not_break_the_pages_which_ask_for_another_test(
+def test_after_a_test_without_stored_claims_the_pages_render_and_tell_the_user_to_test_again(
     browser: Browser, tenant: Tenant, strategy: str, result: dict[str, Any]
 ) -> None:
     connection = made(tenant, strategy, client_id="c", domain="d.example.test")
@@ -303,7 +303,7 @@ def test_a_preview_without_a_claim_that_the_map_reads_is_incomplete(browser: Bro
     assert "Enter the claims that the connection reads and that the test did not store: uid." in one_line(browser.get(page(connection)))
 
 
-def test_a_preview_uses_the_test_that_filled_the_page(browser: Browser, tenant: Tenant) -> None:
+def test_a_preview_uses_the_claims_of_the_test_from_which_the_page_was_filled(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "samlp", fieldsMap={"name": "cn", "nickname": "nick"})
     # No row of the form can represent the list, so the form does not submit the list.
     add_success(connection, name_id="x7", name_id_format="", attributes={"cn": ["Ada"] * 30, "nick": ["ada"]})

@@ -1,7 +1,7 @@
-"""A login or logout never redirects the browser to a URL that only resembles a registered one.
+"""A login or logout never redirects the browser to a URL that only resembles a registered URL.
 
-The registered URL is `https://app.example.test/callback`. The other URLs in this module are URLs that other implementations compared,
-parsed or joined wrongly.
+The registered URL is `https://app.example.test/callback`. The other URLs in this module are attacks. Other implementations compared,
+parsed or joined these URLs wrongly.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def browser(tenant: Tenant, settings: Any) -> Browser:
     return Browser(headers={"host": f"{tenant.pk}.example.test"})
 
 
-def test_a_login_never_redirects_to_a_url_that_does_not_equal_a_registered_one(client: Client, browser: Browser) -> None:
+def test_a_login_never_redirects_to_a_url_that_does_not_equal_a_registered_url(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid"}
     # Also send a prompt that fails immediately, and an invalid parameter: vulnerable servers redirect these errors before they
     # check the URL.

@@ -133,7 +133,7 @@ def test_a_test_login_of_a_known_user_names_and_links_the_user(tenant: Tenant, b
         ({"set_user_root_attributes": "never_on_login"}, False, "without a profile, because the connection does not use the attributes"),
     ],
 )
-def test_a_valid_response_whose_login_would_not_store_the_profile_says_so(
+def test_the_result_of_a_valid_response_says_why_a_login_would_not_store_the_profile(
     tenant: Tenant, browser: AdminBrowser, options: dict[str, Any], is_blocked: bool, told: str
 ) -> None:
     login = saml_login(tenant, protocolBinding=POST, **options)
@@ -152,7 +152,7 @@ def test_a_test_login_says_that_another_user_has_the_email_address(tenant: Tenan
     assert "Successful" not in content
 
 
-def test_the_page_loads_again_when_its_reader_returns_from_the_provider(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_page_reloads_when_the_administrator_returns_from_the_provider(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     begun(browser, login)
     assert "theme/return.js" in shown(browser, login.connection)

@@ -227,7 +227,7 @@ def test_a_page_that_reaches_its_read_limit_says_where_to_continue(browser: Brow
 
 
 def test_a_page_of_a_long_log_uses_an_index(tenant: Tenant, ada: User) -> None:
-    """A hundred thousand lines. The rarest type has one line, which is the last one that the page would read."""
+    """The log has a hundred thousand lines. The searched type has only one line, which is the last line that the page would read."""
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO authapi_signin (id, tenant_id, type, is_success, description, user_id, user_name, client_id, client_name,

@@ -102,7 +102,7 @@ def test_a_token_without_an_audience_is_opaque_and_only_its_checksum_is_stored(t
     assert members["access_token"] not in repr(row.__dict__)
 
 
-def test_a_refreshed_token_names_its_grant(tenant: Tenant) -> None:
+def test_a_refreshed_token_names_the_grant_that_issued_it(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     first = tokens_of(tenant, registered, scope="openid offline_access", audience=API)
@@ -152,7 +152,7 @@ def test_a_certificate_in_the_request_binds_the_tokens_to_the_certificate(tenant
     assert read_profile(tenant, members["access_token"], headers=forwarded(key, own)).status == 200
 
 
-def test_a_refresh_token_of_a_public_client_is_bound_to_its_certificate_too(tenant: Tenant) -> None:
+def test_a_refresh_token_of_a_public_client_is_also_bound_to_the_certificate_of_the_client(tenant: Tenant) -> None:
     registered, key, own = public_client(tenant), edge_key(tenant), certificate()
     forget_all()
     members = tokens_of(tenant, registered, scope="openid offline_access", headers=forwarded(key, own))

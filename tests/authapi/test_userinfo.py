@@ -213,7 +213,7 @@ def test_the_profile_contains_the_claims_of_the_granted_scopes(tenant: Tenant, a
     assert few["identities"][0]["connection"] == "people"
 
 
-def test_the_profile_is_current_and_not_that_of_the_login(tenant: Tenant) -> None:
+def test_the_profile_is_the_current_profile_and_not_the_profile_at_the_login(tenant: Tenant) -> None:
     user = some_user(tenant)
     token = tokens_of(tenant, web_client(tenant), user, scope="openid profile")["access_token"]
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Changed"})

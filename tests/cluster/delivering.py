@@ -15,7 +15,7 @@ from tests.faults.worker import Worker
 from tests.faults.world import Seeded
 
 PROCESSES = 2
-# An abandoned lane is claimed again soon, and failures of the database do not count against the destination.
+# Abandoned lanes are claimed again soon, and the breaker is off, so that failures of the database do not hold the stream.
 _TIMES = {
     "DELIVERY_LEASE_SECONDS": "2",
     "DELIVERY_RETRY_DELAYS": ",".join(["0.5"] * 100),
@@ -50,7 +50,7 @@ class Deliveries:
         return bool(status == "completed")
 
     def assert_sound(self, *, is_lossy: bool = False) -> None:
-        """Wait until every delivery has ended, then judge all of them, and compare the accounts with the users.
+        """Wait until every delivery has ended, judge all deliveries, and compare the accounts with the users.
 
         With `is_lossy`, the server may have accounts of users whose creation the database has lost.
         """
@@ -74,7 +74,7 @@ class Deliveries:
 
 @contextmanager
 def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy: bool = False, **variables: str) -> Iterator[Deliveries]:
-    """Deliver the events of the tenant during the block, and judge all deliveries after it. `variables` configure the worker."""
+    """Deliver the events of the tenant during the block, and judge all deliveries after the block. `variables` configure the worker."""
     # Disable the streams of earlier tests, whose servers no longer run.
     world.query("UPDATE events_eventstream SET status = 'disabled'")
     with running_scim_server() as server:

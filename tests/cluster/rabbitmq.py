@@ -13,7 +13,7 @@ import pytest
 from config.launcher.processes import Process, Program, wait_until_ready
 from tests.cluster.patroni import answers, free_port
 
-# Debian's command of the same name changes to the account of the package.
+# Not `/usr/sbin/rabbitmq-server`, because that command of Debian switches to the account of the package.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _NAMES = Path("/usr/bin/epmd")
 ACCOUNT = ("identity", "of-the-service")

@@ -20,13 +20,13 @@ from tests.cluster.patroni import answers, free_port
 from tests.deadlines import eventually
 
 MASTER = "identity"
-# The account of the service. It needs INFO, which belongs to the dangerous commands.
+# The account of the service. The service needs INFO, which Redis lists among the dangerous commands.
 SERVICE = ("identity", "of-the-service")
 PREFIX = "faults"
 _RIGHTS = f"~{PREFIX}:* &{PREFIX}:* +@all -@admin -@dangerous +info"
 _REPLICA = ("replica", "of-the-replicas")
 _SENTINEL = ("watcher", "of-the-sentinels")
-# The commands that the documentation of Sentinel lists for its account.
+# The commands that the documentation of Sentinel lists for the account of the sentinels on the servers.
 _WATCHING = (
     "allchannels +multi +slaveof +ping +exec +subscribe +config|rewrite +role +publish +info +client|setname +client|kill +script|kill"
 )

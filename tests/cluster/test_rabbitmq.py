@@ -37,7 +37,7 @@ def put(broker: RabbitMQ, queue: str, body: bytes, **headers: object) -> None:
         )
 
 
-def test_a_worker_reads_its_messages_from_rabbitmq_and_rejects_forged_ones(
+def test_a_worker_reads_its_messages_from_rabbitmq_and_rejects_forged_messages(
     tenant: Tenant, database_connection: Connection, broker: RabbitMQ, redis_server: RedisServer, directory: Path
 ) -> None:
     worker = Worker(directory, redis_server.url, BROKER_URL=broker.url, concurrency=1)

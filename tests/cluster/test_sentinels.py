@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
 
 Fault = Callable[[SentinelWorld, Callable[[], None]], None]
 
-# Without a hint, an event is found after up to a second. Without a nudge, a delivery is found after five minutes.
+# Without hints, streams find an event by polling, after up to a second. Without nudges, the sweep finds a delivery after five minutes.
 _HINTED_SECONDS = 0.5
 _SWEEP_SECONDS = 300
 _PATIENCE_SECONDS = 90

@@ -1,4 +1,4 @@
-"""Every hosted page: its structure, its size, and no inline code. `tests.authapi.browser` checks each page that any test visits."""
+"""The structure and size of every hosted page, which has no inline code. `tests.authapi.browser` checks each page that any test visits."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def ticket_pages(visit: Login, purpose: AccountTicket.Purpose, path: str, **sent
 def handed_password(visit: Login) -> list[Page]:
     """Return the pages of a link that sets a password chosen by the application.
 
-    The rules change after the links were created, and refuse one of the two passwords.
+    The password rules of the connection change after the links were created. The changed rules refuse one of the two passwords.
     """
     kept, refused = (
         address_parts(create_password_ticket(user=visit.user, way_back=WayBack(), marks_verified=False, password=chosen))
@@ -209,7 +209,7 @@ def link_pages(visit: Login) -> list[Page]:
 
 
 def device_pages(visit: Login) -> list[Page]:
-    """Return the pages of a device: empty, filled in, with a wrong code, the question, allowed, refused, and the page on the device."""
+    """Return the code form (empty, filled in, wrong code), the question, both results, and the page that a device with a browser gets."""
     connection = visit.connection
     client, secret = web_client(visit.tenant, grant_types=[GRANT], token_endpoint_auth_method="none", redirect_uris="")
     update_connection(tenant_id=visit.tenant.pk, connection_id=connection.pk, changes={"enabled_clients": [client.client_id]})
@@ -342,7 +342,7 @@ def test_every_page_is_tested_in_this_file() -> None:
     assert {file.name for file in TEMPLATES.glob("*.html")} - seen == set()
 
 
-def test_the_check_finds_each_kind_of_flaw() -> None:
+def test_the_check_of_pages_finds_each_kind_of_flaw() -> None:
     page = '<html><h1>a</h1><h1>b</h1><input name="c" style="color: red" aria-invalid="true"><a href="#d">e</a><script>f()</script></html>'
     found = " ".join(flaws(page, {"content-security-policy": "script-src 'unsafe-inline'"}))
     wanted = (

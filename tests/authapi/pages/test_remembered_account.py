@@ -1,4 +1,4 @@
-"""The account that a browser remembers: a login asks only for the password, and the user can remove it. Pages reveal no other account."""
+"""The account that a browser remembers: the login page asks only for the password, and users can remove the account from the browser."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_another_site_cannot_make_a_browser_forget_the_account(login: Login) -> 
     assert REMEMBERED in login.browser.cookies
 
 
-def test_a_hint_of_the_client_has_precedence_over_the_remembered_account(login: Login) -> None:
+def test_the_login_hint_of_a_client_has_precedence_over_the_remembered_account(login: Login) -> None:
     login.begin_session()
     assert typed_fields(login_page(login, login_hint="eve@example.test")) == ["username", "password"]
     assert typed_fields(login_page(login, login_hint=NAME)) == ["password"]

@@ -9,7 +9,7 @@ from identity.services.jobs import run_job
 
 
 def jobs_of(tenant_id: str) -> list[Job]:
-    """Return the requested messages, oldest first."""
+    """Return the jobs that send the requested codes and links of the tenant, oldest first."""
     return list(Job.objects.of(tenant_id).filter(type=Job.Type.PASSWORDLESS_CODE).order_by("created_at", "pk"))
 
 

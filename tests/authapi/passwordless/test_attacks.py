@@ -40,7 +40,7 @@ ATTACKER = "198.51.100.9"
 
 
 def public(tenant: Tenant) -> Door:
-    """An application without a secret. Its requests are not authenticated, so they are counted by IP address."""
+    """An application without a secret. Its requests are not authenticated, so the service counts the requests by IP address."""
     return new_door(tenant, token_endpoint_auth_method="none")
 
 
@@ -85,7 +85,7 @@ def test_ten_wrong_guesses_from_any_ip_addresses_invalidate_a_code(door: Door) -
     assert door.redeem(door.code()).status == 200
 
 
-def test_simultaneous_guesses_are_counted_one_by_one(door: Door) -> None:
+def test_each_of_several_simultaneous_guesses_is_counted(door: Door) -> None:
     code, barrier, statuses = door.code(), threading.Barrier(8), []
 
     def guess(by: int) -> None:
@@ -251,11 +251,11 @@ def test_messages_are_counted_for_the_ip_address_that_a_trusted_application_forw
     assert door.redeem(code, headers={"auth0-forwarded-for": "203.0.113.5"}).status == 200
 
 
-# --- Existence --------------------------------------------------------------------------------------------------------
+# --- Whether an account exists ----------------------------------------------------------------------------------------
 
 
 def shapes_of(work: Callable[[], Any]) -> list[str]:
-    """Return the statements of a call without their values, and without statements that only fill caches."""
+    """Return the SQL statements that a call runs, without their values. Statements that only fill caches are left out."""
     forget_all()
     with CaptureQueriesContext(connection) as queries, suppress(LoginRefused):
         work()

@@ -1,4 +1,4 @@
-"""The language of codes, links and their pages. The request determines it, and no page mixes two languages."""
+"""The language of messages with codes and links, and of their pages. The request determines the language. No page mixes two languages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def start(door: Door, path: str = "/passwordless/start", body: Any = None, **hea
 
 
 def language_sent(door: Door) -> str:
-    """Return the language of the newest message, as the worker has written it."""
+    """Return the language in which the worker has written the newest message."""
     deliver(door.tenant.pk)
     newest = Job.objects.of(door.tenant.pk).filter(type=Job.Type.MESSAGE).order_by("-created_at").first()
     assert newest is not None
@@ -114,7 +114,7 @@ def test_the_message_of_a_page_has_the_language_of_the_page(worldwide: Door) -> 
     assert (wrong.status, language_of(wrong)) == (400, "de")
 
 
-def test_the_language_requested_by_the_application_has_precedence_over_that_of_the_browser(worldwide: Door) -> None:
+def test_the_language_requested_by_the_application_has_precedence_over_the_language_of_the_browser(worldwide: Door) -> None:
     visit, page = asked(worldwide, GERMAN, ui_locales="ja")
     assert language_of(page) == "ja"
     assert language_of(visit.enter_address(page)) == "ja"
@@ -145,7 +145,7 @@ def test_the_page_of_a_link_has_the_language_of_its_mail_in_another_browser(worl
     assert (used.status, language_of(used)) == (410, "es")
 
 
-def test_the_language_requested_by_the_application_has_precedence_over_that_of_the_mail(worldwide: Door) -> None:
+def test_the_language_requested_by_the_application_has_precedence_over_the_language_of_the_mail(worldwide: Door) -> None:
     create_user(tenant_id=worldwide.tenant.pk, connection=worldwide.email, email=ADA, user_metadata={"lang": "es"})
     path = asked_by_application(worldwide, ui_locales="ja")
     deliver_link(worldwide)
@@ -167,7 +167,7 @@ def test_the_page_of_a_link_uses_the_language_of_its_login_in_the_same_browser(w
     visit.followed(visit.browser.submit(page, send="link", email=ADA))
     opened = visit.browser.send("GET", path_of(worldwide), headers=FRENCH)
     assert opened.location.startswith(CALLBACK)
-    # The link is used up. Its mail was in German.
+    # The link is used up. The mail with the link was in German.
     assert language_of(visit.browser.send("GET", path_of(worldwide), headers=FRENCH)) == "de"
 
 

@@ -1,4 +1,4 @@
-"""Links that log in: which requests open a link, which use it up, and in which browser it is accepted."""
+"""Links that log a user in: which requests open a link, which requests use up the link, and which browsers can log in with the link."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_another_browser_must_confirm_and_does_not_log_the_requesting_browser_in
     """An attacker starts a login with the address of a user, and the user opens the mailed link."""
     path = asked_by_page(visit)
     person = Browser(visit.door.tenant, address="203.0.113.50")
-    # The browser has its own cookie because it has opened a login page before.
+    # The browser of the user has its own cookie, because this browser has opened a login page before.
     Visit(visit.door, person).ask()
     page = open_link(person, path)
     assert "/u/passwordless/confirm" in page.location

@@ -25,7 +25,7 @@ from tests.factories.sign_in import CALLBACK, people
 
 @dataclass
 class Visit:
-    """A user at a browser."""
+    """A user with a browser, at an application with a passwordless connection."""
 
     door: Door
     browser: Browser

@@ -108,7 +108,7 @@ def test_a_message_without_a_sender_fails_its_job_and_the_error_does_not_contain
     assert "sealed" not in job.parameters
 
 
-def test_a_message_contains_only_the_requested_content(door: Door) -> None:
+def test_a_text_message_has_a_code_and_no_link_and_the_code_is_not_stored(door: Door) -> None:
     code = door.code(**BY_TEXT)
     assert last_contents(door.tenant.pk).link == ""
     deliver(door.tenant.pk)

@@ -84,7 +84,7 @@ def bound_token(tenant: Tenant, prover: Prover, registered: Registered | None = 
 # --- The token endpoint -------------------------------------------------------------------------------------------------------
 
 
-def test_a_proof_binds_the_token_to_its_key(tenant: Tenant, prover: Prover) -> None:
+def test_a_proof_binds_the_token_to_the_key_of_the_proof(tenant: Tenant, prover: Prover) -> None:
     answer = ask(tenant, form_of(tenant, granted_client(tenant)), prover.proof("POST", at_token(tenant)))
     assert (answer.status, answer.json()["token_type"]) == (200, "DPoP")
     assert claims_of(tenant, answer.json()["access_token"])["cnf"] == {"jkt": prover.thumbprint}
@@ -201,8 +201,8 @@ def test_a_restarted_redis_with_old_records_makes_the_server_require_new_nonces(
     replayed = prover.proof("POST", at_token(tenant))
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, earlier))
     assert [ask(tenant, form, proof).status for proof in (replayed, with_nonce)] == [200, 200]
-    # The state of a promoted replica, or of a server that has loaded an old snapshot: the generation is stored, the latest uses are not,
-    # and the server has another run id.
+    # Redis is now in the state of a promoted replica, or of a server that has loaded an old snapshot: the generation is stored, the
+    # records of the latest used proofs are lost, and the server has another run id.
     for key in used._redis.scan_iter(f"{used._prefix}*"):
         used._redis.delete(key)
     monkeypatch.setattr(used, "_runs", {})
@@ -240,7 +240,7 @@ def exchange(login: Login, secret: str, code: str) -> dict[str, Any]:
     return code_form(Registered(login.client, secret), code)
 
 
-def test_a_code_that_names_a_key_is_refused_without_its_proof(tenant: Tenant, prover: Prover) -> None:
+def test_a_code_that_names_a_key_is_refused_without_a_proof_of_this_key(tenant: Tenant, prover: Prover) -> None:
     client, secret = signing_client(tenant)
     connection = people(tenant, client)
     login = Login(tenant, client, connection, person(connection), Browser(tenant))
@@ -322,7 +322,7 @@ def test_an_unbound_token_is_refused_with_the_dpop_scheme(tenant: Tenant, prover
     assert profile(tenant, token, "", scheme="Bearer").status == 200
 
 
-def test_userinfo_requires_a_nonce_with_a_challenge(tenant: Tenant, prover: Prover) -> None:
+def test_userinfo_refuses_an_old_nonce_with_a_challenge_and_a_new_nonce(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     answer = profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token, nonce="old.one"))
     assert (answer.status, answer.json()["error"]) == (401, "use_dpop_nonce")
@@ -342,7 +342,7 @@ def api_client(tenant: Tenant, **asked: Any) -> tuple[Registered, dict[str, Any]
     return registered, form_of(tenant, registered, audience=API)
 
 
-def test_an_api_can_require_a_key(tenant: Tenant, prover: Prover) -> None:
+def test_an_api_can_require_tokens_that_are_bound_to_a_key(tenant: Tenant, prover: Prover) -> None:
     _, form = api_client(tenant, proof_of_possession={"mechanism": "dpop", "required": True})
     refused = ask_token(tenant, form)
     assert (refused.status, refused.json()["error"]) == (400, "invalid_request")
@@ -351,7 +351,7 @@ def test_an_api_can_require_a_key(tenant: Tenant, prover: Prover) -> None:
     assert proven(tenant, form, prover).status == 200
 
 
-def test_an_api_can_require_a_certificate(tenant: Tenant, prover: Prover) -> None:
+def test_an_api_can_require_tokens_that_are_bound_to_a_certificate(tenant: Tenant, prover: Prover) -> None:
     _, form = api_client(tenant, proof_of_possession={"mechanism": "mtls", "required": True, "required_for": "all_clients"})
     assert ask_token(tenant, form).status == 400
     assert proven(tenant, form, prover).json()["error"] == "invalid_request"
@@ -368,7 +368,7 @@ def test_an_api_can_require_proofs_from_public_clients_only_or_from_no_client(te
     assert ask_token(tenant, code_form(registered, code)).status == (400 if asked["required"] else 200)
 
 
-def test_a_client_setting_can_require_a_key_or_a_certificate(tenant: Tenant, prover: Prover) -> None:
+def test_a_client_setting_can_require_tokens_that_are_bound_to_a_key_or_a_certificate(tenant: Tenant, prover: Prover) -> None:
     registered, form = api_client(tenant)
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"settings": {"require_proof_of_possession": True}})
     forget_all()
@@ -390,7 +390,7 @@ def test_a_changed_setting_of_an_api_applies_immediately_to_refreshes(tenant: Te
     assert proven(tenant, refresh_form(registered, token), prover).status == 200
 
 
-def test_a_browser_gets_no_token_for_an_api_that_requires_a_key(tenant: Tenant) -> None:
+def test_a_browser_gets_no_token_for_an_api_that_requires_bound_tokens(tenant: Tenant) -> None:
     client, _ = signing_client(tenant, grant_types=["authorization_code", "implicit"])
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"proof_of_possession": {"mechanism": "dpop", "required": True}})
     connection = people(tenant, client)

@@ -1,4 +1,4 @@
-"""The fast signature check of proofs: it accepts only signatures that the library accepts."""
+"""The fast signature check of proofs accepts only signatures that the library joserfc accepts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def judged(text: str, prover: Prover) -> bool:
     return is_verified(text, header_of(text), prover.key.public_key())
 
 
-def test_an_ordinary_proof_is_verified_as_in_the_library() -> None:
+def test_the_fast_check_and_the_library_accept_an_ordinary_proof() -> None:
     prover = Prover()
     text = prover.proof("POST", ADDRESS)
     assert judged(text, prover)

@@ -1,4 +1,4 @@
-"""Bound tokens at the management interface and at `/events`: the sender proves possession once per request."""
+"""Bound tokens at the management interface and at `/events`: each request must prove possession of the key or certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The otp and password grants with proofs of possession. A missing proof is refused before a code is used up. A proof binds the tokens."""
+"""The otp and password grants with proofs of possession. A proof binds the tokens. A request without a required proof uses up no code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All processes together accept a proof once, with and without Redis. A stream requires a proof. It ends when its certificate expires."""
+"""All processes together accept a proof once, with and without Redis. A stream requires a proof, and ends when its certificate expires."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_stream_opens_only_with_a_proof(pair: list[WebProcess], tenant: Tenant
     assert refusal(subscribe(pair[1], tenant, token, DPoP=good)) == (401, "invalid_dpop_proof")
 
 
-def test_a_stream_ends_with_the_certificate_of_its_token(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_stream_ends_when_the_certificate_of_its_token_expires(pair: list[WebProcess], tenant: Tenant) -> None:
     resource = ensure_management_api(tenant.pk)
     changes = {"settings": {"proof_of_possession": {"mechanism": "mtls", "required": True}}}
     update_api_resource(tenant_id=tenant.pk, resource_id=resource.pk, changes=changes)
@@ -160,6 +160,6 @@ def test_our_own_client_sends_a_proof_of_its_key(pair: list[WebProcess], tenant:
     reader = Subscription(server, credentials, Wanted(), endurance=Endurance(is_once=True))
     happening = next(one for one in reader.happenings() if isinstance(one, Opened))
     assert happening.status == 200
-    # The same token is sent without the key.
+    # The same token is sent without a proof.
     with subscribe(pair[1], tenant, credentials.token(), "Bearer") as refused:
         assert refused.status == 401

@@ -1,4 +1,4 @@
-"""Three applications with three protocols in one session. One login logs in to all, and a logout at one ends all logins."""
+"""Three applications with three protocols in one session. One login is valid for all, and a logout at one application ends all logins."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_jti_of_a_machine_token_can_be_revoked_only_by_itself() -> None:
     assert revocation_keys(jti) == (jti,)
 
 
-def test_a_derived_token_keeps_the_lineage_of_its_token() -> None:
+def test_a_derived_token_has_the_lineage_of_the_token_from_which_it_was_derived() -> None:
     jti = new_jti(LINEAGE)
     assert revocation_keys(related_jti(jti))[1] == lineage_key(LINEAGE)
     assert related_jti(jti) != jti
@@ -75,7 +75,9 @@ def test_a_token_without_an_actor_has_no_act_claim() -> None:
 
 
 @pytest.mark.parametrize(("permissions", "listed"), [(None, ["read", "write"]), ((), []), (("read",), ["read"])])
-def test_a_dialect_with_permissions_lists_them_or_else_the_scopes(permissions: tuple[str, ...] | None, listed: list[str]) -> None:
+def test_a_dialect_with_permissions_lists_the_permissions_or_else_the_scopes(
+    permissions: tuple[str, ...] | None, listed: list[str]
+) -> None:
     order = replace(ORDER, dialect="access_token_authz", permissions=permissions)
     assert token_claims(order, now=1000)["permissions"] == listed
     assert "permissions" not in token_claims(replace(order, dialect="access_token"), now=1000)

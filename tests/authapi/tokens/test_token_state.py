@@ -1,4 +1,4 @@
-"""The query that streams run once a second. It is one statement that returns the current state of tokens."""
+"""The query that streams run once a second. One statement returns the current state of all given tokens."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_a_process_with_empty_caches_verifies_tokens_on_the_event_loop_too(tenan
     assert asyncio.run(verify_access_token_async(token, host=host)).tenant_id == tenant.pk
 
 
-def test_a_bound_token_is_refused_on_the_event_loop_unless_the_caller_takes_bound_tokens(tenant: Tenant) -> None:
+def test_a_bound_token_is_refused_on_the_event_loop_unless_the_caller_accepts_bound_tokens(tenant: Tenant) -> None:
     token = signed(tenant, access_token(tenant, granted_client(tenant)), claims={"cnf": {"x5t#S256": "A" * 43}})
     with pytest.raises(InvalidToken):
         asyncio.run(verify_access_token_async(token, host=host_of(tenant)))

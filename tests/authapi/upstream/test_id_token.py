@@ -20,7 +20,7 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import LEEWAY_SECONDS, verified_claims
 
 ISSUER, CLIENT_ID, NONCE = "https://idp.example.test", "a-client", "a-nonce"
-# A fixed time, not the current one: the names of test cases contain it, and must be equal in all workers.
+# A fixed time instead of the current time: the names of test cases contain the time, and must be equal in all workers.
 NOW = 1_800_000_000.0
 RSA = RSAKey.generate_key(2048, {"kid": "rsa"})
 OTHER = RSAKey.generate_key(2048, {"kid": "other"})

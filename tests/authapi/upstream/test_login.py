@@ -306,7 +306,7 @@ def test_a_second_login_has_its_own_state_nonce_and_verifier(login: Login) -> No
     assert all(first[name] != second[name] for name in ("state", "nonce", "code_challenge"))
 
 
-def test_parameters_of_the_connection_cannot_replace_those_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
+def test_parameters_of_the_connection_cannot_replace_the_parameters_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
     forced = {name: {"value": "forced"} for name in ("state", "nonce", "response_type", "redirect_uri", "hd", "code_challenge")}
     login = login_at(tenant, provider, upstream_params={**forced, "lang": {"alias": "ui_locales"}})
     sent = login.leave(ui_locales="de")

@@ -60,7 +60,7 @@ def after_saml_test(login: SamlLogin, **changes: Any) -> Sample:
 
 
 def assert_login_stored(preview: Preview, connection: Connection) -> None:
-    """Compare the user that a login created with a user that has the profile of the preview, at another connection."""
+    """Assert that a login has created a user with the profile of the preview. Create the user to compare with at another connection."""
     found = User.objects.of(connection.tenant_id).get()
     other = create_connection(tenant_id=connection.tenant_id, name="other", strategy=connection.strategy)
     expected = create_user(tenant_id=connection.tenant_id, connection=other, identifier="other", **preview.profile)
@@ -80,7 +80,7 @@ def test_numbers_booleans_and_nested_values_keep_their_types(login: Login) -> No
     assert [type(kept[name]) for name in claims] == [type(value) for value in claims.values()]
 
 
-def test_a_claim_that_is_no_text_fills_no_template_in_the_preview(tenant: Tenant, provider: Provider) -> None:
+def test_a_claim_that_is_not_a_text_fills_no_template_in_the_preview(tenant: Tenant, provider: Provider) -> None:
     login = login_at(tenant, provider, attribute_map=mapping(nickname="${context.tokenset.level}", name="${context.tokenset.flag}"))
     provider.claims = {"level": 3, "flag": "true"}
     profile = previewed(login.connection, after_test(login).parts).profile
@@ -248,7 +248,7 @@ def test_a_test_over_ws_federation_stores_no_secrets_in_its_message() -> None:
     assert "never-stored" in mapped
 
 
-def test_the_profile_of_a_test_has_no_token_that_the_map_copies(tenant: Tenant, provider: Provider) -> None:
+def test_a_token_that_the_map_copies_into_the_profile_is_not_stored_with_the_test(tenant: Tenant, provider: Provider) -> None:
     login = login_at(tenant, provider, attribute_map=mapping(nickname="${context.tokenset.note}"))
     provider.claims = {"note": TOKEN}
     after_test(login)
@@ -265,7 +265,7 @@ def test_a_claim_is_stored_whole_or_not_at_all(value: Any) -> None:
     assert (kept.parts, kept.left_out) == ({"id_token": {"sub": "1"}}, ["odd"])
 
 
-def test_the_claims_of_one_test_have_a_greatest_size_and_number() -> None:
+def test_the_size_and_the_number_of_the_claims_of_one_test_are_limited() -> None:
     large: Mapping[str, Any] = {f"c{number}": "x" * 4_000 for number in range(40)}
     kept = kept_claims({"id_token": large, "userinfo": {"sub": "1"}})
     assert len(str(kept.parts)) < 70_000
@@ -273,7 +273,7 @@ def test_the_claims_of_one_test_have_a_greatest_size_and_number() -> None:
     assert len(kept_claims({"attributes": {f"c{number}": ["x"] for number in range(300)}}).parts["attributes"]) == 200
 
 
-def test_the_names_of_claims_count_as_their_values_do() -> None:
+def test_the_size_limits_apply_to_the_names_of_claims_as_to_their_values() -> None:
     assert kept_claims({"userinfo": {"n" * 513: 1, "o" * 512: 1}}).parts == {"userinfo": {"o" * 512: 1}}
     named = {f"{number}{'n' * 500}": 1 for number in range(200)}
     assert len(str(kept_claims({"userinfo": named}).parts)) < 70_000

@@ -1,4 +1,4 @@
-"""A signed response as a provider sends it, for tests that change it."""
+"""A signed response as a provider sends it, for tests that change the response."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def inner_assertion(root: Element) -> Element:
 
 
 def at(element: Element, path: str) -> Element:
-    """Return the element at a path. The element must exist."""
+    """Return the element at a path. Fail if there is no such element."""
     found = element.find(path)
     assert found is not None, path
     return found
@@ -87,6 +87,6 @@ def name_in(verified_assertion: Element) -> str:
 
 
 def changed(raw: bytes, old: bytes, new: bytes) -> Element:
-    """Return the document with some bytes replaced. The bytes must occur."""
+    """Return the document with the first occurrence of `old` replaced by `new`. Fail if `old` does not occur."""
     assert old in raw
     return parse(raw.replace(old, new, 1))

@@ -108,7 +108,7 @@ def test_every_decryption_failure_raises_the_same_error(algorithm: str) -> None:
     assert texts <= {str(DecryptionFailed())}
 
 
-def test_the_decrypted_content_is_parsed_as_strictly_as_the_rest() -> None:
+def test_the_decrypted_content_is_parsed_as_strictly_as_the_rest_of_the_document() -> None:
     made = holding(encrypted(parse(b"<a>" + b"<b>" * 30 + b"</b>" * 30 + b"</a>"), certificate=trusted()))
     assert decrypted(made, [key()]).tag == "a"
     assert decrypted(made, [key()]).getparent() is None

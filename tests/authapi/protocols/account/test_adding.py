@@ -159,13 +159,13 @@ def test_adding_a_factor_fails_when_another_factor_is_enrolled_at_the_same_time(
 
 def waits_for_lock() -> bool:
     with connection.cursor() as cursor:
-        # Without this statement, the transaction keeps the statistics that it read first.
+        # Without this statement, PostgreSQL returns the statistics that this transaction read first.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])
 
 
-def test_a_key_is_accepted_once_for_its_page_its_domain_and_one_account(open_account: Account) -> None:
+def test_a_security_key_is_accepted_once_on_its_own_page_and_domain_and_for_only_one_account(open_account: Account) -> None:
     mine, place = open_account.browser, f"{ADD}/webauthn-roaming"
     taken = give_key(person(open_account.connection, email="bob@example.test"), mine.host)
     key, evil = key_for(mine, verifies=False), key_for(mine, origin="http://evil.example")
@@ -257,7 +257,7 @@ def test_guesses_are_limited_and_a_second_code_can_be_sent_only_after_a_pause(op
     assert FactorChallenge.objects.of(open_account.tenant.pk).get().failures == 1
     secret = secret_on(begun(mine, "totp"))
     found = [sent(mine, f"{ADD}/totp", code="000000").status for _ in range(10)]
-    # The wrong code of the message is counted, too.
+    # The wrong code for the text message also counts as a guess, so only nine further guesses are checked.
     assert found == [400] * 9 + [429]
     assert sent(mine, f"{ADD}/totp", code=app_code(secret)).status == 429
     assert kinds_in(open_account) == []
@@ -273,7 +273,7 @@ def test_adding_an_app_shows_a_recovery_code_once_and_completes_the_session(open
     assert (shown.status, code is not None, shown.headers["cache-control"]) == (200, True, "no-store")
     assert mine.cookies["session"] != cookie
     assert [method["name"] for method in open_account.browser_session.methods] == ["pwd", "mfa", "otp"]
-    # The second app causes no recovery code and no change of the profile.
+    # Adding the second app creates no recovery code and does not change the profile.
     second = sent(mine, f"{ADD}/totp", code=app_code(secret_on(begun(mine, "totp"))))
     assert second.location == "/account/two-step?done=added"
     listed = mine.follow(second)

@@ -60,7 +60,7 @@ def go(login: Login, page: Any) -> dict[str, str]:
     return sent
 
 
-def test_a_passwordless_login_is_offered_by_what_it_does_and_not_by_the_name_of_its_connection(elsewhere: Login) -> None:
+def test_the_button_of_a_passwordless_login_describes_the_login_and_does_not_show_the_name_of_the_connection(elsewhere: Login) -> None:
     for strategy in ("email", "sms"):
         enabled = {"enabled_clients": [elsewhere.client.client_id]}
         made = create_connection(tenant_id=elsewhere.client.tenant_id, name=strategy, strategy=strategy)

@@ -74,7 +74,7 @@ def test_logging_out_of_all_other_browsers_keeps_this_session_and_its_tokens(acc
 # --- Applications -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_user_revokes_only_their_own_access_together_with_its_refresh_tokens(account: Account) -> None:
+def test_revoking_an_application_ends_only_the_consent_and_refresh_tokens_of_this_user(account: Account) -> None:
     shop, _ = web_client(account.tenant, name="Foreign shop", is_first_party=False)
     bob = other_person(account)
     for user in (account.user, bob):

@@ -1,4 +1,4 @@
-"""Second factors and passkeys at the account page: a user manages only their own factors, and never with the first proof alone."""
+"""Second factors and passkeys at the account page: users manage only their own factors. The first proof alone is not enough."""
 
 from __future__ import annotations
 

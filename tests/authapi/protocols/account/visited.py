@@ -47,6 +47,6 @@ def _pages(visit: Login) -> list[Page]:
     lists = [browser.get(f"/account/{place}") for place in (ADD, "two-step", "passkeys")]
     pages = [*keys, *phone, app, mailed, shown, *named, *lists]
     assert [page.status for page in pages] == [200, 200, 400, 200, 200, 400, 200, 400, 429, 200, 200, 200, 200, 400, 200, 200, 200]
-    # Users on a slow connection wait for the whole page.
+    # The pages must be small, because users on a slow connection wait for the whole page.
     assert max(len(page.body) for page in pages) < 30_000
     return pages

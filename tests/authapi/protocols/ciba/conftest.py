@@ -131,7 +131,7 @@ def call_center(tenant: Tenant, **changes: Any) -> CallCenter:
 
 @pytest.fixture(autouse=True)
 def no_messages_left(tenant: Tenant) -> Iterator[None]:
-    """Delete waiting messages, because sweeps of other tests would find them."""
+    """Delete the jobs of waiting messages, because a sweep in another test would run these jobs."""
     yield
     Job.objects.of(tenant.pk).delete()
 

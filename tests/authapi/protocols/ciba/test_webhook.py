@@ -1,4 +1,5 @@
-"""The webhook that notifies users of a tenant about approvals, over real sockets: signed, sent once, and never to a private network."""
+"""The webhook that notifies users of a tenant about approvals, over real sockets: each request is signed, sent once, and never sent to a
+private network."""
 
 from __future__ import annotations
 

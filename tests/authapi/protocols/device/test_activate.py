@@ -127,7 +127,7 @@ def test_only_the_first_of_two_browsers_can_answer_the_question(tv: Television) 
     assert tv.poll().status == 200
 
 
-def test_pressing_a_button_twice_or_going_back_has_the_same_result(tv: Television) -> None:
+def test_pressing_a_button_again_or_going_back_does_not_change_the_answer_of_the_user(tv: Television) -> None:
     tv.begin()
     page = tv.ask()
     assert tv.browser.submit(page, answer="allow").location.endswith("/activate/done")

@@ -74,7 +74,7 @@ def test_a_token_is_exchanged_for_an_id_token_for_the_target(old: OldClient) -> 
     assert answer.json().keys() == {"id_token", "token_type", "expires_in"}
     claims, before = decoded(answer.json()["id_token"])[1], decoded(token)[1]
     assert (claims["aud"], claims["sub"], claims["email"]) == (target.client_id, old.user.user_id, EMAIL)
-    # A delegation is not a login: the times and methods are those of the first token.
+    # A delegation is not a login: the new token has the login time and the methods of the first token.
     assert (claims["auth_time"], claims["amr"], "sid" in claims) == (before["auth_time"], ["pwd"], False)
     assert SignIn.objects.of(old.tenant.pk).filter(type="sd", details__target=target.client_id).exists()
 

@@ -34,14 +34,14 @@ Before = Callable[[OldClient], Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A failure of the contract."""
+    """A failure that the contract lists: the request that fails, and the expected answer."""
 
     status: int
     error: str
     text: str | None
     ask: Ask
     before: Before = lambda _: None
-    # The names of the members with the error and the text. Some endpoints name them `code` and `description`.
+    # The names of the JSON members that contain the error and the text. Some endpoints name these members `code` and `description`.
     names: tuple[str, str] = ("error", "error_description")
 
 

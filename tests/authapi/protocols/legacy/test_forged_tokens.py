@@ -37,7 +37,8 @@ def test_a_token_with_a_changed_user_is_refused(old: OldClient, second: OldClien
 
 
 def test_a_token_for_this_tenant_that_another_tenant_signed_is_refused(old: OldClient, second: OldClient) -> None:
-    # The other tenant names this issuer, client and user. It uses its own key under the id of this tenant's key.
+    # The token of the other tenant names this issuer, client and user. It is signed with the key of the other tenant, and its header
+    # contains the id of this tenant's key.
     token = token_of(old)
     own_kid = decoded(token)[0]["kid"]
     for header in ({}, {"kid": own_kid}):
@@ -81,6 +82,6 @@ def test_a_bound_access_token_cannot_link_or_unlink_accounts(old: OldClient, aud
     assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == INVALID_ACCESS_TOKEN
     assert told(begin(old, logged_in(old), token)) == INVALID_ACCESS_TOKEN[1:]
     if audience is None:
-        # The refusal names the binding as its reason.
+        # The binding is the reason for the refusal: without the binding, the token is accepted.
         AccessToken.objects.of(old.tenant.pk).update(confirmation=None)
         assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == NOT_LINKED

@@ -40,7 +40,7 @@ def protection(request: pytest.FixtureRequest) -> dict[str, Any]:
 def test_a_password_gets_no_token(old: OldClient, protection: dict[str, Any]) -> None:
     old.set(settings=protection)
     assert refusal(old.log_in()) == REFUSED
-    # The request is refused before the password is checked, so no hash, count or log entry results.
+    # The request is refused before the password is checked, so the service computes no hash, counts no failure and writes no log entry.
     assert refusal(old.log_in(password="wrong")) == REFUSED
     assert not SignIn.objects.of(old.tenant.pk).exists()
     assert not AccessToken.objects.of(old.tenant.pk).exists()
@@ -111,7 +111,7 @@ def test_a_page_of_the_client_cannot_read_which_user_is_logged_in(old: OldClient
     assert known(old, origin=origin).json() == {"sso": False}
 
 
-def test_settings_without_a_requirement_refuse_nothing(old: OldClient) -> None:
+def test_a_client_whose_settings_require_no_protection_is_served(old: OldClient) -> None:
     old.set(settings={"require_proof_of_possession": False, "compliance_level": "none"})
     forget_all()
     assert old.log_in().status == 200

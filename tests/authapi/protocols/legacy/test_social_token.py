@@ -1,4 +1,4 @@
-"""`/oauth/access_token`: the token of a provider is accepted only if the provider says that it was issued to our client."""
+"""`/oauth/access_token`: the token of a provider is accepted only if the provider says that the token was issued to our client."""
 
 from __future__ import annotations
 

@@ -334,7 +334,7 @@ def test_a_requested_new_login_keeps_the_session_and_the_sid(login: Login) -> No
     assert (after.pk, after.digest != before.digest, after.authenticated_at > before.authenticated_at) == (before.pk, True, True)
 
 
-def test_a_login_counts_as_new_for_one_answer(login: Login) -> None:
+def test_a_request_for_a_new_login_requires_another_login_for_a_second_answer(login: Login) -> None:
     first = login.ask(prompt="login")
     login.log_in(first)
     again = login.browser.follow(first)
@@ -412,7 +412,7 @@ def test_a_form_of_another_site_is_refused(login: Login, token: str | None, orig
 
 def test_a_login_started_by_the_previous_version_can_be_finished(login: Login) -> None:
     form = login.browser.follow(login.ask())
-    # The previous version has no sealed requests and no other protocol.
+    # The previous version stored the parameters unsealed, and supported no protocol besides OAuth.
     LoginTransaction.objects.of(login.tenant.pk).update(sealed_request="", parameters=login.sent)
     answer = login.browser.submit(form, username="ada@example.test", password=PASSWORD)
     assert answer.answer.keys() == {"code", "state", "iss"}
@@ -554,7 +554,7 @@ def test_a_client_without_single_sign_on_does_not_accept_the_login_of_another_cl
     login.connection.save()
     login.begin_session()
     assert login.ask(client_id=other.client_id, prompt="none").answer["error"] == "login_required"
-    # The client's own login is accepted. Afterwards, the client belongs to the session.
+    # A login at this client itself is accepted. Afterwards, the client accepts the session without a new login.
     assert "code" in login.log_in(login.ask(client_id=other.client_id)).answer
     assert "code" in login.ask(client_id=other.client_id, prompt="none").answer
     assert "code" in login.ask(prompt="none").answer

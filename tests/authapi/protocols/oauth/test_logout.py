@@ -103,7 +103,7 @@ def test_a_request_with_a_forbidden_address_ends_no_session(inside: Login, addre
     assert has_session(inside)
 
 
-def test_allowed_addresses_of_a_client_are_separate_from_those_of_the_tenant(inside: Login) -> None:
+def test_a_logout_of_a_client_accepts_only_the_addresses_of_the_client_and_not_the_addresses_of_the_tenant(inside: Login) -> None:
     allow_for_tenant(inside, allowed_logout_urls=["https://www.example.test/"])
     own, tenants = {"client_id": inside.client.client_id}, "https://www.example.test/"
     assert inside.browser.get("/v2/logout", {**own, "returnTo": tenants}).status == 400
@@ -197,7 +197,7 @@ def test_the_question_can_redirect_to_the_url_scheme_of_an_application(inside: L
     assert inside.browser.submit(page, answer="yes").location == "com.example.app://bye"
 
 
-def test_the_question_keeps_the_parameter_for_a_federated_logout(inside: Login) -> None:
+def test_the_form_of_the_question_contains_the_parameter_for_a_federated_logout(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", {"federated": ""}, **ASIDE["image"])
     assert page.fields()["federated"] == "1"
 
@@ -263,7 +263,7 @@ def test_an_answer_posted_by_another_site_ends_no_session(inside: Login) -> None
     assert has_session(inside)
 
 
-def test_the_id_of_the_session_replaces_a_hint_and_another_id_does_not(inside: Login) -> None:
+def test_the_id_of_the_session_is_accepted_instead_of_an_id_token_and_the_id_of_another_session_is_not(inside: Login) -> None:
     sid = Session.objects.of(inside.tenant.pk).get().pk
     assert "Log out?" in inside.browser.get("/oidc/logout", {"logout_hint": "ses_other"}).text
     assert "You are logged out" in inside.browser.get("/oidc/logout", {"logout_hint": sid}).text

@@ -200,7 +200,7 @@ def test_a_repeated_resource_is_ignored_only_beside_an_audience(changes: dict[st
     assert refused.value.case is case
 
 
-def test_another_repeated_parameter_of_a_client_that_reads_resources_is_named() -> None:
+def test_a_repeated_scope_is_refused_even_if_the_client_may_repeat_resource() -> None:
     with pytest.raises(RequestRefused) as refused:
         judged([*GOOD.items(), ("scope", "a"), ("scope", "b")], reads_resource=True)
     assert refused.value.case is RequestCase.REPEATED_PARAMETER

@@ -1,4 +1,4 @@
-"""`resource` (RFC 8707): used if the tenant enables it. `audience` has precedence over it."""
+"""The parameter `resource` (RFC 8707) names an API if the tenant enables the parameter. `audience` has precedence over `resource`."""
 
 from __future__ import annotations
 

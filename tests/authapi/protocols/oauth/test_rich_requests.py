@@ -1,4 +1,4 @@
-"""Authorization details (RFC 9396) from the request to the token: checked, shown, allowed by the user, and never extended."""
+"""Authorization details (RFC 9396) from the request to the token: they are checked, shown, allowed by the user, and never extended."""
 
 from __future__ import annotations
 

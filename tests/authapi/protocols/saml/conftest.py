@@ -46,7 +46,7 @@ class Application:
         set_client(self.client, settings=addon(**members))
 
     def ask(self, message: Element | None = None, *, relay_state: str = "", signer: Signer | None = None, **beside: str) -> Page:
-        """Send a request by the redirect binding. `beside` contains additional parameters, which only this service knows."""
+        """Send a request by the redirect binding. `beside` contains additional parameters that SAML does not define."""
         address = redirect_address(self.path, REQUEST, authn_request() if message is None else message, relay_state, signer)
         page = self.browser.get(address.partition("?")[0], dict(parse_qsl(urlsplit(address).query)) | beside)
         return page
