@@ -1,4 +1,4 @@
-"""RSA keys for tests without the cost of generation. Each key is composed of two of 256 primes. Each pair makes a different key."""
+"""RSA keys for tests without the cost of generation. Each key is the product of two of 256 primes. Each pair gives a different key."""
 
 from __future__ import annotations
 

@@ -15,11 +15,14 @@ IS_DEEP = os.environ.get("TEST_DEPTH") == "deep"
 
 
 def sized(usual: int, deep: int) -> int:
-    """Return the number of cases that this run takes."""
+    """Return the number of cases that this run tests: `usual`, or `deep` in a deep run."""
     return deep if IS_DEEP else usual
 
 
 def sample(things: Sequence[T], key: str, usual: int) -> Sequence[T]:
-    """Return all cases in a deep run. Otherwise return `usual` cases: each `key` selects other cases, and the same cases in every run."""
+    """Return all cases in a deep run, otherwise `usual` cases.
+
+    Different keys select different cases. One key selects the same cases in every run.
+    """
     start = sum(map(ord, key)) % len(things)
     return things if IS_DEEP else [*things[start:], *things[:start]][:usual]

@@ -12,7 +12,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-# All tests of these folders use one `make up`.
+# All tests of these folders use the services of one `make up`, so one worker runs all tests of a folder.
 _TOGETHER = ("tests/journeys",)
 # Every test runs once per server, as `test_name[server]` or `test_name[server-more]`.
 _PER_SERVER = ("tests/conformance", "tests/peers/accounts")

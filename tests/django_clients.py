@@ -1,4 +1,4 @@
-"""Test clients of Django that share work that every client and every request would otherwise repeat.
+"""Makes the test clients of Django faster: they share their middleware, and copy fewer template contexts.
 
 Each client of Django has its own handler, whose first request creates all middleware. The middleware of static files then reads the
 state of every static file. Each request copies the context of every template, and a page of the admin has hundreds of templates: one per
@@ -16,7 +16,7 @@ from django.template import Context, RequestContext, Template
 from django.test import client
 from django.test.utils import ContextList
 
-# Settings that the middleware reads when it is created. A test that changes one of them gets its own middleware.
+# Settings that the middleware reads when it is created. A test that changes one of these settings gets its own middleware.
 _READ_AT_START = ("MIDDLEWARE", "DEBUG", "FORCE_SCRIPT_NAME", "SESSION_ENGINE", "SECURE_", "STATIC", "WHITENOISE_")
 _PARTS = ("_view_middleware", "_template_response_middleware", "_exception_middleware", "_middleware_chain")
 _made: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Clusters that the tests may break. Every test leaves its cluster running and complete."""
+"""Clusters that the tests may break. At the end of every test, all servers of the cluster run again."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_the_files_match_the_output_of_make_messages(language: str) -> None:
     assert list(problems_of_files(language, TEXTS)) == []
 
 
-def test_a_text_that_may_stay_english_exists_in_the_source() -> None:
+def test_every_text_that_may_stay_english_exists_in_the_source() -> None:
     known = {text.singular for text in TEXTS.values()}
     assert {text for texts in SAME.values() for text in texts} <= known
     assert set(SAME) == set(LANGUAGES)

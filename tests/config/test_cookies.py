@@ -72,7 +72,7 @@ def values_of(*pages: Page) -> dict[str, str]:
 
 
 def assert_bound_to_the_host(morsel: Morsel[str], *, same_site: str) -> None:
-    """`__Host-` (RFC 6265bis, 4.1.3.2): secure, for every path, and for exactly one host of the domain."""
+    """Assert the rules of the prefix `__Host-` (RFC 6265bis, 4.1.3.2): the cookie is secure, for every path, and for exactly one host."""
     assert morsel.key.startswith("__Host-")
     assert (morsel["secure"], morsel["path"], morsel["domain"], morsel["samesite"]) == (True, "/", "", same_site)
 

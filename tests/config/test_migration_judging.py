@@ -1,4 +1,4 @@
-"""New migrations are judged by their SQL: a statement that blocks a table or breaks the previous version is refused."""
+"""The check of the SQL of new migrations refuses statements that block a table or break the previous version of the service."""
 
 from __future__ import annotations
 

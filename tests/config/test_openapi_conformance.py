@@ -45,9 +45,9 @@ _GENERATION: dict[str, Any] = {
     "database": "none",
     "no-shrink": not IS_DEEP,
 }
-# The service ignores unknown parameters.
+# Generate no unknown parameters: the check would expect a refusal, and the service ignores unknown parameters.
 _GENERATION["allow-extra-parameters"] = False
-# Our own check is stricter: it checks the reason of a refusal (`refused_for_a_reason`).
+# Our own check `refused_for_a_reason` replaces this check. It is stricter, because it also checks the reason of a refusal.
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
 # A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}
@@ -58,7 +58,7 @@ CALLS = {f"{call.method} /{call.path}": call for call in calls()}
 MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
-# No delivery has failed, so none can be redelivered. Only one redelivery job may run at a time.
+# No delivery has failed, so no delivery can be redelivered. Only one redelivery job may run at a time.
 _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
@@ -156,7 +156,7 @@ _UNSAID = (
     "Expected some of",
     "Expected event types",
     "Expected one of failed",
-    # Valid dates. White space: the two dialects of patterns treat it differently. Characters that no column accepts.
+    # Invalid dates, characters that no column accepts, and white space, which the two dialects of regular expressions match differently.
     "not of the form YYYY-MM-DD",
     "for format date-time",
     "for format uri",
@@ -167,7 +167,7 @@ _UNSAID = (
     "A lower-case slug",
     "Letters, digits and single inner hyphens",
     "Printable ASCII",
-    # Valid host names, and host names that a tenant may claim or has verified.
+    # Invalid host names, and host names that the tenant may not claim or has not verified.
     "Expected a host name with a dot",
     "A lower-case host name",
     "The host belongs to the service",
@@ -210,7 +210,7 @@ class World:
         return {"Host": self.api.host, "Authorization": f"Bearer {self.api.token}"}
 
     def path_of(self, call: Call) -> dict[str, str]:
-        """Return the parameters of a path that refer to existing rows."""
+        """Return a value for each path parameter of the call. The values are ids of existing rows."""
         fixed = {name: value for name, value in FIXED.items() if f"{{{name}}}" in call.path}
         return (
             {name: self.ids[kind] for name, kind in call.parameters}
@@ -243,7 +243,7 @@ def is_unbuilt(method: str, path: str) -> bool:
 
 
 def refused_for_a_reason(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
-    """Check that a valid request is refused only for reasons that no schema can express. Forms are excluded: all their values are text."""
+    """Check that a valid request is refused only for reasons that no schema can express. Skip forms, because all their values are text."""
     is_good = case.meta is None or case.meta.generation.mode.is_positive
     if answer.status_code != 400 or not is_good or "urlencoded" in (case.media_type or ""):
         return None

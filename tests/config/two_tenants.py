@@ -120,7 +120,7 @@ FIXED = {
     "provider": "google-authenticator",
     "factor": "otp",
 }
-# On this path, `user_id` is not the id of a row. The service searches it among the identities of the user with the id `id`.
+# On this path, `user_id` is not the id of a row. The service looks for it among the identities of the user with the id `id`.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
 # Another thread numbers recorded events a moment later.

@@ -37,7 +37,7 @@ def _until_end(stream: Subscriber, *, within: float) -> list[Block]:
 
 
 def _eventually(open_stream: Callable[[], Subscriber], *, status: int, within: float) -> float:
-    """Try until a stream opens with this status. Return the seconds that this took."""
+    """Request streams until a response has this status. Return the number of seconds until then."""
     started = time.monotonic()
     while True:
         with open_stream() as stream:
@@ -100,7 +100,7 @@ def test_a_disconnect_frees_the_slot_within_a_second(target: Target) -> None:
     assert _eventually(lambda: target.subscribe(token=token), status=200, within=5.0) < 1.0
 
 
-def test_a_tenant_may_open_its_maximum_of_streams(target: Target) -> None:
+def test_a_tenant_may_open_its_maximum_number_of_streams_and_not_one_more(target: Target) -> None:
     token = target.token()
     streams = [target.subscribe(token=token) for _ in range(8)]
     try:

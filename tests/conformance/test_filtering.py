@@ -1,4 +1,4 @@
-"""Streams of some event types only. Events that the filter excludes also advance the cursor."""
+"""Streams that request only some event types. Events that the filter excludes also advance the cursor."""
 
 from __future__ import annotations
 

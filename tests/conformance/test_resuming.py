@@ -21,7 +21,7 @@ def _stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_a_stream_from_any_offset_starts_with_the_event_after_it(target: Target) -> None:
+def test_a_stream_from_any_offset_starts_with_the_event_after_the_offset(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(9))
@@ -72,7 +72,7 @@ def test_a_resumed_stream_continues_with_new_events_without_a_gap(target: Target
     assert [block.message["event"]["id"] for block in blocks] == first + second + third
 
 
-def test_a_stream_from_a_timestamp_starts_with_the_first_event_recorded_at_or_after_it(target: Target) -> None:
+def test_a_stream_from_a_timestamp_starts_with_the_first_event_recorded_at_or_after_the_timestamp(target: Target) -> None:
     ids = target.write(*_some(3))
     recorded = LogEntry.objects.filter(tenant_id=target.tenant.pk).earliest("position").recorded_at
     with target.subscribe({"from_timestamp": _stamp(recorded)}) as stream:
@@ -83,7 +83,7 @@ def test_a_stream_from_a_timestamp_starts_with_the_first_event_recorded_at_or_af
         assert [block.message["event"]["id"] for block in stream.events(3)] == ids
 
 
-def test_a_stream_from_a_future_timestamp_delivers_no_event_recorded_before_it(target: Target) -> None:
+def test_a_stream_from_a_future_timestamp_delivers_no_event_recorded_before_the_timestamp(target: Target) -> None:
     target.write("user.created")
     with target.subscribe({"from_timestamp": _stamp(datetime.now(UTC) + timedelta(hours=1))}) as stream:
         first = stream.opened()
@@ -135,7 +135,7 @@ def test_a_cursor_below_the_floor_has_expired_and_a_cursor_at_the_floor_is_valid
         assert [block.message["event"]["id"] for block in stream.events(2)] == ids[2:]
 
 
-def test_a_timestamp_has_expired_only_when_an_event_at_or_after_it_was_pruned(target: Target) -> None:
+def test_a_timestamp_has_expired_only_when_an_event_at_or_after_the_timestamp_was_pruned(target: Target) -> None:
     target.write("user.created")
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position=1).update(recorded_at=datetime(2026, 1, 1, tzinfo=UTC))
     ids = target.write("user.updated")

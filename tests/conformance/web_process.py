@@ -62,7 +62,7 @@ class WebProcess:
 
 @contextmanager
 def web_process(server: str, *, source: str | Path = ROOT, **environment: str) -> Iterator[WebProcess]:
-    """Run a server with the code in `source`, the test's database and settings. It is always killed at the end."""
+    """Run a server with the code in `source`, and with the database and settings of the test. The server is always killed at the end."""
     with _running(server, None, environment, source) as web:
         yield web
 

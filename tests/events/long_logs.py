@@ -41,7 +41,7 @@ def fill_log(tenant_id: str, count: int, *, recorded_at: datetime, size: int = 1
 
 
 def remaining(tenant_id: str) -> tuple[int, int, list[int], int]:
-    """Return floor, head, the positions of the log, and the number of bodies, from one statement."""
+    """Return the floor, the head, the positions in the log, and the number of bodies, from one statement."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT floor, position, ARRAY(SELECT position FROM events_logentry l WHERE l.tenant_id = h.tenant_id ORDER BY position),"

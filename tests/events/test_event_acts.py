@@ -116,7 +116,9 @@ def test_the_last_events_of_a_user_are_linked_only_to_pages_that_the_account_may
     assert (log in shown) is (permission != "events.view_logentry")
 
 
-def test_an_event_without_a_position_has_the_same_acts(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+def test_an_event_without_a_position_also_has_a_button_to_its_entity(
+    browser: Client, tenant: Tenant, database_connection: Connection
+) -> None:
     event = Event.objects.get(tenant_id=tenant.pk, type="connection.created")
     assert not LogEntry.objects.filter(pk=event.pk).exists()
     shown = browser.get(reverse("admin:events_event_change", args=(quote(event.pk),))).content.decode()

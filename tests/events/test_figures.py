@@ -1,4 +1,4 @@
-"""Metrics of the log that are read from the database, and metrics requests during a database failure."""
+"""Metrics of the log that the service reads from the database, and requests for metrics during a database failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_waiting_events_are_counted_and_have_an_age(tenant: Tenant, database_con
     assert _values()["outbox_unsequenced"] <= before["outbox_unsequenced"] - 2
 
 
-def test_the_age_of_the_oldest_event_and_of_the_shortest_history_is_reported(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_age_of_the_oldest_event_and_the_age_of_the_newest_floor_are_reported(tenant: Tenant, database_connection: Connection) -> None:
     numbered(tenant.pk)
     old = datetime.now(UTC) - timedelta(days=4000)
     LogEntry.objects.filter(tenant_id=tenant.pk).update(recorded_at=old)

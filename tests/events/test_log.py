@@ -94,7 +94,7 @@ def test_several_tenants_are_read_together_and_a_failure_affects_only_its_tenant
     assert [page.bounds.head for page in found if isinstance(page, Page)] == [4, 4, 4]
 
 
-def test_one_tenant_is_read_like_several_tenants(tenant: Tenant) -> None:
+def test_reading_one_tenant_gives_the_same_result_as_reading_several_tenants(tenant: Tenant) -> None:
     _filled(tenant, 3)
     (page,) = _ask(lambda log: log.pages([(tenant.pk, Cursor(1, 1))], max_events=9, max_bytes=10_000))
     assert isinstance(page, Page)
@@ -226,7 +226,7 @@ def test_an_error_of_the_log_has_a_text(error: Exception, text: str) -> None:
     assert str(error) == text
 
 
-def test_the_pool_of_readers_gets_no_option_that_only_django_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pool_of_readers_gets_no_option_that_only_django_supports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "pool", {"min_size": 1})
     pool = read_pool()
     assert isinstance(pool.kwargs, dict)

@@ -1,4 +1,4 @@
-"""The thread that numbers the events of its process: how it ends, waits, fails and tells other processes."""
+"""The thread that numbers the events of its process: how the thread ends, waits, handles failures, and notifies other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random state machine like `test_state_machine`, with organizations, groups, roles and relations in addition to users."""
+"""Random sequences of writes like in `test_state_machine`, with organizations, groups, roles and relations in addition to users."""
 
 from __future__ import annotations
 

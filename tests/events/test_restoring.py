@@ -62,7 +62,7 @@ def test_cursors_from_before_the_restore_are_refused_and_new_cursors_are_valid(t
     _restore(tenant, backup)
 
     call_command("events", "restored", "--tenant", tenant.pk, "--yes", stdout=StringIO())
-    # The head passes every lost position before a client with a cursor to one of them reconnects.
+    # The head is beyond every lost position before a client with a cursor at a lost position reconnects.
     fill_log(tenant.pk, 5, recorded_at=NOW)
 
     for position in (0, 3, 4, 7):

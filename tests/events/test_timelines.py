@@ -70,7 +70,7 @@ def test_a_promotion_of_a_synchronous_standby_keeps_the_epoch(
     assert after == before
 
 
-def test_one_timeline_without_replication_in_between_raises_the_epoch(
+def test_one_timeline_without_replication_between_two_replicated_timelines_raises_the_epoch(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection[Any], promoted: Identity
 ) -> None:
     note(LATER - 3, is_replicated=True)

@@ -124,7 +124,7 @@ def test_a_change_that_is_undone_before_the_sweep_records_no_event(tenant: Tenan
     assert "bypassed the signals" not in caplog.text
 
 
-def test_a_row_inserted_and_deleted_again_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_row_that_is_inserted_and_deleted_before_the_sweep_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
     run_sql(
         "INSERT INTO identity_connection (id, tenant_id, name, strategy, display_name, options, sealed_options, realms, enabled_clients,"
         " is_domain_connection, metadata, created_at, updated_at)"
@@ -222,7 +222,7 @@ def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant
     "change",
     [
         pytest.param("SELECT 1 FROM identity_user WHERE id = %s FOR UPDATE", id="the row"),
-        # The second change of a row locks its mark, because the mark keeps the image before both changes.
+        # The second change of a row locks the mark of the row, because the mark keeps the image from before both changes.
         pytest.param("UPDATE identity_user SET family_name = 'King' WHERE id = %s", id="the row and its mark"),
         pytest.param("UPDATE events_mark SET image = image WHERE document_key = %s::text", id="the mark"),
     ],

@@ -30,11 +30,17 @@ class WorkerDied(BaseException):
 class Manners:
     """The deviations of the server."""
 
-    key_filter: str = "exact"  # exact, ignored, pattern, user_name, nothing, refused
-    name_filter: str = "exact"  # exact, folded, ignored, pattern
-    keys: str = "kept"  # kept, hidden (compared but never shown), dropped, echoed (dropped, but shown in responses to writes)
-    created: str = "real"  # real, constant, absent, unsteady (each response shows another time), rounded (in responses to reads)
-    ids: str = "counted"  # counted, given_again, names
+    # How a search by `externalId` matches: exactly, every account (ignored), as a regular expression (pattern), the `userName` instead, no
+    # account (nothing), or with an error (refused).
+    key_filter: str = "exact"
+    # How a search by `userName` matches: exactly, in any case of letters (folded), every account (ignored), or as a regular expression.
+    name_filter: str = "exact"
+    # Whether `externalId` is stored: kept, hidden (compared but never shown), dropped, or echoed (dropped, but shown in responses to writes).
+    keys: str = "kept"
+    # The shown creation time: real, constant, absent, unsteady (another time in each response), or rounded (in responses to reads).
+    created: str = "real"
+    # New ids: counted, given_again (the lowest free number), or names (the `userName`).
+    ids: str = "counted"
     has_unique_names: bool = True
     refuses_quotes: bool = False
     lowers_names: bool = False
@@ -44,7 +50,10 @@ class Manners:
 
 @dataclass
 class Fate:
-    """The failure at the request with this number: its response is lost, or the worker dies, before or after the server handles it."""
+    """The failure at request number `at` of a run: the response is lost, the worker dies, or the server answers 500 (`error`).
+
+    `has_acted` tells whether the server handles the request before the failure.
+    """
 
     at: int = -1
     kind: str = "lost"
@@ -67,7 +76,7 @@ class BadServer:
     _backup: tuple[dict[str, Account], int] | None = None
 
     def begin(self, acting: str, fate: Fate) -> None:
-        """Set the user for whom the next run sends its requests."""
+        """Set the user for whom the next run sends its requests, and the failure during the run."""
         self.acting, self.fate, self._requests = acting, fate, 0
 
     def add_stranger(self, user_name: str, key: str | None) -> None:
@@ -186,19 +195,19 @@ class BadServer:
         return shown if self.manners.created != "unsteady" else {**shown, "meta": {**shown["meta"], "created": self._now()}}
 
     def _read(self, account: Account) -> dict[str, Any]:
-        """Return the resource as a GET returns it. The server may have rounded its time."""
+        """Return the resource as a GET returns it. A server that rounds times shows the rounded creation time."""
         shown = self._shown(account)
         if self.manners.created == "rounded":
             shown["meta"] = {**shown["meta"], "created": shown["meta"]["created"].replace(".123456+00:00", ".123Z")}
         return shown
 
     def _echo(self, account: Account, sent: Account) -> dict[str, Any]:
-        """Return the response to a write: the sent values, even if the server does not store them."""
+        """Return the response to a write: the stored values. A server that echoes keys also shows the sent `externalId`, which it drops."""
         shown = self._shown(account)
         return {**shown, "externalId": sent["externalId"]} if self.manners.keys == "echoed" and "externalId" in sent else shown
 
     def _now(self) -> str:
-        """Return the time of the server, which advances with each call."""
+        """Return the time of the server as text. The time advances by an hour with each call."""
         now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=next(self._clock))
         return (now.replace(microsecond=123456) if self.manners.created == "rounded" else now).isoformat()
 

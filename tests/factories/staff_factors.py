@@ -10,7 +10,7 @@ from identity.models import Staff, StaffFactor
 
 
 def add_app(staff: Staff, name: str = "App") -> StaffFactor:
-    """Enroll an authenticator app some steps in the past, so that every current code is still unused."""
+    """Enroll an authenticator app. The enrollment used a code of some steps ago, so every current code is still unused."""
     secret = totp.new_secret()
     before = time.time() - 10 * totp.PERIOD_SECONDS
     code = totp.code_of(secret, totp.step_at(before))

@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> list[str]:
-    """Print how to repeat the random decisions of this run. Unlike the header of a run, this is printed with `-q`, too."""
+    """Return the seed that repeats the random decisions of this run. Unlike the header of a run, pytest also prints this line with `-q`."""
     return [f"{programme.SEED_VARIABLE}={programme.seed()}"] if any(item.get_closest_marker("fault") for item in items) else []
 
 

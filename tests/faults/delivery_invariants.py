@@ -27,7 +27,7 @@ def is_settled(stream: EventStream) -> bool:
 
 
 def assert_nothing_lost(stream: EventStream, directory: Path, *, after: int = 0) -> None:
-    """I9: the destination accepted each event after this position, or the delivery has exactly one final state with a reason."""
+    """Assert I9: the destination accepted each event after this position, or the delivery has exactly one final state with a reason."""
     deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM events_logentry WHERE tenant_id = %s AND position > %s", [stream.tenant_id, after])
@@ -46,7 +46,7 @@ def assert_nothing_lost(stream: EventStream, directory: Path, *, after: int = 0)
 
 
 def assert_in_order(stream: EventStream, directory: Path) -> None:
-    """I10: the attempts for each document begin in the order of the log."""
+    """Assert I10: the attempts for each document begin in the order of the log."""
     positions = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "position"))
     redelivered = set(Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).values_list("event_id", flat=True))
     begun: dict[str, int] = {}
@@ -58,13 +58,13 @@ def assert_in_order(stream: EventStream, directory: Path) -> None:
 
 
 def assert_doubled_at_most(directory: Path, crashes: int) -> None:
-    """I10: an event is accepted twice only after a crash, and with the same id."""
+    """Assert I10: the number of repeated acceptances of events is at most the number of crashes."""
     counts = Counter(line["event"] for line in recorded(directory, step="end"))
     assert sum(count - 1 for count in counts.values()) <= crashes, counts.most_common(3)
 
 
 def assert_right_documents(stream: EventStream, directory: Path) -> None:
-    """The destination received each event as a change of its own document, never of another document."""
+    """Assert that the destination received each event as a change of the document of the event."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT event_id, root FROM events_event WHERE tenant_id = %s", [stream.tenant_id])
         roots = dict(cursor.fetchall())
@@ -73,7 +73,7 @@ def assert_right_documents(stream: EventStream, directory: Path) -> None:
 
 
 def assert_books_agree(stream: EventStream) -> None:
-    """The attempts of each delivery have the numbers from 1 to `Delivery.attempts`. Only the last attempt settles the delivery.
+    """Assert that attempts have the numbers from 1 to `Delivery.attempts`, and that only the last attempt settles the delivery.
 
     An attempt after a settling attempt means that an outcome was stored without a valid lease.
     """

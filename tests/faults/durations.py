@@ -1,8 +1,8 @@
-"""How long the longer fault tests take on an idle machine, with their fixtures. A limited run starts a test only if it has time for it."""
+"""The seconds that longer fault tests take on an idle machine, with their fixtures. A limited run starts only tests for which time is left."""
 
 from __future__ import annotations
 
-# For each test that is not listed.
+# The expected seconds of a test that `SECONDS` does not contain.
 _USUAL_SECONDS = 10.0
 SECONDS = {
     "test_a_flipped_byte_on_an_encrypted_link_to_the_database_is_an_error_and_never_a_wrong_event": 20.0,
@@ -20,8 +20,8 @@ SECONDS = {
     "test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_at_random": 30.0,
     "test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_letters": 15.0,
     "test_no_event_is_lost_without_hints_and_polling_limits_the_delay": 20.0,
-    "test_nothing_acknowledged_is_lost_when_a_full_log_disk_stops_the_server": 25.0,
-    "test_nothing_acknowledged_is_lost_when_the_disk_fails_to_flush": 25.0,
+    "test_no_acknowledged_change_is_lost_when_a_full_log_disk_stops_the_server": 25.0,
+    "test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush": 25.0,
     "test_positions_cursors_and_slots_do_not_depend_on_the_clock_of_a_process": 20.0,
     "test_requests_are_refused_and_streams_stay_open_while_no_connection_is_free": 25.0,
     "test_streams_and_requests_continue_over_a_slow_link_to_the_database": 35.0,

@@ -160,7 +160,7 @@ def _log_holds_what_was_committed(history: History) -> Iterator[str]:
 def _order_follows_real_time(history: History) -> Iterator[str]:
     keys = Counter(key_of(entry.event) for entry in history.log)
     # A membership that is removed and added again has the same key each time. A key that occurs several times has no single position,
-    # so it is left out.
+    # so this check leaves out the key.
     places = {key: entry.place.position for entry in history.log if keys[key := key_of(entry.event)] == 1}
     of_entity: dict[Entity, list[Operation]] = {}
     for operation in history.operations:

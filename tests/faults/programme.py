@@ -1,7 +1,7 @@
 """The order of a run of the fault tests, and its time limit: a pytest plugin of this folder.
 
 If `FAULT_MINUTES` limits a run, the order is random, and `FAULT_SEED` repeats it. A test starts only if enough time is left for it.
-Near the end of a run, only short tests are therefore started. Several limited runs cover all tests.
+So only short tests start near the end of a run. Several limited runs cover all tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SEED_VARIABLE = "FAULT_SEED"
 _SECONDS_PER_MINUTE = 60.0
 # The slowness of the machine is measured only after tests of this length, because the time of a short test differs by chance.
 _ENOUGH_SECONDS = 10.0
-# At the end of a run, its servers are stopped.
+# The time for stopping the servers at the end of a run.
 _END_SECONDS = 5.0
 
 

@@ -54,7 +54,7 @@ def server_side(world: World) -> ssl.SSLContext:
 
 
 def flip(link: Proxy, share: float) -> None:
-    """Flip bytes until enough pieces were damaged."""
+    """Flip bytes in this share of the pieces until enough pieces were damaged."""
     link.flip_share = share
     eventually(partial(link.has_flipped, link.flipped + _FLIPS), seconds=180)
     link.flip_share = 0.0

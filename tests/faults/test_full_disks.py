@@ -1,4 +1,4 @@
-"""The disk of PostgreSQL is full, or fails to flush. Writers get errors, and nothing acknowledged is lost."""
+"""The disk of PostgreSQL is full, or fails to flush. Writers get errors, and no acknowledged change is lost."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_writers_get_errors_while_the_data_disk_is_full_and_continue_afterwards(
     assert_holds(client.added_to(disks.history(tenant, [writers], following.readers)))
 
 
-def test_nothing_acknowledged_is_lost_when_a_full_log_disk_stops_the_server(disks: DiskWorld, following: Following) -> None:
+def test_no_acknowledged_change_is_lost_when_a_full_log_disk_stops_the_server(disks: DiskWorld, following: Following) -> None:
     tenant = disks.tenant()
     with disks.web() as web, disks.writers(tenant, 2, think=0.01) as writers:
         following.add(Follower("stream", tenant, lambda: web.address))
@@ -93,7 +93,7 @@ def test_nothing_acknowledged_is_lost_when_a_full_log_disk_stops_the_server(disk
     assert_holds(client.added_to(disks.history(tenant, [writers], following.readers)))
 
 
-def test_nothing_acknowledged_is_lost_when_the_disk_fails_to_flush(image: ImageWorld, following: Following) -> None:
+def test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush(image: ImageWorld, following: Following) -> None:
     tenant = image.tenant()
     with image.web() as web, image.writers(tenant, 2, think=0.01) as writers:
         following.add(Follower("stream", tenant, lambda: web.address))
@@ -102,7 +102,7 @@ def test_nothing_acknowledged_is_lost_when_the_disk_fails_to_flush(image: ImageW
         image.data.fill()
         made = writers.count
         eventually(lambda: writers.have_made(made + 20), seconds=60)
-        # A checkpoint flushes the data. If this fails, PostgreSQL stops and recovers from its log, since pages may be lost.
+        # A checkpoint flushes the data. If the flush fails, PostgreSQL stops and recovers from its log, since pages may be lost.
         eventually(lambda: has_ended(image, "CHECKPOINT"), seconds=90)
         image.data.repair()
         image.start_postgres()

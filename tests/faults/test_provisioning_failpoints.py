@@ -126,8 +126,8 @@ def test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_lett
     environment = environment_of(directory, redis_server.url)
     killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, timeout=60)
     assert killed.returncode == -9
-    # A process that is killed before the commit leaves no redelivery. A process that is killed after the commit has sent no nudge to a
-    # worker, so the sweep finds the deliveries.
+    # A process that is killed before the commit leaves no redelivery. A process that is killed after the commit has sent no nudge, so the
+    # sweep finds the redelivered deliveries.
     done = USERS * ROUNDS if failpoint == "redelivered" else 0
     eventually(lambda: is_settled(stream) and Delivery.objects.filter(stream_id=stream.pk, state="delivered").count() == done, seconds=40)
     again = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=60)

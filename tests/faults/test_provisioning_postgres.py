@@ -27,7 +27,7 @@ RESTARTS = (30, 120)
 def working(world: World, directory: Path) -> Iterator[Worker]:
     """Run a worker on the test's private servers."""
     database = world.environment["DATABASE_URL"]
-    # An abandoned lane is claimed again soon, and a failure of the database does not count against the destination.
+    # Abandoned lanes are claimed again soon, and the breaker is off, so that a failure of the database does not hold the stream.
     times = {"DELIVERY_LEASE_SECONDS": "2", "DELIVERY_RETRY_DELAYS": ",".join(["0.2"] * 50), "BREAKER_FAILURES": "0"}
     worker = Worker(directory, world.environment["REDIS_URL"], concurrency=PROCESSES, DATABASE_URL=database, **times)
     try:

@@ -83,7 +83,7 @@ def paused(standby: Standby, database_connection: Connection) -> Standby:
     return standby
 
 
-def test_a_list_shows_old_rows_with_their_age_and_only_those_of_its_tenant(paused: Standby, tenant: Tenant) -> None:
+def test_a_list_shows_old_rows_with_their_age_and_only_rows_of_its_tenant(paused: Standby, tenant: Tenant) -> None:
     page = list_of_users(browser_of(new_staff(tenant)))
 
     assert ("early@example.com" in page, "late@example.com" in page) == (True, False)
@@ -158,7 +158,7 @@ def test_an_export_never_misses_a_change_before_its_cursor(paused: Standby, tena
     assert found == ["early", "late"]
 
 
-def test_a_page_of_an_export_is_read_on_a_replica_that_has_everything(standby: Standby, database_connection: Connection) -> None:
+def test_a_page_of_an_export_is_read_on_a_replica_that_has_every_commit(standby: Standby, database_connection: Connection) -> None:
     new_user(database_connection, "early")
     position, _ = current_position()
     catch_up(standby)

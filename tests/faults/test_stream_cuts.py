@@ -1,4 +1,4 @@
-"""Connections that are cut after each possible byte. A client that resumes has exactly the log."""
+"""Connections are cut after each possible byte. A client that resumes has read each event of the log exactly once."""
 
 from __future__ import annotations
 

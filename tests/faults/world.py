@@ -72,7 +72,7 @@ class Seeded:
 class World:
     """A PostgreSQL server that stays consistent after crashes, a Redis server, and all processes that use them."""
 
-    # The code that processes run.
+    # The directory with the source that processes run.
     source = ROOT
 
     def __init__(self) -> None:

@@ -107,7 +107,10 @@ class Writer:
             del self.keys[kept[0] :], self.entities[kept[1] :], self.after[kept[2] :]
 
     def _was_committed(self, operation: str) -> bool:
-        """Decide an unknown outcome. The insert waits for a running transaction with the same id, and makes a later transaction fail."""
+        """Return whether a transaction with an unknown outcome was committed.
+
+        The insert waits while the transaction is still running, and makes the transaction fail if it starts later.
+        """
         from django.db import DatabaseError, InterfaceError, connection
 
         while True:

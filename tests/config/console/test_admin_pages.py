@@ -89,7 +89,7 @@ def test_the_admin_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, path: 
     assert "Django" not in answer.content.decode()
 
 
-def test_the_bare_address_of_the_platform_leads_to_the_admin(tenant: Tenant) -> None:
+def test_the_root_url_of_the_platform_host_redirects_to_the_admin(tenant: Tenant) -> None:
     answer = Client(headers={"host": "localhost"}).get("/")
 
     assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
@@ -284,7 +284,7 @@ def test_a_page_answers_503_with_advice_while_the_database_is_unavailable(operat
 
 
 @pytest.mark.parametrize("path", ["/admin/identity/user/missing/change/", "/admin/nothing/"])
-def test_a_missing_page_of_the_admin_leads_to_the_start_page(operator: Client, path: str) -> None:
+def test_the_page_for_an_unknown_url_of_the_admin_links_to_the_start_page(operator: Client, path: str) -> None:
     answer = operator.get(path)
 
     assert answer.status_code == 404

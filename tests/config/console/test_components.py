@@ -1,4 +1,4 @@
-"""The components page: which staff can open it, and that the sprite contains every icon of the templates."""
+"""The components page: the staff who can open the page, the components on it, and the sprite with every icon of the templates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_platform_operators_see_the_components_and_tenant_staff_do_not(committed
     assert browser_of(new_staff(new_tenant())).get(reverse("admin:components")).status_code == 404
 
 
-def test_the_page_shows_every_component_and_both_scales(committed_db: None) -> None:
+def test_the_page_shows_every_component_and_the_scales_of_text_and_distances(committed_db: None) -> None:
     page = browser_of(new_staff(None)).get(reverse("admin:components")).content.decode()
     components = {path.stem for path in (Path(settings.BASE_DIR) / "templates/admin/components").glob("*.html")}
     # The header is part of each page of an object, so it cannot be shown without an object.

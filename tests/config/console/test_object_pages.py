@@ -169,7 +169,7 @@ def test_pages_that_act_on_a_user_name_the_user(browser: Client, ada: User) -> N
         assert ada.user_id not in page.partition('id="content"')[2], name
 
 
-def test_a_delivery_that_failed_leads_to_its_dead_letter(browser: Client, ada: User) -> None:
+def test_the_page_of_a_failed_delivery_links_to_the_dead_letter(browser: Client, ada: User) -> None:
     dead = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", state="dead")
     letter = DeadLetterFactory.create(delivery=dead)
     delivered = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", state="delivered")
@@ -179,7 +179,7 @@ def test_a_delivery_that_failed_leads_to_its_dead_letter(browser: Client, ada: U
     assert '<a class="button" ' not in shown(browser, page_of_row(delivered))
 
 
-def test_a_delivery_that_waits_for_its_stream_leads_to_the_stream(browser: Client, ada: User) -> None:
+def test_the_page_of_a_delivery_that_waits_for_a_held_stream_links_to_the_stream(browser: Client, ada: User) -> None:
     stream = make_stream(Tenant.objects.get(pk=ada.tenant_id))
     waiting = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", stream_id=stream.pk)
     assert '<a class="button" ' not in shown(browser, page_of_row(waiting))
@@ -227,7 +227,7 @@ def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Ro
             assert f'<a href="{page_of_row(ada)}">{ADA}</a>' in shown(browser, page_of_row(row)), model
 
 
-def test_an_empty_user_of_a_test_is_a_dash(browser: Client, rows: Rows) -> None:
+def test_a_test_without_a_user_shows_a_dash(browser: Client, rows: Rows) -> None:
     TrialFactory.create(action=rows.of(Action), user_id="")
 
     assert re.search(r'<td[^>]*class="field-about_user"[^>]*>-</td>', shown(browser, place_of(Trial, "changelist")))
@@ -294,7 +294,7 @@ def test_the_message_after_a_change_names_the_user_and_escapes_markup(browser: C
     assert f"&lt;b&gt;Ada&lt;/b&gt; ({ada.email})</a>” was changed" in answer.content.decode()
 
 
-def test_the_search_names_the_entities_of_what_it_finds(browser: Client, ada: User) -> None:
+def test_the_search_shows_the_user_of_a_delivery_in_the_results(browser: Client, ada: User) -> None:
     delivery = DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{ada.user_id}", event_id="evt_0123456789abcdefABCDEF")
 
     page = shown(browser, f"{reverse('admin:search')}?q={delivery.event_id}")

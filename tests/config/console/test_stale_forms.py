@@ -1,4 +1,4 @@
-"""A form never overwrites a value that someone else saved after its page was opened, unless staff save again."""
+"""A form overwrites a value that someone else saved after the page was opened only if staff save the form a second time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEBHOOK = {
     "webhook_authorization": {"method": "bearer", "token": "never-to-be-seen-again-4711"},
 }
 STALE = "Someone changed this value after you opened the page."
-# Each page outside the pages of rows: its URL, the button that saves, a field, and two new values of it.
+# Each page with a form, except the pages of rows: its URL, the button that saves, a field, and two new values of the field.
 PAGES = {
     "branding": ("admin:authapi_branding", {}, {"save": "Save"}, "borders__widget_corner_radius", "7", "9"),
     "second factors": ("admin:authapi_second_factors", {}, {}, "remembered_days", "11", "12"),
@@ -103,7 +103,7 @@ def test_an_unchanged_field_of_a_stale_form_does_not_undo_the_change(browser: Br
     assert (client.name, client.redirect_uris) == ("Renamed", "https://shop.example.test/callback")
 
 
-def test_saving_again_replaces_the_value_knowingly(browser: Browser, client: Client) -> None:
+def test_saving_the_form_a_second_time_replaces_the_value(browser: Browser, client: Client) -> None:
     address = page_of_row(client)
     stale = opened(browser, address)
     update_client(tenant_id=client.tenant_id, client_id=client.client_id, changes={"name": "Renamed"})
@@ -114,7 +114,7 @@ def test_saving_again_replaces_the_value_knowingly(browser: Browser, client: Cli
     assert client.name == "Shop of Bob"
 
 
-def test_the_same_change_by_two_people_is_no_conflict(browser: Browser, client: Client) -> None:
+def test_the_same_change_by_two_people_is_not_refused(browser: Browser, client: Client) -> None:
     address = page_of_row(client)
     stale = opened(browser, address)
     update_client(tenant_id=client.tenant_id, client_id=client.client_id, changes={"name": "Renamed"})
@@ -132,7 +132,7 @@ def test_a_request_without_readable_digests_is_not_checked(browser: Browser, cli
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_pages_of_settings_are_protected_too(browser: Browser, page: str) -> None:
+def test_a_stale_form_of_a_settings_page_is_refused(browser: Browser, page: str) -> None:
     name, place, button, field, ours, theirs = PAGES[page]
     address = reverse(name, kwargs=place)
     stale = opened(browser, address)
@@ -159,7 +159,7 @@ def test_a_mapping_that_someone_changed_meanwhile_is_kept(browser: Browser, tena
     assert len(Action.objects.of(tenant.pk).get(pk=action.pk).mapping or []) == len(theirs)
 
 
-def test_there_are_digests_only_of_values_that_the_page_shows(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_contains_digests_only_of_values_that_it_shows(browser: Browser, tenant: Tenant) -> None:
     stream = create_stream(
         tenant_id=tenant.pk, name="hook", subscriptions=["user.created"], destination_type="webhook", destination=WEBHOOK
     )

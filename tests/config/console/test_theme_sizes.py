@@ -1,4 +1,4 @@
-"""The sizes of text and the distances in the style sheets of the admin: each is a step of one scale."""
+"""In the style sheets of the admin, each size of text and each distance is a step of its scale."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
 
 
 def lives(pid: int) -> bool:
-    """Report whether a process runs. A zombie process does not."""
+    """Report whether a process runs. A zombie process counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

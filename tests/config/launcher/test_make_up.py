@@ -116,7 +116,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 @pytest.fixture(scope="module")
 def block(checkout: Checkout) -> str:
-    """Return the text that `make up` printed; all services run from then on."""
+    """Start all services with `make up`, and return the text that the command printed."""
     return checkout.up()
 
 

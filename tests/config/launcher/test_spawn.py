@@ -1,4 +1,4 @@
-"""Child processes in a user namespace. Each test starts them from its own process, because a fork hook cannot be removed."""
+"""Child processes in a user namespace. Each test starts them from a separate process, because a process cannot remove a fork hook."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-# The exporter of traces has such a hook.
+# The exporter of traces registers such a hook: it starts a thread in each forked child.
 THREAD_IN_EACH_CHILD = """
 import os, threading
 os.register_at_fork(after_in_child=lambda: threading.Thread(target=threading.Event().wait, daemon=True).start())
@@ -28,7 +28,7 @@ def printed_by(script: str) -> str:
     return subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def test_a_process_whose_forked_children_have_threads_uses_the_same_identity_for_servers() -> None:
+def test_a_fork_hook_that_starts_threads_does_not_change_the_identity_of_servers() -> None:
     without_hook = printed_by(REPORT)
     assert " 0 " in without_hook
     assert printed_by(THREAD_IN_EACH_CHILD + REPORT) == without_hook

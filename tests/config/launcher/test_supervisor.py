@@ -1,4 +1,4 @@
-"""The supervisor with real processes. It runs in its own process, so that a test can kill it."""
+"""The supervisor with real processes. The supervisor runs in a separate process, so that a test can kill it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_process_stopped_on_request_stays_stopped(running: Running) -> None:
     assert len(running.pids("first")) == 1
 
 
-def test_the_supervisor_stops_all_processes_when_it_ends_and_kills_those_that_ignore_sigterm(running: Running) -> None:
+def test_the_supervisor_stops_all_processes_when_it_ends_and_kills_processes_that_ignore_sigterm(running: Running) -> None:
     running.process.terminate()
 
     assert running.process.wait(20) == 0

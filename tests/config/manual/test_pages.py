@@ -52,7 +52,7 @@ def test_the_published_schema_accepts_a_recorded_event_and_rejects_unknown_field
 
 
 def _with_a_field_more(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the data with an unknown field at the top, in the object and in the context."""
+    """Yield three copies of the data, with an unknown field at the top level, in the object, and in the context."""
     yield {**data, "surprise": 1}
     for name in ("object", "context"):
         yield {**data, name: {**data[name], "surprise": 1}}

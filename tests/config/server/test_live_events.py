@@ -207,7 +207,7 @@ def test_open_live_pages_do_not_count_against_the_limit_of_concurrent_requests(t
 
 
 @pytest.mark.parametrize(("role", "status"), [("app", 404), ("stream", 200)])
-def test_a_process_with_streams_serves_the_page(tenant: Tenant, role: str, status: int) -> None:
+def test_only_a_process_that_serves_streams_serves_the_stream_of_the_live_page(tenant: Tenant, role: str, status: int) -> None:
     with web_process("uvicorn", WEB_ROLE=role) as web, watch(web, tenant, browser_of(new_staff(tenant))) as live:
         assert live.status == status
 

@@ -19,7 +19,10 @@ def value(name: str, **labels: str) -> float:
 
 
 def request(path: str, *, status: int | None = 200) -> list[Any]:
-    """Send a request through the counter to an application with this answer, or without an answer. Return the sent messages."""
+    """Send a request through the counter to an application that answers with `status`, or raises an error if `status` is None.
+
+    Return the ASGI messages that the counter sent to the client.
+    """
     sent: list[Any] = []
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -37,7 +37,7 @@ def request(
     method: str = "PATCH",
     status: int = 200,
 ) -> None:
-    """Send a request through the tracer to an application with this answer."""
+    """Send a request through the tracer to an application that answers with `status`."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": status, "headers": []})
@@ -61,7 +61,7 @@ def only_span(received: Collector) -> ReceivedSpan:
     return found
 
 
-def test_without_an_endpoint_the_application_is_called_directly() -> None:
+def test_without_an_endpoint_for_traces_the_application_is_called_directly() -> None:
     async def application(scope: Scope, receive: Receive, send: Send) -> None: ...
 
     assert traced(application) is application
@@ -86,7 +86,9 @@ def test_only_a_server_error_is_a_failed_request(received: Collector, status: in
     assert only_span(received).is_failed is is_failed
 
 
-def test_a_trusted_proxy_does_not_continue_traces_unless_it_is_named_for_traces(received: Collector, settings: LazySettings) -> None:
+def test_the_trace_of_a_trusted_proxy_is_only_linked_if_the_proxy_is_not_in_the_setting_for_traces(
+    received: Collector, settings: LazySettings
+) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     request(headers=[HEADER])
     span = only_span(received)
@@ -94,7 +96,7 @@ def test_a_trusted_proxy_does_not_continue_traces_unless_it_is_named_for_traces(
     assert span.trace_id != TRACE
 
 
-def test_a_proxy_that_is_named_for_traces_continues_its_trace(received: Collector, settings: LazySettings) -> None:
+def test_the_trace_of_a_proxy_in_the_setting_for_traces_is_continued(received: Collector, settings: LazySettings) -> None:
     settings.TRACING_PROXIES = ["192.0.2.0/24"]
     request(headers=[HEADER])
     span = only_span(received)

@@ -42,7 +42,7 @@ def asked(web: WebProcess, tenant: Tenant, *, source: str = "127.0.0.1") -> int:
 
 
 class Unfinished:
-    """Connections from many IP addresses. Each announces a MiB and sends all of it except the last byte."""
+    """Connections from many IP addresses. Each connection announces a body of one MiB and sends all bytes except the last byte."""
 
     def __init__(self, web: WebProcess, tenant: Tenant, *, count: int, addresses: int) -> None:
         head = f"POST /u/login HTTP/1.1\r\nHost: {tenant.pk}.example.test\r\nContent-Length: {MIB}\r\n\r\n".encode()
@@ -95,7 +95,7 @@ def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenan
         bodies.send_all()
         # 64 bodies of a MiB fit; the server refuses all others.
         eventually(lambda: bodies.refused() >= COUNT - 70, seconds=60)
-        # Without the bound it would be 1,000 MiB. The server frees refused bodies at once, while their clients are still connected.
+        # Without the bound, the bodies would use 1,000 MiB. The server frees refused bodies at once, even while clients are connected.
         eventually(lambda: resident(web) - before < 120 * MIB, seconds=60)
         # The server still serves other requests.
         assert asked(web, tenant) == 200

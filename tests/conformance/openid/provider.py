@@ -55,7 +55,7 @@ class Provider:
         return KeySet.import_key_set(json.loads(self.ask("GET", self.metadata["jwks_uri"]).body))
 
     def changed(self) -> None:
-        """Read the documents again, as clients do after some time."""
+        """Drop the cached metadata and keys, so that the next use requests these documents again, as clients do after some time."""
         forget_all()
         for name in ("metadata", "keys"):
             self.__dict__.pop(name, None)

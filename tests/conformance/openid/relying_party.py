@@ -185,7 +185,7 @@ class RelyingParty:
         return dict(json.loads(page.body))
 
     def told(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the user's claims. They are in the profile if there is an access token, and otherwise in the id token."""
+        """Return the user's claims: the profile if there is an access token, otherwise the claims of the id token."""
         if not outcome.access_token:
             return dict(outcome.claims)
         profile = self.profile(outcome.access_token)

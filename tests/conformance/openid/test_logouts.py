@@ -55,7 +55,7 @@ def is_error_page(page: Page) -> bool:
 
 
 def confirmed(rp: RelyingParty, page: Page) -> Page:
-    """Confirm the logout on the page that asks for it."""
+    """Confirm the logout on the confirmation page."""
     assert "Log out?" in page.text
     return rp.browser.submit(page, answer="yes")
 
@@ -104,7 +104,7 @@ def test_oidcc_rp_initiated_logout_bad_id_token_hint(rp: RelyingParty) -> None:
 
 
 def test_oidcc_rp_initiated_logout_no_id_token_hint(rp: RelyingParty) -> None:
-    """No client is verified. So nothing happens before the user confirms, and there is no redirect afterwards."""
+    """The request proves no client. So the session ends only after the user confirms, and the browser is not redirected afterwards."""
     rp.logged_in()
     page = leave(rp)
     assert "location" not in page.headers

@@ -102,9 +102,9 @@ def test_oidcc_registration_dynamic(provider: Provider) -> None:
 
 
 def test_oidcc_registration_jwks_uri(provider: Provider, key_server: ThreadingHTTPServer) -> None:
-    """Keys at a URI verify only signed requests.
+    """The service uses keys at a URI only to verify signed requests.
 
-    Assertions need keys in the registration itself. A registration for assertions without keys is refused.
+    A client that authenticates with assertions must register the keys themselves. A registration with only a URI is refused.
     """
     address = f"http://127.0.0.1:{key_server.server_port}/keys"
     page = ask(provider, token_endpoint_auth_method="private_key_jwt", jwks_uri=address)

@@ -91,7 +91,7 @@ def use_recovery_grant(provider: Provider) -> None:
 
 
 def use_passkey_grant(provider: Provider) -> None:
-    """Sign a user up with a passkey, and log the user in with it."""
+    """Sign a user up with a passkey, and log the user in with this passkey."""
     party = new_party(provider, grant_types=(*GRANTS, PasskeyGrant.name), method="client_secret_post")
     set_passkeys(provider.tenant, provider.connection)
     forget_all()

@@ -47,7 +47,7 @@ def use_pushed_authorization_request_endpoint(provider: Provider, value: str) ->
 
 def use_require_pushed_authorization_requests(provider: Provider, value: bool) -> None:
     page = new_party(provider).authorize()
-    # If pushing is required, the browser returns to the client with a refusal. Otherwise it gets a login page.
+    # If pushing is required, the browser is redirected to the client with a refusal. Otherwise the browser gets a login page.
     assert page.location.startswith(CALLBACK) is value
 
 
@@ -72,7 +72,7 @@ def use_response_type(provider: Provider, value: str) -> None:
 
 def use_response_mode(provider: Provider, value: str) -> None:
     assert value in ("query", "fragment", "form_post")
-    # `answer` searches the parameters in the part of the response that the mode names.
+    # `answer` reads the parameters from the part of the response that the mode names.
     assert new_party(provider).logged_in(response_mode=value).claims["sub"]
 
 

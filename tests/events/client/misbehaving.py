@@ -101,7 +101,7 @@ class Misbehaving:
 
     def close(self) -> None:
         self._closing.set()
-        # Closing a listener does not interrupt its accept, so open a last connection.
+        # Closing the listener does not wake the thread that waits for a connection, so open a last connection.
         with socket.create_connection(("127.0.0.1", self.port)):
             self._accepting.join(10)
         self._listener.close()

@@ -1,4 +1,4 @@
-"""The time for which a client waits. Tests pass random numbers and times as arguments."""
+"""The time for which a client waits before it connects again. Tests pass random numbers and times as arguments."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def said(items: list[Item]) -> list[Said]:
 
 
 def read_at_once(stream: bytes) -> list[Said]:  # noqa: C901  (the cases of the standard, one after the other)
-    """The standard's own algorithm over a whole body, written for clarity instead of speed."""
+    """Parse a whole body by the algorithm of the standard, written for clarity instead of speed."""
     stream = stream.removeprefix(b"\xef\xbb\xbf")
     *lines, _unfinished = re.split(rb"\r\n|\n|\r", stream)
     found: list[Said] = []

@@ -68,7 +68,7 @@ def test_an_event_that_the_caller_did_not_finish_is_yielded_again() -> None:
         for happening in happenings:
             if isinstance(happening, Message) and happening.id == "o1":
                 break
-        # The caller has received the event, but may not have finished it.
+        # The caller has received the event, but may have failed before it finished its work on the event.
         assert reader.offset == "o0"
         next(happenings)
         assert reader.offset == "o1"

@@ -45,7 +45,7 @@ def refused_well(request: Request, wire: Wire) -> bool:
 
 
 def spoiled(stream: Callable[[Wire], None]) -> Script:
-    """Answer errors correctly, and answer streams as the test requires."""
+    """Return a script that answers invalid requests correctly, and all other requests with `stream`."""
 
     def script(request: Request, wire: Wire) -> None:
         if not refused_well(request, wire):

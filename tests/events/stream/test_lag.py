@@ -1,4 +1,4 @@
-"""The lag in heartbeats: the number of unsent events and the age of the oldest."""
+"""The lag in heartbeats: the number of unsent events, and the age of the oldest unsent event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_stream_beyond_the_known_head_has_no_lag() -> None:
     assert lag_of(position=9, head=7, oldest_at=0.0, now=1000.0) == Lag(9, 0, 0)
 
 
-def test_a_clock_behind_that_of_the_database_gives_no_negative_age() -> None:
+def test_the_age_is_not_negative_if_the_clock_is_behind_the_clock_of_the_database() -> None:
     assert lag_of(position=6, head=7, oldest_at=1000.5, now=1000.0) == Lag(7, 1, 0)
 
 
@@ -42,7 +42,7 @@ def test_the_lag_of_a_blocked_stream_counts_events_and_the_age_of_the_oldest() -
     run_story(story)
 
 
-def test_unread_events_are_as_old_as_their_hint() -> None:
+def test_the_age_of_unread_events_begins_when_their_hint_arrives() -> None:
     async def story() -> None:
         log = FakeLog()
         opened = OpenStream(log)
@@ -57,7 +57,7 @@ def test_unread_events_are_as_old_as_their_hint() -> None:
     run_story(story)
 
 
-def test_the_age_between_two_pages_is_that_of_the_last_read_event() -> None:
+def test_the_age_between_two_pages_is_the_age_of_the_last_read_event() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head, log.page_size = 20, 10

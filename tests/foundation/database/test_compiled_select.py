@@ -1,4 +1,4 @@
-"""A compiled query returns the same rows as the query set, and reads them again each time."""
+"""A compiled query returns the same rows as the query set, and reads the rows from the database at each call."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def deliver(stream: EventStream, count: int, state: str) -> None:
 
 
 def bury(stream: EventStream, count: int, fingerprint: str) -> None:
-    """Create dead letters of one kind. Two kinds of one stream need fingerprints of different lengths."""
+    """Create dead letters with one fingerprint. A second call for a stream needs a fingerprint of another length for other positions."""
     for number in range(count):
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
         place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}

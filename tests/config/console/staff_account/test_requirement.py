@@ -85,7 +85,9 @@ def test_an_account_without_a_factor_can_sign_out(staff: Staff, required: None) 
     assert browser.get("/admin/").headers["location"].startswith("/admin/login/")
 
 
-def test_the_stream_of_the_live_page_is_refused_too(staff: Staff, tenant: Tenant, settings: LazySettings) -> None:
+def test_an_account_without_a_required_factor_cannot_open_the_stream_of_the_live_page(
+    staff: Staff, tenant: Tenant, settings: LazySettings
+) -> None:
     cookie = f"staff={browser_of(staff).cookies['staff'].value}"
     assert watcher_of(tenant.pk, cookie).tenant_id == tenant.pk
 
