@@ -54,7 +54,7 @@ class RemoteTarget:
         return self._token
 
     def subscribe(self, query: dict[str, Any] | str | None = None, *, token: str | None = None, **options: Any) -> Subscriber:
-        """Open a stream, or return the refusal, like `Target.subscribe`."""
+        """Request a stream, and return the open stream or the refusal, like `Target.subscribe`."""
         place = urlsplit(self.url)
         tls = ssl.create_default_context() if place.scheme == "https" else None
         headers: dict[str, str | None] = {

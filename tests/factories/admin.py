@@ -48,7 +48,7 @@ class AllBut(RoleRule):
 
 
 def take_from_administrators(monkeypatch: pytest.MonkeyPatch, *permissions: str) -> None:
-    """Take these permissions from administrators while a test runs."""
+    """Remove these permissions from the role of administrators until the end of the test."""
     monkeypatch.setitem(ROLES, ADMINISTRATOR, AllBut("Administrator", "", permissions))
 
 
@@ -70,7 +70,7 @@ def addresses_of_page(page: TenantPage) -> list[str]:
 
 @dataclass
 class Rows:
-    """One row of each requested model, all of one tenant. Their texts contain the tenant's id."""
+    """One row of each requested model, all of one tenant. The texts in the rows contain the id of the tenant."""
 
     tenant: Tenant
     made: dict[type[models.Model], Any] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class Manners:
     key_filter: str = "exact"
     # How a search by `userName` matches: exactly, in any case of letters (folded), every account (ignored), or as a regular expression.
     name_filter: str = "exact"
-    # Whether `externalId` is stored: kept, hidden (compared but never shown), dropped, or echoed (dropped, but shown in responses to writes).
+    # What happens to `externalId`: kept, hidden (compared, never shown), dropped, or echoed (dropped, but shown in responses to writes).
     keys: str = "kept"
     # The shown creation time: real, constant, absent, unsteady (another time in each response), or rounded (in responses to reads).
     created: str = "real"

@@ -17,10 +17,10 @@ _FAR = 1_000_000
 
 @dataclass(frozen=True)
 class Copies:
-    """The differences between the copies of a row, as SQL over `i`, the number of a copy.
+    """The differences between the copies of a row, as SQL expressions. In the SQL, `i` is the number of a copy.
 
     `tenant` is the number of the copy's tenant, from zero. `key` is added to whole numbers that must differ. `values` sets columns of
-    some tables (`table.column`) to other values. `seed` is the copied row.
+    some tables (`table.column`) to other values; in these expressions, `seed` is the copied row.
     """
 
     tenant: str = "i %% cardinality(%(tenants)s::text[])"

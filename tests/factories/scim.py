@@ -134,7 +134,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A malformed response. The function writes arbitrary bytes to the socket. Then the connection closes."""
+    """A malformed response: `act` writes arbitrary bytes to the socket, and then the server closes the connection."""
 
     act: Callable[[socket.socket], None]
 

@@ -115,7 +115,7 @@ def run_event(
     at: MemoryRun | None = None,
     sender: Any = None,
 ) -> Ran:
-    """Run the SCIM action for one event, and return its end. If the run raises an exception, the end contains it.
+    """Run the SCIM action for one event, and return the end of the run. If the run raises `ActionError`, the end contains this error.
 
     `links` are the links of earlier runs. Without a `position`, the event is the newest event of these runs.
     """

@@ -1,4 +1,4 @@
-"""The seconds that longer fault tests take on an idle machine, with their fixtures. A limited run starts only tests for which time is left."""
+"""The seconds that longer fault tests take on an idle machine, with their fixtures. A limited run starts only tests that fit into its time."""
 
 from __future__ import annotations
 

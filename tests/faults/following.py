@@ -72,7 +72,7 @@ class Follower:
             outgoing.write(self.request())
             return await self.read(incoming)
         finally:
-            # An abort instead of a clean close.
+            # Abort the connection instead of closing it cleanly, as a client does that loses its network.
             outgoing.transport.abort()
 
     async def read(self, incoming: asyncio.StreamReader) -> float:

@@ -25,7 +25,7 @@ _END_SECONDS = 5.0
 
 
 def seed() -> int:
-    """Return the seed in the environment. If there is none, put a random seed there, which child processes inherit."""
+    """Return the seed in the environment. If the environment has no seed, add a random seed, which child processes then inherit."""
     return int(os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(2**32))))
 
 
@@ -81,6 +81,6 @@ class Budget:
         return self.limit is None or now - self.began + needed <= self.limit
 
     def note(self, expected: float, taken: float) -> None:
-        """Note how long a test took with its fixtures."""
+        """Add the expected and the measured seconds of a test with its fixtures."""
         self._expected += expected
         self._taken += taken

@@ -50,7 +50,7 @@ class Requests:
         return replace(history, operations=[*history.operations, *self.operations], committed=set(history.committed) | saved)
 
     def one_of_each(self) -> list[Answered]:
-        """Send a request to the management interface, the token endpoint, a hosted page, and the admin."""
+        """Send requests to the management interface, the token endpoint, the key set, a hosted page, and the admin."""
         user = self.tenant.users[0]
         return [
             self.send("GET", f"/api/v2/users/{user}"),

@@ -93,7 +93,7 @@ def test_database_url() -> str:
 
 
 def recorded(directory: Path, *, step: str = "start", keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """Return the records of the destination in order."""
+    """Return the records that the destination wrote at this step of its runs (`start` or `end`), in the order of writing."""
     path = directory / "events"
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     wanted = None if keys is None else set(keys)

@@ -136,7 +136,7 @@ class World:
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:
-        """Run a web process with these servers. A context manager."""
+        """Return a context manager that runs a web process with these servers."""
         return web_process(server, source=self.source, **(self.environment | variables))
 
     @contextmanager
@@ -148,7 +148,7 @@ class World:
     def writers(
         self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, variables: Mapping[str, str] | None = None
     ) -> Iterator[Writers]:
-        """Run writers of a tenant, each in its own process, and wait until each has begun to write. They are stopped afterwards."""
+        """Run writers of a tenant, each in its own process, and wait until each has begun to write. At the end of the block, kill them."""
         directory = Path(tempfile.mkdtemp(dir=self.directory))
         writers, environment = Writers(tenant, directory), os.environ | self.environment | dict(variables or {})
         with (directory / "errors").open("wb") as errors:
@@ -168,7 +168,7 @@ class World:
                 process.wait()
 
     def query(self, statement: str, *values: Any, database: str = postgres.DATABASE) -> list[tuple[Any, ...]]:
-        """Run a statement without Django. Waits while the server starts."""
+        """Run a statement without Django, and return its rows. Wait up to 30 seconds while the server starts."""
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -226,7 +226,7 @@ class World:
         return dict(rows)
 
     def slots(self, tenant: Seeded) -> int:
-        """Return the number of connection slots that the tenant holds."""
+        """Return the number of connection slots that the open streams of the tenant use."""
         client = self.redis_client()
         try:
             return int(str(client.zcount(f"{self.environment['REDIS_PREFIX']}:streams:{tenant.id}", time.time(), "+inf")))

@@ -27,7 +27,7 @@ class Writers:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def stop(self) -> None:
-        """Let every writer finish its transaction. Killed writers are not waited for."""
+        """Let every writer finish its transaction, and wait for the end of all writers. Fail if a writer has ended with an error."""
         (self.directory / "stop").touch()
         self.wait()
 
@@ -54,7 +54,7 @@ class Writers:
         return begun + sum(process.poll() is not None for process in self.processes) >= len(self.processes)
 
     def have_made(self, number: int) -> bool:
-        """Report whether this many transactions have finished. Fail if a writer has ended without being killed."""
+        """Report whether more than `number` transactions have finished. Fail if a writer has ended with an error."""
         for process in self.processes:
             assert process.poll() in {None, 0, -signal.SIGKILL}, self.errors
         return self.count > number
