@@ -1,10 +1,11 @@
 """The databases of a run. The schema is created in one database, and every other database is a copy of it.
 
-No test connects to the database with the schema. The last process of the run removes it. If the run is killed, the next run on the same
-server removes it. Each process of a run holds a lock, which the server releases when the process ends, so other runs can find out whether
-the run is alive.
+No test connects to the database with the schema. The last process of the run removes this database. If the run is killed, the next
+run on the same server removes the database. Each process of a run locks an advisory lock, which the server releases when the process
+ends. So other runs can find out whether the run is alive.
 
-Many consecutive short runs can use one database, which `TEST_KEPT_DATABASE` names. The first run creates it, and no run removes it.
+Many consecutive short runs can use one database, which `TEST_KEPT_DATABASE` names. The first run creates this database, and no run
+removes the database.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def connected_to(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # PostgreSQL copies and drops a database only if no connection to it is open.
+        # PostgreSQL copies and drops a database only if no connection to the database is open.
         connections.close_all()
         connection.settings_dict["NAME"] = usual
 

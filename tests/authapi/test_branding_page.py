@@ -129,7 +129,7 @@ def test_an_uploaded_picture_is_shown_immediately_and_other_input_is_kept(browse
     assert theme_of(tenant.pk) is None or kind == "background"
     assert previewed(browser, **{f"remove_{kind}": "on"})["problems"] == {}
     assert BrandingPicture.objects.of(tenant.pk).exists()
-    # Saving the form keeps the picture. The button for removal deletes it.
+    # Saving the form keeps the picture. The button for removal deletes the picture.
     browser.post(PAGE, form_of(browser))
     assert BrandingPicture.objects.of(tenant.pk).exists()
     browser.post(PAGE, form_of(browser, **{f"remove_{kind}": "on"}))

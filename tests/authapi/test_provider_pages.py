@@ -40,7 +40,7 @@ def shown(browser: AdminBrowser, connection: Connection) -> str:
 
 
 def begun(browser: AdminBrowser, login: SamlLogin) -> str:
-    """Start a test in the admin. Return the URL at which it continues."""
+    """Start a test in the admin. Return the URL at which the test continues."""
     content = browser.post(page(login.connection), {"test": "1"}).content.decode()
     address = content.partition("/u/connection-test?")[2].partition('"')[0]
     assert address, content

@@ -107,7 +107,7 @@ class Cluster:
         self._stack.callback(self._etcd.kill)
         self.nodes = [Node(f"node{number}", directory / f"node{number}", self._etcd_address, self._stack) for number in range(3)]
         self._stack.callback(self._stop_nodes)
-        # The first node creates the cluster, and the others copy it.
+        # The first node creates the cluster, and the other nodes copy the data of the first node.
         self.start(self.nodes[0])
         self.wait(lambda: self.leader is self.nodes[0])
         for node in self.nodes[1:]:

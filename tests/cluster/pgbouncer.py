@@ -20,7 +20,7 @@ _OPTIONS = ("listen_addr = 127.0.0.1", "unix_socket_dir =", "auth_type = trust",
 
 @contextmanager
 def pgbouncer(mode: str, **options: object) -> Iterator[str]:
-    """Run PgBouncer in a pool mode. Yield the `DATABASE_URL` that connects to the test database through it."""
+    """Run PgBouncer in a pool mode. Yield the `DATABASE_URL` that connects to the test database through PgBouncer."""
     program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
     if program is None:
         pytest.skip("PgBouncer is not installed; run `make peers`")

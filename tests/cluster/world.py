@@ -31,7 +31,7 @@ class ServiceWorld(World):
         return {"DATABASE_URL": self.address(), "OUTBOUND_ALLOW_HTTP": "1", "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8"}
 
     def run_program(self, module: str, *arguments: str) -> str:
-        """Run a program against these servers; return what it prints."""
+        """Run a Python module as a program against these servers. Return the output of the program."""
         return self._run("-m", module, *arguments).strip()
 
     def stop_clusters(self) -> None:

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the page that displays it."""
+"""The OpenAPI document, and the page that displays the document."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_access_depends_only_on_the_token_if_a_token_is_configured(settings: Set
 def two_workers(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebProcess]:
-    """Start two processes behind one port that share their counters."""
+    """Start two processes that listen on one port and share their counters."""
     directory = tmp_path_factory.mktemp("metrics")
     with django_db_blocker.unblock(), web_process("uvicorn-2", PROMETHEUS_MULTIPROC_DIR=str(directory)) as web:
         yield web

@@ -47,7 +47,7 @@ _GENERATION: dict[str, Any] = {
 }
 # Generate no unknown parameters: the check would expect a refusal, and the service ignores unknown parameters.
 _GENERATION["allow-extra-parameters"] = False
-# Our own check `refused_for_a_reason` replaces this check. It is stricter, because it also checks the reason of a refusal.
+# Our own check `refused_for_a_reason` replaces this check, and also checks the reason of a refusal.
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
 # A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}

@@ -28,7 +28,7 @@ def test_both_processes_deliver_the_same_bytes_for_the_same_position(pair: list[
         assert left.opened().id == right.opened().id
         for _ in range(20):
             target.write("user.created", "user.updated")
-        # The first process sends the events live. The second process sends them live, and below it replays them.
+        # Both processes send the events live. Below, the second process also replays the events.
         seen = [(block.id, block.data) for block in left.events(40)]
         assert [(block.id, block.data) for block in right.events(40)] == seen
     with other.subscribe({"from": seen[9][0]}) as right:

@@ -95,7 +95,7 @@ def _running(
             _wait_until_it_listens(web)
             yield web
         finally:
-            # Workers are in the process group of their parent. The group no longer exists after all of them have ended.
+            # Workers are in the process group of their parent. The group no longer exists after all its processes have ended.
             web.kill()
 
 

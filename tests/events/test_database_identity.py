@@ -1,4 +1,4 @@
-"""Detects whether the database is still the one in which the logs were written."""
+"""The service detects at its start whether the database is still the database in which the logs were written."""
 
 from __future__ import annotations
 

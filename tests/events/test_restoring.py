@@ -45,7 +45,7 @@ def _positions_after(tenant: Tenant, cursor: Cursor) -> list[int]:
 
 
 def _restore(tenant: Tenant, backup: Head) -> None:
-    """Reset the log to the state of a backup: later events are deleted, and the epoch is that of the backup."""
+    """Reset the log to the state of a backup: delete later events, and restore the position and the epoch of the head."""
     LogEntry.objects.filter(tenant_id=tenant.pk, position__gt=backup.position).delete()
     with connection.cursor() as cursor:
         cursor.execute(

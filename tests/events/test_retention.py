@@ -188,7 +188,7 @@ def test_readers_during_pruning_never_find_a_missing_position(tenant: Tenant, mo
             try:
                 while position < 600:
                     page = await log.page(tenant.pk, Cursor(1, position), max_events=random.randint(1, 7), max_bytes=9999)
-                    # `LogReader.page` raises `LogHasHole` for a missing position. The test asserts this again.
+                    # `LogReader.page` raises `LogHasHole` for a missing position. The test also checks the positions itself.
                     assert [event.position for event in page.events] == list(range(position + 1, position + 1 + len(page.events)))
                     position += len(page.events)
             except CursorExpired:

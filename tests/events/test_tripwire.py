@@ -235,7 +235,7 @@ def test_the_sweep_does_not_wait_for_a_transaction_that_locks_only(
         other.execute(change, [user.pk])
         assert tripwire.sweep() == 0
         assert types(tenant.pk)[-1] == "user.created"
-        # A sweep that waited for the lock would end with a timeout, and would log it.
+        # A sweep that waited for the lock would end with a timeout, and would log an error.
         assert f"the leftover change of user {user.pk}" not in caplog.text
     tripwire.sweep()
     assert types(tenant.pk)[-1] == "user.updated"
@@ -314,7 +314,7 @@ def _organization_without_signals(tenant: Tenant) -> str:
 def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
     tenant: Tenant, user: User, database_connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Python has no such time.
+    # Python cannot represent this time.
     run_sql("UPDATE identity_user SET given_name = 'Augusta', created_at = 'infinity' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
     try:
@@ -330,7 +330,7 @@ def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
 def test_marks_that_cannot_be_recorded_do_not_keep_a_later_sweep_from_newer_marks(
     tenant: Tenant, user: User, database_connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Python has no such time.
+    # Python cannot represent this time.
     run_sql("UPDATE identity_user SET given_name = 'Augusta', created_at = 'infinity' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_connection SET display_name = 'People' WHERE id = %s", database_connection.pk)
     try:

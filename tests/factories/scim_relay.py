@@ -1,4 +1,4 @@
-"""A relay in front of a real SCIM server. It forwards all requests. A test can make it fail before or after the server answers."""
+"""A relay that forwards requests to a real SCIM server. A test can make the relay fail before or after the server answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seconds that longer fault tests take on an idle machine, with their fixtures. A limited run starts only tests that fit into its time."""
+"""The seconds that longer fault tests take on an idle machine, with their fixtures. A limited run starts only tests that fit its time."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PATH = "/api/v2/events"
 
 @dataclass
 class Follower:
-    """One subscriber. `cut_bytes` is the average number of bytes after which it cuts its own connection."""
+    """One subscriber. `cut_bytes` is the average number of bytes after which the subscriber cuts its own connection; 0 means never."""
 
     name: str
     tenant: Seeded

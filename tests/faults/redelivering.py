@@ -1,4 +1,4 @@
-"""A process that redelivers every dead letter of a stream, like a web request. The tests kill it while it works."""
+"""A process that redelivers every dead letter of a stream, like a web request. The tests kill this process during its work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletions whose workers are killed. They resume at the point of the kill, and delete nothing twice."""
+"""Deletions whose workers are killed. The next worker continues the deletion, and deletes nothing twice."""
 
 from __future__ import annotations
 

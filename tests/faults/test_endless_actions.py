@@ -1,4 +1,4 @@
-"""Installed actions that do not end, in a real worker. Each gets its time budget, and then the next action runs."""
+"""Installed actions that do not end, in a real worker. The worker interrupts each action at the end of its time budget."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def resident_bytes(worker: Worker) -> int:
 
 
 def finishes_a_job(redis_server: RedisServer, directory: Path, tenant: Tenant) -> Callable[[], bool]:
-    """Send a valid message. Return a function that reports whether it was processed."""
+    """Send a valid message. Return a function that reports whether a worker has processed the message."""
     job = start_export(tenant_id=tenant.pk)
     redis_server.client.lpush(f"{directory.name}:work", message(RUN_JOB, [job.pk]))
 

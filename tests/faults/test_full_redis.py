@@ -1,4 +1,4 @@
-"""Redis has used all its memory and refuses every write. Streams and requests continue, and deliveries continue once there is room."""
+"""Redis has used all its memory and refuses every write. Streams and requests continue. Deliveries continue as soon as memory is free."""
 
 from __future__ import annotations
 

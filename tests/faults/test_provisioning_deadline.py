@@ -1,4 +1,4 @@
-"""Every event reaches its final state within a documented time, although its destination refuses it and workers are killed."""
+"""Every event reaches its final state within a documented time, although the destination refuses the event and workers are killed."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_no_event_is_lost_when_a_worker_is_killed_before_a_retry_or_a_dead_lette
     append_rounds(tenant)
     await_death(directory, failpoint)
     eventually(lambda: is_settled(stream), seconds=60)
-    # One attempt may be lost. It still counts, so that an event that kills every worker also ends as a dead letter.
+    # One attempt may be lost. The lost attempt counts as an attempt, so that an event that kills every worker also becomes a dead letter.
     assert states(stream) == {"dead"}
     assert DeadLetter.objects.filter(stream_id=stream.pk).count() == USERS * ROUNDS
     assert_sound(stream, directory, crashes=1)

@@ -1,4 +1,4 @@
-"""All processes together accept a proof once, with and without Redis. A stream requires a proof, and ends when its certificate expires."""
+"""All processes together accept a proof once, with and without Redis. Streams require proofs, and end when the certificate expires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staff who may see a row and not change it see the values of its form as text."""
+"""Staff who may view a row but not change the row see the values of its form as text."""
 
 from __future__ import annotations
 

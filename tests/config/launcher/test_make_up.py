@@ -96,7 +96,7 @@ def free_port() -> int:
 
 def status(url: str, ca_file: str | None = None) -> int:
     context = ssl.create_default_context(cafile=ca_file) if ca_file else None
-    # The login page requires the cookie of the redirect to it.
+    # The login page requires the cookie that the redirect to the login page sets.
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(), urllib.request.HTTPSHandler(context=context))
     try:
         with browser.open(url, timeout=5) as response:

@@ -36,7 +36,7 @@ def test_oidcc_3rd_party_init_login(rp: RelyingParty) -> None:
     link = link_of(rp, f"{BEGIN}?tenant=7")
     assert link.startswith(f"{BEGIN}?")
     assert parse_qs(urlsplit(link).query) == {"tenant": ["7"], "iss": [rp.provider.issuer]}
-    # The client starts its own login.
+    # The link opens a page of the client, which then starts a login.
     assert rp.logged_in().claims["sub"]
 
 

@@ -48,7 +48,7 @@ async def _admitted(shared: StreamRuntime) -> Admitted:
 
 
 async def _slot_comes_back(shared: StreamRuntime) -> None:
-    # There is only one slot. It is assigned again after the first stream has freed it.
+    # There is only one slot, which can be acquired again after the first stream has freed the slot.
     while True:
         try:
             shared.leases.release(await shared.leases.acquire(TENANT, limit=1))
@@ -60,7 +60,7 @@ async def _slot_comes_back(shared: StreamRuntime) -> None:
 
 async def _serve(shared: StreamRuntime, take_over: Callable[[Any], Any]) -> None:
     async def unused(*_: object) -> Any:
-        raise AssertionError("the server has left this to us")
+        raise AssertionError("the stream has taken over the response, so it must not use `receive` or `send`")
 
     await serve(await _admitted(shared), shared, {"extensions": {"identity.stream": take_over}}, unused, unused)
 

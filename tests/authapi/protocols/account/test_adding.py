@@ -314,7 +314,7 @@ def test_a_key_and_a_named_passkey_are_added(open_account: Account) -> None:
     device = EnrolledFactor.objects.of(user.tenant_id).get().device
     assert sent(mine, "passkeys/name", device=device, name="x" * 61).status == 400
     assert sent(mine, "passkeys/name", device=device, name="Phone").location == "/account/passkeys?done=saved"
-    # A passkey is not a second factor: the profile does not mention it, and the methods of the session stay the same.
+    # A passkey is not a second factor: the profile does not mention the passkey, and the methods of the session stay the same.
     assert (open_account.told().multifactor, len(open_account.browser_session.methods)) == ([], 1)
     page = begun(mine, "webauthn-roaming")
     asked = options_on(page)

@@ -142,7 +142,7 @@ def test_the_former_input_is_shown_only_to_its_user(account: Account) -> None:
 
 
 def redirect_with(session: Session, kept: dict[str, str]) -> str:
-    """Return the URL to which a login of the user redirects. It contains the sealed input from before the login."""
+    """Return the URL to which a login of the user redirects. The URL contains the sealed input that the user sent before the login."""
     client = account_client(session.tenant_id)
     host = resolve_host(f"{session.tenant_id}.example.test")
     assert host is not None

@@ -80,7 +80,7 @@ def test_the_page_says_that_a_request_is_already_answered_or_expired(center: Cal
     link = center.begin()
     page = center.open(link)
     assert "Request approved" in center.browser.follow(center.browser.submit(page, answer="allow")).text
-    # Pressing the button twice has the same result.
+    # A second press of the button has the same result as the first press.
     assert center.browser.submit(page, answer="allow").location.endswith("/approve/done")
     again = Browser(center.tenant).get(link)
     assert (again.status, "This request was already answered" in again.text) == (400, True)

@@ -1,7 +1,7 @@
 """Every failure that the contract lists for codes, old clients and database connections (2.5, 2.9, 2.10), as sent on the wire.
 
-A row is a request that fails, with the status, the error and the text of the answer. The text is None if the contract does not define
-it. `Row.before` prepares the state that a row needs.
+A row is a request that fails, with the status, the error and the text of the answer. The text is None if the contract defines
+no text. `Row.before` prepares the state that a row needs.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def test_a_client_with_a_key_authenticates_with_the_key(door: Door) -> None:
     assert answer["jwks"]["keys"][0]["kid"] == "registered"
     signer = Signer(door.tenant, Registered(stored(door), ""))
     form = signer.form(signer.assertion(key="registered"), audience="https://nowhere.example.test")
-    # The client is authenticated. Without a client grant of an administrator, it has no access.
+    # The client is authenticated. Without a client grant from an administrator, the client has no access to the API.
     assert ask_token(door.tenant, form).json()["error_description"].startswith("Service not enabled")
     wrong = ask_token(door.tenant, signer.form(signer.assertion(key="other"))).json()
     assert (wrong["error"], wrong["error_description"]) == ("access_denied", "Unauthorized")

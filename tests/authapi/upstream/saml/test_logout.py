@@ -1,4 +1,5 @@
-"""Logouts between this service and a SAML provider: our requests and its responses, and its requests and our responses."""
+"""Logouts between this service and a SAML provider: our requests with the responses of the provider, and requests of the provider with our
+responses."""
 
 from __future__ import annotations
 
