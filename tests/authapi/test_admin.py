@@ -65,7 +65,7 @@ def test_every_model_is_registered_or_shown_on_another_page(site: PagesSite) -> 
     assert set(apps.get_app_config("authapi").get_models()) - SHOWN_ELSEWHERE == {page.model for page in pages_of(site)}
 
 
-def test_no_page_shows_a_secret_or_searches_for_one(site: PagesSite) -> None:
+def test_no_page_shows_secrets_or_searches_columns_with_secrets(site: PagesSite) -> None:
     request = RequestFactory().get("/")
     request.user = Staff(tenant_id="t1")
     for page in pages_of(site):

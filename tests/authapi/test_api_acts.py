@@ -153,7 +153,7 @@ def test_a_permission_is_added_and_recorded(browser: Browser, api: ApiResource) 
 
 
 @pytest.mark.parametrize("value", ["read:orders", "read orders", "", "x" * 281])
-def test_a_known_or_invalid_permission_is_refused_at_its_field(browser: Browser, api: ApiResource, value: str) -> None:
+def test_an_existing_or_invalid_permission_is_refused_at_its_field(browser: Browser, api: ApiResource, value: str) -> None:
     answer = browser.post(act(api, "add-permission"), {"add-permission-value": value})
     assert list(answer.context["panels"][0].form.form.errors) == ["value"]
     api.refresh_from_db()

@@ -34,7 +34,7 @@ def test_a_client_with_basic_authentication_may_send_its_secret_percent_encoded(
 
 
 @pytest.mark.parametrize("registered_for", ["client_secret_post", "client_secret_basic"])
-def test_an_authentication_method_other_than_the_registered_one_is_refused(tenant: Tenant, registered_for: str) -> None:
+def test_an_authentication_method_other_than_the_registered_method_is_refused(tenant: Tenant, registered_for: str) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method=registered_for)
     if registered_for == "client_secret_post":
         form, headers = form_of(tenant, registered, client_secret=None), basic(registered.client_id, registered.secret)

@@ -125,7 +125,7 @@ def test_both_tokens_contain_the_organization_and_its_name_only_if_the_tenant_en
     assert [decoded(refreshed[name])[1]["org_name"] for name in ("access_token", "id_token")] == [acme.name, acme.name]
 
 
-def test_a_user_who_left_the_organization_gets_no_further_token(tenant: Tenant) -> None:
+def test_no_token_for_an_organization_is_issued_after_the_user_has_left_the_organization(tenant: Tenant) -> None:
     user, registered, acme = some_user(tenant), web_client(tenant), make_organization(tenant)
     add_members(tenant_id=tenant.pk, organization_id=acme.pk, user_ids=[user.user_id])
     members = tokens_of(tenant, registered, user, scope="openid offline_access", organization=acme)

@@ -123,7 +123,7 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         yield [streams, app]
 
 
-def test_a_canary_requested_in_one_process_arrives_in_another(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_canary_requested_in_one_process_arrives_at_streams_of_another_process(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
     with target.subscribe() as stream:
         stream.opened()

@@ -34,7 +34,7 @@ def test_no_event_is_lost_when_the_database_drops_every_connection(target: Targe
 
 
 @pytest.mark.transport
-def test_open_streams_hold_no_database_connection(target: Target) -> None:
+def test_open_streams_keep_no_database_connection_open(target: Target) -> None:
     Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=60)
     token = target.token()
     streams: list[Subscriber] = []

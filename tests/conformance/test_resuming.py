@@ -95,7 +95,7 @@ def test_a_stream_from_a_future_timestamp_delivers_no_event_recorded_before_the_
 
 
 @pytest.mark.transport
-def test_last_event_id_takes_precedence_over_every_start_in_the_query(target: Target) -> None:
+def test_last_event_id_has_precedence_over_every_start_in_the_query(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(4))

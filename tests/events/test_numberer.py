@@ -54,7 +54,7 @@ def test_a_stopped_numberer_numbers_every_batch_of_its_pending_tenants_first(
     assert not has_waiting(tenant)
 
 
-def test_a_commit_wakes_an_idle_numberer_without_a_further_query_of_the_outbox(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_wakes_an_idle_numberer_without_another_query_of_the_outbox(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[str] = []
     monkeypatch.setattr(numbering, "waiting_tenants", _noting(turns, "query", numbering.waiting_tenants))
     monkeypatch.setattr(Numberer, "_number_pending", _noting(turns, "turn", Numberer._number_pending))

@@ -96,7 +96,7 @@ def test_a_wrong_clock_prunes_no_event_early(tenant: Tenant) -> None:
         assert retention.due_logs(tenant.pk, now=wrong) == []
 
 
-def test_events_recorded_by_a_fast_clock_protect_the_events_after_them(tenant: Tenant, database_connection: Connection) -> None:
+def test_events_recorded_with_a_fast_clock_delay_the_pruning_of_later_events(tenant: Tenant, database_connection: Connection) -> None:
     """The clock was two days ahead and was then corrected. Recording times still never decrease."""
     ahead = datetime.now(UTC) + timedelta(days=2)
     fill_log(tenant.pk, 1, recorded_at=ahead)

@@ -34,7 +34,9 @@ def test_a_run_without_a_seed_chooses_a_seed_that_child_processes_inherit(monkey
     assert programme.seed() == programme.seed()
 
 
-def test_the_same_seed_repeats_the_order_and_another_seed_changes_it(items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_seed_repeats_the_order_and_another_seed_gives_another_order(
+    items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(items) > 3
     first = programme.shuffled(items, FOLDER)
     assert programme.shuffled(items[::-1], FOLDER) == first

@@ -138,7 +138,7 @@ def test_the_reference_on_the_page_is_logged_without_the_user_input(login: Login
     assert "<code>invalid_request</code>" in page.text
 
 
-def test_an_error_page_designed_by_the_tenant_shows_the_reference_too(login: Login) -> None:
+def test_an_error_page_designed_by_the_tenant_also_shows_the_reference(login: Login) -> None:
     set_tenant(login, error_page={"url": "https://errors.example.test/oops"})
     answer = login.ask(redirect_uri=ELSEWHERE)
     assert answer.location.startswith("https://errors.example.test/oops?")

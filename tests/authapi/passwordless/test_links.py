@@ -75,7 +75,7 @@ def test_a_link_requested_by_an_application_asks_for_confirmation_and_redirects_
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_program_that_opens_the_link_does_not_use_it_up_or_log_in(door: Door, method: str) -> None:
+def test_a_program_that_opens_the_link_does_not_use_up_the_link_or_log_in(door: Door, method: str) -> None:
     path = asked_by_application(door)
     for _ in range(3):
         scanner = Browser(door.tenant, address="203.0.113.77")
@@ -298,7 +298,7 @@ def test_an_invalid_request_is_reported_to_the_client(door: Door, changes: dict[
 
 
 @pytest.mark.parametrize("changes", [{"redirect_uri": "https://evil.example/"}, {"client_id": "unknown"}, {"client_id": None}])
-def test_an_error_is_shown_on_a_page_if_there_is_no_client_to_report_it_to(door: Door, changes: dict[str, Any]) -> None:
+def test_an_error_is_shown_on_a_page_if_no_client_can_receive_the_error(door: Door, changes: dict[str, Any]) -> None:
     page = redirect(door, Browser(door.tenant), door.code(), **changes)
     assert (page.status, "location" in page.headers) == (400, False)
 

@@ -84,7 +84,7 @@ def test_the_hint_of_an_application_has_precedence_over_the_account(visit: Visit
     assert 'value="eve@example.test"' in page.text
 
 
-def test_the_page_asks_for_the_email_address_again_if_it_is_invalid(visit: Visit) -> None:
+def test_the_page_asks_again_for_the_email_address_if_the_submitted_address_is_invalid(visit: Visit) -> None:
     log_in(visit)
     page = visit.ask(prompt="login")
     wrong = visit.browser.submit(page, send="code", email="ada@")

@@ -126,6 +126,6 @@ def test_a_token_bound_to_a_certificate_is_accepted_with_the_certificate(tenant:
     assert ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES))).status == 400
 
 
-def test_a_certificate_binds_a_management_token_only_if_the_api_requires_it(tenant: Tenant) -> None:
+def test_a_certificate_binds_a_management_token_only_if_the_api_requires_bound_tokens(tenant: Tenant) -> None:
     token = bound_to_certificate(tenant, edge_key(tenant), certificate())
     assert read(tenant, token, scheme="Bearer").status == 200

@@ -246,7 +246,7 @@ def test_an_admin_class_that_does_not_limit_its_rows_to_tenants_is_refused() -> 
         PlatformAdminSite().register(User, ModelAdmin)
 
 
-def test_a_list_counts_rows_up_to_a_limit_and_shows_that_it_stopped(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_ends_after_a_limited_number_of_rows_and_shows_the_limit(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foundation.admin.bounded_paginator.COUNT_LIMIT", 1)
     monkeypatch.setattr("foundation.admin.bounded_paginator.bounded_count.__defaults__", (1,))
     new_tenant(), new_tenant()

@@ -61,7 +61,7 @@ def test_an_unknown_tenant_cannot_be_selected(committed_db: None) -> None:
     assert operator.post(reverse("admin:choose_tenant"), {"tenant": "not-there"}).status_code == 404
 
 
-def test_an_operator_with_several_tenants_must_choose_one_for_a_new_row(tenant: Tenant) -> None:
+def test_an_operator_must_choose_the_tenant_of_a_new_row_if_there_are_several_tenants(tenant: Tenant) -> None:
     new_tenant()
     operator = browser_of(new_staff(None))
     add = reverse("admin:identity_connection_add")

@@ -53,7 +53,7 @@ def test_a_response_in_one_write_equals_a_response_in_two_writes() -> None:
     assert one.endswith(b"\r\n\r\ntrue")
 
 
-def test_a_connection_serves_whole_responses_one_after_the_other() -> None:
+def test_a_connection_serves_several_responses_in_one_write_each() -> None:
     with _serving(_application) as address:
         received = _asked(address, _get("/one") * 3, count=3)
     assert received.count(b"HTTP/1.1 200 OK") == 3

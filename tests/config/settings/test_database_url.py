@@ -31,7 +31,7 @@ def test_several_servers_are_joined_for_libpq_and_only_the_primary_is_used() -> 
     assert found["OPTIONS"]["connect_timeout"] == "3"
 
 
-def test_options_of_the_url_take_precedence() -> None:
+def test_options_in_the_url_have_precedence_over_the_defaults() -> None:
     found = database_settings("postgresql://u@a,b/identity?target_session_attrs=primary&connect_timeout=9", pool_size=0)
 
     assert found["OPTIONS"]["target_session_attrs"] == "primary"

@@ -75,7 +75,7 @@ def with_changes(**changes: str | None) -> dict[str, str]:
         f"{CALLBACK} https://evil.test/",
     ],
 )
-def test_a_redirect_uri_that_does_not_equal_a_registered_one_is_refused(address: str) -> None:
+def test_a_redirect_uri_that_does_not_equal_a_registered_uri_is_refused(address: str) -> None:
     client = ClientFacts(**FACTS)
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=address).items()), client)

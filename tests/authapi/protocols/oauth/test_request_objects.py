@@ -112,7 +112,7 @@ def test_a_parameter_outside_the_request_object_is_ignored(login: Login) -> None
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "PS256"])
-def test_each_algorithm_works_with_a_key_that_is_registered_for_it(login: Login, algorithm: str) -> None:
+def test_each_algorithm_works_with_a_key_that_is_registered_for_the_algorithm(login: Login, algorithm: str) -> None:
     register(login.client, key="second", algorithm=algorithm)
     assert "code" in login.log_in(go(login, request_object(login, key="second", algorithm=algorithm))).answer
     assert "signature" in refused(go(login, request_object(login, key="second", algorithm="RS256")))
@@ -269,7 +269,7 @@ def test_the_same_jti_is_accepted_from_another_client(login: Login) -> None:
 # --- Pushed and required ------------------------------------------------------------------------------------------------------
 
 
-def test_a_signed_request_can_be_pushed_and_parameters_besides_it_are_ignored(login: Login, pusher: Pusher) -> None:
+def test_a_signed_request_can_be_pushed_and_parameters_besides_the_request_object_are_ignored(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle(request=request_object(login), redirect_uri="https://evil.test/", state="outside")
     page = login.browser.get("/authorize", {"client_id": login.client.client_id, "request_uri": uri})
     answer = login.log_in(page).answer

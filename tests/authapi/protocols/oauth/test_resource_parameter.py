@@ -107,7 +107,7 @@ def test_a_text_with_a_nul_character_is_refused_without_a_database_error(shop: S
     target_error(answer)
 
 
-def test_a_repeated_resource_counts_as_one(shop: Shop) -> None:
+def test_a_resource_that_is_repeated_with_the_same_value_is_accepted(shop: Shop) -> None:
     assert audience(shop.machine(resource=[ORDERS, ORDERS])) == ORDERS
 
 

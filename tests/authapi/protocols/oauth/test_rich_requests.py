@@ -332,7 +332,7 @@ def test_a_client_grant_names_no_type_by_default(bank: Bank) -> None:
     assert granted(ask_token(bank.tenant, form)) == []
 
 
-def test_grants_that_do_not_support_details_refuse_them(bank: Bank) -> None:
+def test_grants_that_do_not_support_details_refuse_requests_with_details(bank: Bank) -> None:
     set_client(bank.login, grant_types=["http://auth0.com/oauth/grant-type/password-realm"])
     realm = "http://auth0.com/oauth/grant-type/password-realm"
     answer = bank.token(grant_type=realm, username="x", password="x", realm="people", authorization_details=json.dumps([PAYMENT]))

@@ -192,7 +192,7 @@ def test_the_default_attributes_are_sent() -> None:
     }
 
 
-def test_only_mapped_attributes_are_sent_if_the_others_are_switched_off() -> None:
+def test_only_mapped_attributes_are_sent_if_unmapped_attributes_are_switched_off() -> None:
     addon = {"passthroughClaimsWithNoMapping": False, "mapIdentities": False, "createUpnClaim": False}
     assert attributes(made({**addon, "mappings": {"email": "mail"}})) == {"mail": ["ada@example.test"]}
     assert attributes(made({**addon, "mappings": {"email": ["mail", "login"]}})) == {

@@ -42,7 +42,7 @@ def test_invalid_freshness_is_refused(wfresh: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://app.example.test/wsfed/", "https://evil.example.test", "javascript:alert(1)"])
-def test_an_address_that_does_not_equal_a_registered_one_gets_no_token(address: str) -> None:
+def test_an_address_that_does_not_equal_a_registered_address_gets_no_token(address: str) -> None:
     with pytest.raises(RequestRefused) as refused:
         asked(wreply=address)
     assert refused.value.case is LoginCase.CALLBACK_MISMATCH
