@@ -1,4 +1,4 @@
-"""Forms that refuse to overwrite a value that someone else saved after the page was opened.
+"""Forms that refuse to overwrite a value that has changed since the page was opened.
 
 The page contains a digest of each value that it shows. If the saved value of a field no longer has this digest, and the submitted value is
 neither the shown nor the saved one, the field gets an error that names the saved value. The page then has new digests, so that saving
@@ -80,7 +80,7 @@ def _digest(value: Any) -> str:
 def _problem(bound: forms.BoundField) -> str:
     saved = _in_words(bound.field, bound.initial)
     is_now = f" The saved value is now: {saved}." if saved else ""
-    return f"Someone changed this value after you opened the page.{is_now} To replace it with your value, save again."
+    return f"This value has changed since you opened the page.{is_now} To replace it with your value, save again."
 
 
 def _in_words(field: forms.Field, value: Any) -> str:

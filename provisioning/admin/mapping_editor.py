@@ -117,9 +117,9 @@ def _rows(kept: list[MappingRowForm]) -> list[dict[str, Any]]:
 
 
 def _refuse_if_stale(request: HttpRequest, action: Action) -> None:
-    """Raise `Invalid` if someone saved another mapping after the page was opened."""
+    """Raise `Invalid` if the saved mapping has changed since the page was opened."""
     if changed_since(request.POST, {"mapping": action.mapping}):
-        raise Invalid({"": ["Someone changed the mapping after you opened the page. To replace it with this table, save again."]})
+        raise Invalid({"": ["The mapping has changed since you opened the page. To replace it with this table, save again."]})
 
 
 def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> list[str]:

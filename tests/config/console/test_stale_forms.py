@@ -26,7 +26,7 @@ WEBHOOK = {
     "webhook_endpoint": "https://hooks.example.test/in",
     "webhook_authorization": {"method": "bearer", "token": "never-to-be-seen-again-4711"},
 }
-STALE = "Someone changed this value after you opened the page."
+STALE = "This value has changed since you opened the page."
 # Each page with a form, except the pages of rows: its URL, the button that saves, a field, and two new values of the field.
 PAGES = {
     "branding": ("admin:authapi_branding", {}, {"save": "Save"}, "borders__widget_corner_radius", "7", "9"),
@@ -155,7 +155,7 @@ def test_a_mapping_that_was_changed_after_the_page_was_opened_is_kept(browser: B
     refused = browser.post(address, stale | {"save": "1"})
 
     assert refused.status_code == 200
-    assert "Someone changed the mapping after you opened the page." in refused.content.decode()
+    assert "The mapping has changed since you opened the page." in refused.content.decode()
     assert len(Action.objects.of(tenant.pk).get(pk=action.pk).mapping or []) == len(theirs)
 
 

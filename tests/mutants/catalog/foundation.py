@@ -10,7 +10,7 @@ MUTANTS = (
         at="foundation.admin.shown_values:ShowsValues._post_clean",
         old="if bound._has_changed():",
         new="if False:",
-        rule="A form never overwrites a value that someone else saved after its page was opened.",
+        rule="A form never overwrites a value that has changed since its page was opened.",
         tests=("tests/config/console/test_stale_forms.py",),
     ),
     Mutant(
