@@ -80,7 +80,7 @@ def _load_token_states(asked: Collection[TokenKey]) -> dict[TokenKey, TokenState
     query = f"""
         SELECT tenant_id, client_id, auth_version, name, metadata::text, ({_SWITCHES})::text, is_global, revoked_at IS NULL, false
         FROM {client} WHERE client_id = ANY(%s)
-        UNION ALL SELECT tenant_id, jti, 0, '', '', '', false, false, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
+        UNION ALL SELECT tenant_id, jti, NULL, NULL, NULL, NULL, NULL, NULL, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
     clients: dict[tuple[str, str], TokenState] = {}
     ended: set[tuple[str, str]] = set()
     with connection.cursor() as cursor:

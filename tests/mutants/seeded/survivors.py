@@ -233,6 +233,13 @@ SURVIVORS: tuple[Survivor, ...] = (
         reason="For an empty list, the statement changes nothing.",
     ),
     Survivor(
+        module="authapi.protocols.oauth.authorization_request",
+        symbol="ClientFacts",
+        old="False",
+        new="True",
+        reason="The service passes every value, so the defaults are not used.",
+    ),
+    Survivor(
         module="events.record.tripwire",
         symbol="install",
         old="not wanted",
