@@ -46,13 +46,13 @@ def rotate_keys() -> None:
 
 @shared_task(name=SEND_NOTICE)
 def send_logout_notice(notice_id: str) -> None:
-    """Notify one client of a logout, if it was not notified before."""
+    """Notify one client of a logout, if the client was not notified before."""
     send_notice(int(notice_id))
 
 
 @shared_task(name=REFRESH)
 def refresh_provider_metadata(row_id: str) -> None:
-    """Fetch the metadata of one provider if it is still due."""
+    """Fetch the metadata of one provider, unless another task has fetched it in the meantime."""
     refresh(int(row_id))
 
 

@@ -12,7 +12,7 @@ from foundation.memory.ttl_cache import Remembered
 from identity.languages import DEFAULT, LANGUAGES
 from identity.models import Tenant
 
-# Other processes see a change within this second.
+# How long a process caches the settings. Other processes see a change within this time.
 _REMEMBERED_SECONDS = 1.0
 
 # Lifetimes are hours, as in the API. An ephemeral session ends with the browser, or after one idle day.

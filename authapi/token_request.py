@@ -20,7 +20,8 @@ class TokenRequest:
     address: str
     headers: Mapping[str, str] = field(repr=False)
     form: Mapping[str, Any] = field(repr=False)
-    # Counts the request against the tenant once the client is authenticated. If None, `authapi.views.chain` charges it later.
+    # Counts the request for the rate limit of the tenant, after the client is authenticated. If None, `authapi.views.chain` counts it
+    # later.
     charge: Charge | None = None
     # The thumbprint of the key that the sender has proven to hold (RFC 9449); empty without a proof.
     key: str = ""

@@ -49,7 +49,7 @@ def installation(**settings: str) -> Iterator[dict[str, str]]:
 
 
 def run_module(module: str, *arguments: str, environment: Mapping[str, str]) -> int:
-    """Run a module in a process that ends with this one, and return its exit status."""
+    """Run a module in a separate process, which is stopped if this process ends; return its exit status."""
     program = Program(name="measure", command=(sys.executable, "-m", module, *arguments), environment=environment)
     process = Process.start(program, output=sys.stdout.fileno())
     try:

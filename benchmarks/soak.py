@@ -36,7 +36,8 @@ SAMPLE_SECONDS = 1.0
 ROUND_SECONDS = 60.0
 # Caches fill and pools open in this share of the run, which the fitted lines leave out.
 WARM_UP_SHARE = 0.25
-# Allowed growth per hour. Because the samples are noisy, a resource exceeds its limit only if the lower bound of its slope does.
+# Allowed growth per hour. Because the samples are noisy, a resource exceeds its limit only if the lower bound of its slope exceeds the
+# limit.
 LIMITS_PER_HOUR = {"rss_bytes": 1024 * 1024, "descriptors": 5, "threads": 2, "backends": 5, "redis_keys": 5}
 _STEADY, _CHURNING = 8, 8
 

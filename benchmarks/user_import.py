@@ -150,8 +150,9 @@ def main(count: int) -> None:
     people = new_connection()
     with another_writer(people) as pauses:
         beside = run_import(people, min(count, 20_000))
-    print(f"beside a writer {beside.rate():,.0f} users/s, longest chunk {max(beside.seconds) * 1000:.0f} ms")
-    print(f"its {len(pauses):,} changes: median {sorted(pauses)[len(pauses) // 2] * 1000:.1f} ms, longest {max(pauses) * 1000:.0f} ms")
+    print(f"with another writer {beside.rate():,.0f} users/s, longest chunk {max(beside.seconds) * 1000:.0f} ms")
+    median = sorted(pauses)[len(pauses) // 2]
+    print(f"{len(pauses):,} changes of the writer: median {median * 1000:.1f} ms, longest {max(pauses) * 1000:.0f} ms")
     people = new_connection()
     with recording_off():
         bare = run_import(people, min(count, 20_000))

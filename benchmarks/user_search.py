@@ -132,7 +132,7 @@ def measure(count: int) -> None:
         cursor.execute("SET statement_timeout = 0; SET session_replication_role = origin")
         for definition in definitions.values():
             cursor.execute(definition)
-    print(f"indexes built beside {count * 11 // 10:,} users in {time.perf_counter() - started:.0f} s")
+    print(f"indexes for {count * 11 // 10:,} users built in {time.perf_counter() - started:.0f} s")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE identity_user")
         cursor.execute(

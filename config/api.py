@@ -175,7 +175,7 @@ def platform_openapi(request: HttpRequest) -> HttpResponse:
 
 
 def require_platform_host(request: HttpRequest) -> None:
-    """Raise `Http404` on every host except the platform's."""
+    """Raise `Http404` on every host except the platform host."""
     if not is_platform_host(request.META.get("HTTP_HOST", "")):
         raise Http404
 
@@ -205,8 +205,10 @@ def _security_schemes() -> Schema:
 
 
 def _view(route: Route) -> Any:
-    """Return the view of an endpoint, with authentication, tenant and rates. They are added here, because `identity`, which has endpoints,
-    must not import the verification of tokens."""
+    """Return the view of an endpoint, with authentication, tenant and rates.
+
+    This function adds all three, because `identity`, which has endpoints, must not import the verification of tokens.
+    """
     members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
     managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)
     return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

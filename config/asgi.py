@@ -19,10 +19,10 @@ from config import collector
 
 collector.rest()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
-# By default a busy thread holds the interpreter for 5 ms. Every event on its way to a subscriber would wait that long.
+# By default, a busy thread does not release the interpreter for 5 ms. Every event on its way to a subscriber would wait for this time.
 sys.setswitchinterval(0.0005)
 django_application: Any = get_asgi_application()
-# The line above has switched garbage collection on again. The imports below create as many objects as Django does, so switch it off.
+# `get_asgi_application` has switched garbage collection on again. Switch it off, because the imports below also create many objects.
 collector.rest()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
@@ -51,7 +51,7 @@ async def unserved(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Close a WebSocket before it opens: the service has none."""
+    """Close a WebSocket before it opens: the service does not support WebSockets."""
     await receive()
     await send({"type": "websocket.close", "code": 1000})
 

@@ -19,7 +19,7 @@ def account_client(tenant_id: str) -> Client:
 
 @unit_of_work
 def _made(tenant_id: str) -> Client:
-    # Two first visits may happen at the same time.
+    # Two users may open the page for the first time at the same moment; only one of the two requests may create the client.
     lock_rows(Tenant, [tenant_id])
     found = Client.objects.of(tenant_id).filter(is_account_page=True).first()
     if found is not None:

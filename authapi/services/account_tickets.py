@@ -1,4 +1,7 @@
-"""Tickets for links that are sent to one user. Each works once, and only before it expires. Rows store digests only."""
+"""Tickets for links that are sent to one user.
+
+Each link works once, and only before its ticket expires. Rows store only the digests of the secrets.
+"""
 
 from __future__ import annotations
 

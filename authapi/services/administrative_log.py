@@ -35,8 +35,8 @@ class Writing:
     """A running write through the management interface.
 
     `request` is the member `details.request` of the line, `status` the status of a successful answer. `read_body` returns the body
-    without secrets, and the id of the user that it names. The body is stored for a success only: other bodies may be unchecked.
-    The ids of the lines are generated once, so that a second transaction with the same line changes nothing.
+    without secrets, and the id of the user that the body names. The body is stored only if the write succeeds: the body of a failed write
+    may be invalid. The ids of the lines are generated once, so that a second transaction with the same line changes nothing.
     """
 
     tenant_id: str
@@ -69,7 +69,7 @@ def writing(under_way: Writing) -> Iterator[None]:
 
 
 def note_work(result: Any = None, **_: Any) -> None:
-    """Store the line of the running write in the transaction that is about to commit; `result` is the return value of its service."""
+    """Store the line of the running write in the transaction that is about to commit. `result` is what the service function returned."""
     under_way = _current.get()
     if under_way is None or under_way.is_kept:
         return

@@ -29,7 +29,7 @@ _SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more
 
 
 class TenantHasNoDomain(RuntimeError):
-    """The tenant has no canonical domain, which names its management interface."""
+    """The tenant has no canonical domain. The identifier of its management interface contains this domain."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -64,7 +64,7 @@ def _create_management_api(tenant_id: str) -> ApiResource:
 
 @unit_of_work
 def ensure_factors_api(tenant_id: str) -> None:
-    """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4), if the tenant offers them."""
+    """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4), if the tenant offers second factors."""
     try:
         management = ensure_management_api(tenant_id)
     except TenantHasNoDomain:

@@ -1,4 +1,4 @@
-"""Changes the looks of a tenant: its theme, its pictures and its branding settings. Also resets them to the look of the service."""
+"""Changes the looks of a tenant: its theme, its pictures and its branding settings. Also restores the default looks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stored:
 
 @unit_of_work
 def create_theme(*, tenant_id: str, values: Theme, display_name: str = "") -> BrandingTheme:
-    """Create the theme of a tenant. Raises `Conflict` if it has one, and `Invalid` for invalid values."""
+    """Create the theme of a tenant. Raises `Conflict` if the tenant already has a theme, and `Invalid` for invalid values."""
     lock_rows(Tenant, [tenant_id])
     if BrandingTheme.objects.of(tenant_id).exists():
         raise Conflict("A theme already exists. Update it, or delete it first.")
@@ -87,7 +87,7 @@ def save_looks(*, tenant_id: str, branding: dict[str, str | None], theme: Theme)
 
 @unit_of_work
 def reset_looks(*, tenant_id: str) -> None:
-    """Restore the look of the service: delete the theme and the pictures, and clear the logo, the colors and the font."""
+    """Restore the default looks: delete the theme and the pictures, and clear the logo, the colors and the font."""
     lock_rows(Tenant, [tenant_id])
     with said("Reset branding"):
         for row in BrandingTheme.objects.of(tenant_id):
@@ -225,7 +225,7 @@ def _problem(member: Member, value: Any) -> str:
 
 
 def _missing_pictures(tenant_id: str, values: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the members that name an uploaded picture that this tenant does not have."""
+    """Return the members that contain the path of a picture, if the tenant has not uploaded this picture."""
     named = {path: str(value_at(values, path)) for path in (_BACKGROUND, _THEME_LOGO)}
     return {
         ".".join(path): ["There is no such picture."]

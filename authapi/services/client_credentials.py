@@ -25,7 +25,8 @@ MOST_PER_CLIENT = 10
 MOST_PER_METHOD = 2
 _SHORTEST_KEY_BITS = 2048
 _LONGEST_KEY_BITS = 4096
-# OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes a check a hundred times slower.
+# OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes the check of a signature a hundred
+# times slower.
 _LONGEST_EXPONENT_BITS = 64
 
 
@@ -136,7 +137,7 @@ def _set_key(credential: ClientCredential, new: NewCredential) -> None:
     if new.algorithm not in ALGORITHMS:
         raise Invalid({"alg": [f"Expected one of {', '.join(ALGORITHMS)}."]})
     key = RSAKey.import_key(_public_key(new.pem))
-    # Nothing private is stored: only the two numbers of the public key.
+    # Only the two numbers of the public key are stored.
     credential.public_jwk = {"kty": "RSA", **{name: key.as_dict(private=False)[name] for name in ("n", "e")}}
     credential.kid = new.kid or key.thumbprint()
     credential.algorithm = new.algorithm
@@ -170,7 +171,7 @@ def _set_certificate(credential: ClientCredential, new: NewCredential) -> None:
 
 def _set_subject(credential: ClientCredential, new: NewCredential) -> None:
     if bool(new.pem) == bool(new.subject_dn):
-        raise Invalid({"subject_dn": ["Expected either the subject or a certificate with it."]})
+        raise Invalid({"subject_dn": ["Expected either the subject or a certificate with the subject."]})
     try:
         subject = read_subject(new.subject_dn) if new.subject_dn else _certificate(new.pem).subject
     except MalformedCertificate as error:

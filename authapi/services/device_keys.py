@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = 2048, 8192
 
 @unit_of_work
 def register_device_key(*, tenant_id: str, user_id: str, client_id: str, device_name: str, device_id: str, public_key: str) -> DeviceKey:
-    """Store the key of a device. It replaces an earlier key of the same device, user and client. Raises `NotFound`, `Invalid`."""
+    """Store the key of a device. The new key replaces an earlier key of the same device, user and client. Raises `NotFound`, `Invalid`."""
     user = User.objects.of(tenant_id).filter(user_id=user_id).first()
     client = Client.objects.of(tenant_id).filter(client_id=client_id, revoked_at__isnull=True).first()
     if user is None or client is None:

@@ -13,7 +13,10 @@ from identity.services.failures import NotFound
 
 @unit_of_work
 def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
-    """Create a key for the edge of a domain and return it, once only. The old key ends within a second. Raises `NotFound`."""
+    """Create a key for the edge of a domain and return it.
+
+    The key is not shown again. The old key becomes invalid within a second. Raises `NotFound`.
+    """
     domain = _domain(tenant_id, domain_id)
     lock_rows(CustomDomain, [domain.pk])
     key = new_secret()

@@ -25,7 +25,7 @@ _NO_WEBHOOK = "The tenant notifies users by a webhook, and the sign-in settings 
 
 
 def missing(tenant_id: str) -> str:
-    """Return a sentence about the missing settings for notifying users; empty if all are present."""
+    """Return a sentence about the missing settings for notifying users; empty if no setting is missing."""
     if sign_in_settings(tenant_id).notifier.channel == EMAIL:
         return "" if can_send_mail(tenant_id) else _NO_MAIL
     return _NO_WEBHOOK if target_of(tenant_id) is None else ""

@@ -63,7 +63,7 @@ def permissions_of_role(role: Role) -> QuerySet[Permission]:
 
 @dataclass(frozen=True)
 class UserPermissions:
-    """The permissions of a user, and the source of each."""
+    """The permissions of a user. Each permission is assigned directly or comes from a role."""
 
     user: User
     roles: EffectiveRoles

@@ -1,6 +1,7 @@
-"""Clients that register themselves: created, then replaced or deleted with a registration access token. Rows store only its digest.
+"""Clients that register themselves: created, then replaced or deleted with a registration access token.
 
-They are third-party clients and never global. A new registration does not change the settings that only administrators can set.
+Rows store only the digest of this token. Self-registered clients are third-party clients and never global. A new registration does not
+change the settings that only administrators can set.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def save_settings(row: TenantSettings, *columns: str) -> None:
 
 
 def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
-    """Omit null and empty values, also in the objects that describe a page: deployment tools send every member of them, even if empty."""
+    """Omit null and empty values, also in the objects that describe a page: deployment tools also send the empty members of objects."""
     pages = {
         name: {member: value for member, value in (values[name] or {}).items() if value not in (None, "")}
         for name in _PAGES & values.keys()
@@ -152,15 +152,15 @@ def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
 def _refuse_promises(changes: dict[str, Any]) -> None:
     for name, value in (changes.get("flags") or {}).items():
         if FLAGS.get(name) is not None and value is not FLAGS[name]:
-            raise NotSupported(f"This service does not support this: the flag {name} is always {str(FLAGS[name]).lower()}.")
+            raise NotSupported(f"The flag {name} cannot be changed: in this service it is always {str(FLAGS[name]).lower()}.")
     if (changes.get("error_page") or {}).get("html") or (changes.get("error_page") or {}).get("show_log_link"):
-        raise NotSupported("The error page cannot be customized, but the setting url can name a page elsewhere.")
+        raise NotSupported("The error page cannot be customized, but the setting url can contain the address of your own page.")
     if (changes.get("change_password") or {}).get("enabled") or (changes.get("change_password") or {}).get("html"):
         raise NotSupported("The page for a new password cannot be customized.")
 
 
 def _check(tenant_id: str, values: dict[str, Any]) -> None:
-    """Check only the given values: an object that another setting names may have been deleted since."""
+    """Check only the given values: an object that another setting names may have been deleted after that setting was saved."""
     errors = {name: ["Unknown setting."] for name in values if name not in _KNOWN}
     errors |= {f"flags.{name}": ["Unknown flag."] for name in values.get("flags", {}) if name not in FLAGS}
     for name in LIFETIMES:

@@ -1,7 +1,8 @@
-"""Requests that a user approves elsewhere (OpenID CIBA Core 1.0): begun by a client, answered in a browser, exchanged once.
+"""Requests that a user approves elsewhere (OpenID CIBA Core 1.0).
 
-Rows store digests only: of the id that the client polls with, and of the secret in the link that the user opens. The granted tokens are
-not tied to the session in which the user approved: they stay valid when the user logs out of that browser.
+A client begins a request, the user answers the request in a browser, and the client exchanges the request for tokens once. Rows store
+only the digests of the id that the client polls with, and of the secret in the link that the user opens. The granted tokens are not tied
+to the session in which the user approved: the tokens stay valid when the user logs out of that browser.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def locked_request(tenant_id: str, auth_req_id: str) -> CibaRequest | None:
 
 
 def why_over(row: CibaRequest, *, now: datetime) -> CibaCase | None:
-    """Return why the user can no longer answer; None while the user can."""
+    """Return why the user can no longer answer; None if an answer is still possible."""
     if row.status != CibaRequest.Status.PENDING:
         return CibaCase.REQUEST_OVER
     return CibaCase.REQUEST_EXPIRED if row.expires <= now else None

@@ -17,7 +17,7 @@ MAX_TOKEN_CHARACTERS = 16_384
 # How far the clock of another process may be ahead.
 LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
-# The version of a client increases with each change of its secret, scopes or status. A token with an older version is invalid.
+# The version of a client is raised by each change of its secret, scopes or status. A token with an older version is invalid.
 VERSION_CLAIM = "client_version"
 # Dialects with this ending also list the granted scopes in `permissions`.
 _WITH_PERMISSIONS = "_authz"
@@ -62,7 +62,7 @@ class AccessTokenClaims:
 
     @property
     def is_machine(self) -> bool:
-        """Whether the token was issued to the client itself. Such a token of a client that is not global needs a client grant."""
+        """Whether the token was issued to the client itself. If the client is not global, such a token needs a client grant."""
         return self.subject == machine_subject(self.client_id)
 
 

@@ -113,14 +113,14 @@ def locked_device(tenant_id: str, device_code: str) -> DeviceGrant | None:
 
 
 def why_over(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
-    """Return why users can no longer answer; None while they can."""
+    """Return why users can no longer answer; None if an answer is still possible."""
     if row.status not in (DeviceGrant.AUTHORIZATION_PENDING, DeviceGrant.EXPIRED):
         return DeviceCase.CODE_OVER
     return DeviceCase.CODE_EXPIRED if row.status == DeviceGrant.EXPIRED or row.expires <= now else None
 
 
 def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
-    """Return why the device gets no tokens; None if a user has allowed it. Records the poll. The caller holds the lock of the row.
+    """Return why the device gets no tokens; None if a user has allowed the device. Records the poll. The caller holds the lock of the row.
 
     The expiry is reported once (contract, 2.11): later polls get the same answer as an unknown device code.
     """

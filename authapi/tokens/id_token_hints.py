@@ -31,7 +31,7 @@ class Hint:
 
 
 def read_hint(token: str, *, tenant_id: str) -> Hint:
-    """Return the contents of a hint. Raises `RequestRefused` if this tenant did not sign it for one of its clients.
+    """Return the contents of a hint. Raises `RequestRefused` if the hint is not an id token that this tenant signed for one of its clients.
 
     Expired id tokens are accepted (OpenID Connect RP-Initiated Logout 1.0, 2).
     """

@@ -1,6 +1,7 @@
 """Describes a token and tells whether it is valid now (RFC 7662, 2.2), with the facts that one client may see.
 
-A client sees tokens that were issued to it, and access tokens for its own API. All other tokens look as if they did not exist.
+A client sees tokens that were issued to it, and access tokens for its own API. For all other tokens, the answer is the same as for an
+unknown token.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The signing keys of tenants: which key signs, which keys verify, and how keys rotate.
 
-A key is published as `next` before it signs, so that clients that cache the published set have the key in time. It stays published as
-`previous` until the last token that it may have signed has expired.
+A key is published as `next` before it signs, so that clients that cache the published set have the key in time. After a rotation, the old
+key stays published as `previous` until the last token that it may have signed has expired.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _imported(key: PublicKey) -> RSAKey:
 @lru_cache(maxsize=1024)
 def _private_key(kid: str, tenant_id: str, sealed: str) -> RSAKey:
     row = SigningKey(tenant_id=tenant_id, kid=kid, sealed_private_key=sealed)
-    # The seal proves that this service made the key, so its primes are not tested again. The test takes 38 ms for a tenant's first token.
+    # The seal proves that this service made the key, so its primes are not tested again. The test takes 38 ms and would delay a tenant's
+    # first token.
     private = load_pem_private_key(row.private_key().encode(), None, unsafe_skip_rsa_key_validation=True)
     return RSAKey.import_key(cast(rsa.RSAPrivateKey, private))
 

@@ -17,7 +17,10 @@ _TYPE = "logout+jwt"
 
 
 def can_sign(client: Client) -> bool:
-    """Tell whether the service can sign tokens for this client. False if they are signed with a secret that is not stored."""
+    """Tell whether the service can sign tokens for this client.
+
+    False if the tokens of the client are signed with a secret that is not stored.
+    """
     return client.id_token_algorithm != SHARED or bool(client.client_secret)
 
 

@@ -9,14 +9,15 @@ from typing import Any
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-# Only algorithms with a private key. With HS256, everyone who has the public key or the shared secret could forge tokens.
+# Only algorithms that sign with a private key. With HS256, every holder of the public key or of the shared secret could forge tokens.
 KEY_TYPES = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384"), "EC"),
 }
 # RFC 7518, 3.3: 2048 bits or more.
 _SHORTEST_RSA, _LONGEST_RSA = 2048, 8192
-# OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes a check a hundred times slower.
+# OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes the check of a signature a hundred
+# times slower.
 _LONGEST_EXPONENT = 64
 _IMPORTERS: dict[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _CURVES = {"ES256": "P-256", "ES384": "P-384"}
@@ -29,7 +30,7 @@ def is_usable_key(key: Mapping[str, Any]) -> bool:
 
 
 def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tuple[RSAKey | ECKey, Any] | None:
-    """Return the one key that may have signed, and the issuer that the key names. None if no key fits, or if several do."""
+    """Return the key that may have signed, and the issuer that the key names. None if no key or more than one key fits."""
     kind = KEY_TYPES[algorithm]
     fitting = [
         key

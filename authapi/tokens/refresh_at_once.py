@@ -25,7 +25,7 @@ from foundation.database.loop_queries import LoopSelect, LoopStatement
 from foundation.memory.ttl_cache import Cold
 from foundation.secrets.random_secrets import digest_of
 
-# The columns that an exchange reads, also of related rows. Making instances of whole rows would take several times as long.
+# The columns that an exchange reads, including columns of related rows. Making instances of whole rows would take several times as long.
 _READ = (
     "tenant", "application", "user", "session", "organization", "wire_id", "lineage", "scope", "audience", "auth_time", "methods",
     "confirmation", "asked", "created", "updated", "revoked", "is_rotating", "is_rotated", "expires_at", "idle_expires_at",

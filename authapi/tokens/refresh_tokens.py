@@ -138,7 +138,7 @@ def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
 
 
 def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> Successor | None:
-    """Return the locked successor of a rotated token; None after the leeway, and if the successor has ended or was used.
+    """Return the locked successor of a rotated token; None if the leeway is over, or if the successor has ended or was used.
 
     A client that lost an answer gets the same successor again. The caller holds the lock of the row. Locks are always taken from the
     older to the younger token of a family.

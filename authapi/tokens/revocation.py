@@ -1,6 +1,6 @@
 """Revokes tokens: one access token, one lineage, or every refresh token of a user or of a client.
 
-All refresh tokens of a lineage are locked before it is revoked, because a concurrent exchange may be about to insert a successor.
+All refresh tokens of a lineage are locked before the lineage is revoked, because a concurrent exchange may be about to insert a successor.
 """
 
 from __future__ import annotations

@@ -43,7 +43,10 @@ DEFAULT = Signature()
 
 
 def signature_of_client(client: Client) -> Signature:
-    """Return how id tokens and logout tokens of a client are signed. Raises `RequestRefused` if its secret is needed and not stored."""
+    """Return how id tokens and logout tokens of a client are signed.
+
+    Raises `RequestRefused` if the algorithm needs the client's secret and the secret is not stored.
+    """
     algorithm = client.id_token_algorithm
     if algorithm != SHARED:
         return Signature(algorithm)

@@ -1,4 +1,7 @@
-"""The decision about a login: which tokens one client gets for one user. Makes no token. Pure, but the values contain database rows."""
+"""Describes which tokens one client gets for one user after a login.
+
+This module makes no token. Pure, but the values contain database rows.
+"""
 
 from __future__ import annotations
 

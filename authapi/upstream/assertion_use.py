@@ -1,4 +1,4 @@
-"""Each assertion of a provider is accepted once: all processes of the service remember its id until it expires."""
+"""Each assertion of a provider is accepted once: the service stores the id of the assertion until the assertion expires."""
 
 from __future__ import annotations
 

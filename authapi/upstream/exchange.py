@@ -1,4 +1,4 @@
-"""HTTP requests to providers: each uses the outbound session of the service, with one deadline, and each answer must be JSON."""
+"""HTTP requests to providers. Each request uses the outbound session of the service and has one deadline; each answer must be JSON."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ProviderSession:
         try:
             return answer.json()
         except ValueError as error:
-            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON.") from error
+            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} did not answer with JSON.") from error
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ProviderAnswer:
         try:
@@ -73,7 +73,7 @@ class ProviderSession:
 
 
 def _place(url: str) -> str:
-    """Return the part of a URL that may be logged: the query is left out, because it may contain secrets."""
+    """Return a URL without its query, for the log: the query may contain secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:

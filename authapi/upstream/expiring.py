@@ -42,7 +42,7 @@ def ending_certificates(connections: QuerySet[Connection], *, now: datetime, wit
 
 
 def _certificates(connection: Connection) -> Iterator[Certificate]:
-    """Yield the certificates that verify logins now: those of the options, or those of the stored metadata."""
+    """Yield the certificates that verify logins now: the certificates in the options, or the certificates in the stored metadata."""
     try:
         own = known_certificates(connection)
     except UpstreamFailed:

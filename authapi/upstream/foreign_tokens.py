@@ -34,7 +34,7 @@ class CannotTell(Exception):
 
 
 def owner_of_token(connection: Connection, token: str) -> Proven:
-    """Return the user whose token this is. Raises `UpstreamFailed`, and `CannotTell` for a provider without a suitable endpoint.
+    """Return the user to whom the token was issued. Raises `UpstreamFailed`, and `CannotTell` for a provider without a suitable endpoint.
 
     1. The provider must confirm that the token is valid and was issued to a client that this connection accepts.
     2. The profile names the user. If the check also names a subject, both must be equal.
@@ -45,11 +45,11 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
     check = _check_of(provider, metadata)
     told = _told(_asked(check, provider, metadata, token))
     if value_of(check.alive, told) is not True:
-        raise _refused("The provider says that it is not active.")
+        raise _refused("The provider answers that the token is not active.")
     named = value_of(check.clients, told)
     clients = named if isinstance(named, list) else [named]
     if not clients or not all(isinstance(one, str) and one in _accepted(connection, provider) for one in clients):
-        raise _refused("It was issued to another application.")
+        raise _refused("The token was issued to another application.")
     claims = _profile(provider, metadata, token)
     if check.subject and with_subject({"sub": value_of(check.subject, told)})["sub"] != claims["sub"]:
         raise _refused("The profile belongs to another subject.")
@@ -57,7 +57,7 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
 
 
 def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
-    """Return the check of a token: that of a known provider, or one from the discovery document of an OpenID provider."""
+    """Return the check of a token: the check of a known provider, or a check from the discovery document of an OpenID provider."""
     if provider.row is not OPENID:
         check = provider.row.token_check
         if check is None:

@@ -56,10 +56,10 @@ def checked_issuer(connection: Connection, token: str, *, address: str) -> str:
     claims = _claims(asker, token)
     audience = claims.get("aud")
     if claims.get("iss") != asker.issuer or address not in (audience if isinstance(audience, list) else [audience]):
-        raise _refused("Its issuer or its audience is wrong.")
+        raise _refused("The issuer or the audience of the token is wrong.")
     subject = claims.get("sub")
     if asker.subject and subject != asker.subject:
-        raise _refused(f"Its subject is not the {_SUBJECT} of the connection.")
+        raise _refused(f"The subject of the token is not the {_SUBJECT} of the connection.")
     _check_times(claims)
     _use_up(connection, claims)
     return asker.issuer
@@ -87,7 +87,7 @@ def _claims(asker: _Asker, token: str) -> Mapping[str, Any]:
             continue
         if str(decoded.header.get("typ", "")).lower().removeprefix("application/") != TYPE:
             # RFC 8725, 3.11: the type must be checked, because id tokens have issuer, subject and times, too.
-            raise _refused(f"Its type is not {TYPE}.")
+            raise _refused(f"The type of the token is not {TYPE}.")
         return decoded.claims
     raise problem
 
@@ -97,26 +97,26 @@ def _check_times(claims: Mapping[str, Any]) -> None:
     begins, ends = claims.get("iat"), claims.get("exp")
     since = claims.get("nbf", now)
     if not (is_time(begins) and is_time(ends) and is_time(since)):
-        raise _refused("It has no iat or no exp.")
+        raise _refused("The token has no iat or no exp, or one of its times is invalid.")
     is_now = ends > now - LEEWAY_SECONDS and max(begins, since) <= now + LEEWAY_SECONDS
     if not is_now or ends - begins > MOST_SECONDS or begins < now - MOST_SECONDS - LEEWAY_SECONDS:
-        raise _refused(f"It has expired, is not valid yet, or is valid for more than {MOST_SECONDS} seconds.")
+        raise _refused(f"The token has expired, is not valid yet, or is valid for more than {MOST_SECONDS} seconds.")
 
 
 def _use_up(connection: Connection, claims: Mapping[str, Any]) -> None:
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 0 < len(jti) <= _LONGEST_JTI or "\x00" in jti:
-        raise _refused("It has no jti.")
+        raise _refused("The token has no valid jti.")
     until = float(claims["exp"]) + LEEWAY_SECONDS
     if not use_once(tenant_id=connection.tenant_id, client_id=f"revocation\x00{connection.pk}", jti=jti, until=until):
-        raise _refused("It was used before.")
+        raise _refused("The token was used before.")
 
 
 def _key_id(token: str) -> Any:
     try:
         return read_jws(token)[0].get("kid")
     except MalformedJws as error:
-        raise _refused("It is not a JWT.") from error
+        raise _refused("The token is not a JWT.") from error
 
 
 def _key_of(certificate: Certificate, kid: Any, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:

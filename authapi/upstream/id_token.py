@@ -25,7 +25,7 @@ _LONGEST_SUBJECT = 255
 _REFUSED_HEADERS = ("crit", "b64", "zip", "enc")
 
 Keys = Callable[..., list[dict[str, Any]]]
-# Returns the issuer that the signed claims must name.
+# A function that returns the issuer which the signed claims must name.
 IssuerOf = Callable[[Mapping[str, Any]], str]
 
 
@@ -58,13 +58,13 @@ def verified_claims(
 
 
 def opened(token: Any, keys: Keys) -> Token:
-    """Return a token whose signature one of these keys verifies. Does not check its claims. Raises `UpstreamFailed`."""
+    """Return a token if one of these keys verifies its signature. Does not check its claims. Raises `UpstreamFailed`."""
     if not isinstance(token, str) or len(token) > MAX_TOKEN_BYTES:
         raise _refused("The token is missing or too long.")
     header = _header(token)
     algorithm, kid = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in KEY_TYPES or any(name in header for name in _REFUSED_HEADERS):
-        raise _refused("Its header has an algorithm or a member that is not allowed.")
+        raise _refused("The header of the token has an algorithm or a member that is not allowed.")
     found = fitting_key(algorithm, kid, keys()) or fitting_key(algorithm, kid, keys(is_key_unknown=True))
     if found is None:
         raise _refused("The provider has no matching key.")
@@ -72,9 +72,9 @@ def opened(token: Any, keys: Keys) -> Token:
     try:
         decoded = jwt.decode(token, key, algorithms=[algorithm])
     except (JoseError, ValueError) as error:
-        raise _refused("Its signature does not match a key of the provider.") from error
+        raise _refused("The signature of the token does not match a key of the provider.") from error
     if not _may_sign(key_issuer, decoded.claims):
-        raise _refused("Its key belongs to another directory.")
+        raise _refused("The key of the token belongs to another directory.")
     return decoded
 
 
@@ -110,9 +110,9 @@ def _header(token: str) -> dict[str, Any]:
     try:
         header = orjson.loads(decoded_part(first))
     except (binascii.Error, ValueError) as error:
-        raise _refused("It is not a JWT.") from error
+        raise _refused("The token is not a JWT.") from error
     if not isinstance(header, dict):
-        raise _refused("It is not a JWT.")
+        raise _refused("The token is not a JWT.")
     return header
 
 

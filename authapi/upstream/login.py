@@ -40,7 +40,7 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# Limits the length of the URL that the browser opens at logout: the URL contains this hint and other parameters.
+# The longest id token that is stored for the logout at the provider. The URL of that logout contains the id token and other parameters.
 _LONGEST_HINT = 6000
 
 
@@ -89,7 +89,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
     2. It must have a code, and must not be a refusal.
     3. The code is exchanged for tokens, with the client secret of the connection and the PKCE verifier.
     4. The id token is checked. A provider without id tokens returns the profile for the access token.
-    5. If the id token has too few claims, the userinfo endpoint is read, for the same subject.
+    5. If the id token has too few claims, the userinfo endpoint is read. Its answer must have the same subject.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
@@ -143,7 +143,7 @@ def _claims(provider: Provider, metadata: Metadata, request: AuthenticationReque
 def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
     # Mix-up attack: the answer may be from another provider. The connection may also have changed since the login began.
     if metadata.issuer != request.issuer:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The issuer of the connection was changed after the login began.")
     if named is None and not metadata.sends_issuer:
         return
     if named is None or not provider.may_be_named(request.issuer, named):
@@ -170,7 +170,7 @@ def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationReque
             **verifier,
         )
     except AuthlibBaseError as error:
-        # Some providers answer an error with status 200. An error that is not a string is omitted, because it may repeat the code.
+        # Some providers send an error with status 200. An error that is not a string is omitted, because it may repeat the code.
         told = _printable(error.error) if isinstance(error.error, str) else "an error"
         raise UpstreamFailed(LoginCase.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {told}.") from error
     except (ValueError, TypeError) as error:

@@ -26,7 +26,10 @@ def end_session_address(connection: Connection, kept: Mapping[str, Any], *, retu
 
 
 def _end_session_endpoint(provider: Provider) -> str:
-    """Return the provider's logout address, or empty. If the connection lists no such address, read it from the discovery document."""
+    """Return the provider's logout address, or empty.
+
+    If the connection lists no such address, read the address from the discovery document.
+    """
     listed = provider.addresses.get("end_session_endpoint", "")
     if listed or not provider.discovery_url:
         return listed

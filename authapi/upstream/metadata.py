@@ -31,14 +31,17 @@ class Metadata:
     sends_issuer: bool = False
 
     def address(self, name: str) -> str:
-        """Return an address. Raises `UpstreamFailed` if the provider has none."""
+        """Return an address. Raises `UpstreamFailed` if the provider has no such address."""
         address = self.addresses.get(name)
         if not address:
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The provider has no {name}.")
         return address
 
     def browser_address(self, name: str) -> str:
-        """Return an address for a browser. Raises `UpstreamFailed` if the provider has none, or if it is not a web address."""
+        """Return an address for a browser.
+
+        Raises `UpstreamFailed` if the provider has no such address, or if the address is not a web address.
+        """
         address = self.address(name)
         if not is_browser_address(address):
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The {name} of the provider is not a web address.")
@@ -46,7 +49,7 @@ class Metadata:
 
 
 def is_browser_address(address: str) -> bool:
-    """Tell whether a browser may be sent to an address of a provider: a web address, with TLS if this service requires TLS for it."""
+    """Tell whether a browser may be sent to an address of a provider: an https address, or an http address if OUTBOUND_ALLOW_HTTP is on."""
     if not address.isprintable() or " " in address:
         return False
     try:
@@ -70,7 +73,7 @@ def metadata_of(provider: Provider) -> Metadata:
     """Return the metadata of a provider. Raises `UpstreamFailed`, also if a document names another issuer than expected."""
     if provider.needs_discovery:
         return discovered(provider)
-    # A provider of plain OAuth 2.0 has no issuer. Its authorization endpoint identifies it.
+    # A provider of plain OAuth 2.0 has no issuer. Its authorization endpoint identifies the provider.
     return Metadata(provider.issuer or provider.addresses.get("authorization_endpoint", ""), provider.addresses)
 
 

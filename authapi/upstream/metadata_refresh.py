@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 def source_of(connection: Connection) -> tuple[str, Reader] | None:
-    """Return the metadata address of a connection's provider, and the parser for it; None if nothing is fetched.
+    """Return the metadata address of a connection's provider, and the parser of the document; None if the service fetches no metadata.
 
     Raises `UpstreamFailed` for invalid options.
     """
@@ -43,7 +43,7 @@ def due_metadata() -> list[int]:
 
 
 def refresh(row_id: int) -> bool:
-    """Fetch one document if it is still due; tell whether it was fetched. Concurrent calls fetch it once."""
+    """Fetch one document if it is still due; tell whether this call fetched it. Of concurrent calls, one fetches the document."""
     # The worker gets the id of the row only; the row names its tenant.
     due = of_running_tenants(ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()))
     row = due.select_related("connection").first()
@@ -61,6 +61,6 @@ def refresh(row_id: int) -> bool:
 
 
 def fetch_now(connection: Connection) -> Document | None:
-    """Fetch at once for an administrator who has changed the provider; None if nothing is fetched. Raises `UpstreamFailed`."""
+    """Fetch the metadata at once, because an administrator has changed the provider; None without a fetch. Raises `UpstreamFailed`."""
     source = source_of(connection)
     return fetch(connection, *source, is_urgent=True) if source is not None else None

@@ -36,7 +36,7 @@ def openid_proven(
     # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if userinfo.get("sub") != claims["sub"]:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, ANOTHER_SUBJECT)
-    # Claims that `rules.fields` define are left out: only the expressions of the provider decide, for example, whether an email address is
-    # verified.
+    # Leave out the userinfo claims that `rules.fields` defines: only the expressions of the provider decide, for example, whether an email
+    # address is verified.
     used = {name: value for name, value in userinfo.items() if name not in rules.fields}
     return Proven(claims, used, sent={**sent, USERINFO: userinfo})

@@ -60,7 +60,10 @@ class Foreseen:
 
 
 def foreseen(connection: Connection, subject: str, *, email: str) -> Foreseen:
-    """Return the effect that a login with this subject would have now. Changes nothing. `email` is empty if the profile has none."""
+    """Return the effect that a login with this subject would have now.
+
+    Changes nothing. `email` is empty if the profile has no email address.
+    """
     takes = connection.options.get("set_user_root_attributes", _EACH_LOGIN)
     try:
         found = _found(connection, subject)
@@ -98,7 +101,7 @@ def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     if user is not None and user.connection_id != connection.pk:
         # User ids of social connections do not contain the name of the connection, so users of two connections of one strategy may have the
         # same id.
-        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "Another connection has a user with this id.")
     if user is not None:
         return user, True
     provider, _, identifier = user_id.partition("|")

@@ -72,7 +72,10 @@ def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, 
 
 
 def _proven_address(address: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an email address that a map set. It is verified only if the claims have the same address and say that it is verified."""
+    """Return an email address that a map set.
+
+    It is verified only if the claims contain the same address and state that this address is verified.
+    """
     source = next((place for place in (claims, userinfo) if place.get("email") == address), {})
     return {"email": address} | _proven(source, {}, "email", "email_verified")
 
@@ -94,7 +97,7 @@ def _attributes(attribute_map: Any) -> dict[str, str]:
 
 
 def _filled(template: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> str | None:
-    """Replace `${context.tokenset.x}` and `${context.userinfo.x}`; None if one of them has no text."""
+    """Replace `${context.tokenset.x}` and `${context.userinfo.x}`; None if one of these claims is not a text."""
     sources = {"tokenset": claims, "userinfo": userinfo}
     values = {match.group(): sources[match.group(1)].get(match.group(2)) for match in _TEMPLATE.finditer(template)}
     if not all(isinstance(value, str) for value in values.values()):

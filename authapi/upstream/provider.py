@@ -64,7 +64,7 @@ class Provider(ClaimRules):
     # These headers are added to every request to the token endpoint, and to every request for the profile.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     key: SigningKey | None = field(default=None, repr=False)
-    # The pattern of the issuer, for a directory that is named by its domain.
+    # The pattern of the issuer, with a placeholder for the directory id. Set if the connection names its directory by a domain.
     issuer_template: str = ""
 
     @property
@@ -75,7 +75,7 @@ class Provider(ClaimRules):
 
     @property
     def client_secret(self) -> str:
-        """The secret for the token endpoint, newly signed if the provider requires that. Raises `UpstreamFailed`."""
+        """The secret for the token endpoint, newly signed if the provider requires a signed secret. Raises `UpstreamFailed`."""
         if self.key is None:
             return self.secret
         try:
@@ -127,7 +127,7 @@ def rules_of(connection: Connection) -> ClaimRules:
         return ClaimRules(row=OAUTH2, fields=written_fields(options.get("fieldsMap")))
     if strategy in OPENID_STRATEGIES:
         return ClaimRules()
-    raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no provider that users can log in at.")
+    raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no provider at which users can log in.")
 
 
 def provider_of(connection: Connection) -> Provider:

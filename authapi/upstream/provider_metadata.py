@@ -1,7 +1,7 @@
 """Stored metadata of providers that publish it at an address. The document is fetched when a login first needs it, then on a schedule.
 
-One process at a time fetches the document of a connection. A fetched document stays in use until a newer document replaces it, so that a
-provider whose address is temporarily unreachable locks no user out. The admin shows since when it is unreachable.
+One process at a time fetches the document of a connection. A fetched document stays in use until a newer document replaces it, so that
+users can still log in if the address is temporarily unreachable. The admin shows since when the address is unreachable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from identity.models import Connection
 Reader = Callable[..., ProviderMetadata]
 _SECONDS = 5.0
 _SHORTEST, _LONGEST = timedelta(hours=1), timedelta(days=1)
-# The time that a fetching process has before another process may try.
+# How long one process may fetch before another process may try.
 _LEASE = timedelta(seconds=15)
 # The shortest interval between two fetches for signatures of unknown keys, so that forged messages cause no load at the provider.
 _UNKNOWN_KEY = timedelta(seconds=60)
@@ -48,13 +48,13 @@ def published_metadata(connection: Connection, address: str, read: Reader) -> Pr
         return ProviderMetadata.of_kept(row.document)
     fetched = _fetched(connection, address, read, not_since=_LEASE)
     if fetched is None:
-        detail = row.problem if row is not None and row.problem else "Another request is fetching it."
+        detail = row.problem if row is not None and row.problem else "Another request is fetching the metadata."
         raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata is not known yet. {detail}")
     return fetched
 
 
 def looked_again(connection: Connection, address: str, read: Reader) -> ProviderMetadata | None:
-    """Fetch the document because a key is unknown; None if that was tried in the last minute. Raises `UpstreamFailed`."""
+    """Fetch the document because a key is unknown; None if a fetch was tried in the last minute. Raises `UpstreamFailed`."""
     return _fetched(connection, address, read, not_since=_UNKNOWN_KEY)
 
 

@@ -1,4 +1,4 @@
-"""Claims for a preview of a profile: those of the last successful test of a connection, or sample claims that fit its attribute map."""
+"""Claims for a preview of a profile: the claims of a connection's last successful test, or sample claims that fit its attribute map."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def keeps_claims(connection: Connection) -> bool:
 
 
 def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims of an ID token, and those of a userinfo answer if a template names a userinfo claim.
+    """Return the claims of an ID token, and the claims of a userinfo answer if a template names a userinfo claim.
 
     A login reads the userinfo endpoint only if the ID token has too few claims. So the sample then has the standard claims in the userinfo
     answer and not in the ID token.

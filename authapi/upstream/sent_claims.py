@@ -17,19 +17,20 @@ from foundation.json_values import json_problem
 from foundation.secrets.claim_secrets import is_secret_claim
 
 ID_TOKEN, USERINFO = "id_token", "userinfo"
-# The part with the claims that a browser posts in a form beside the code, such as the user's name. Claims of the ID token override it.
+# The part with the claims that a browser posts in a form beside the code, such as the user's name. Claims of the ID token override these
+# claims.
 FORM = "form"
 NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
-# The JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store it.
+# The JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store this part.
 DOCUMENT = "document"
 # The claims that the expressions of the provider return for such a profile.
 CLAIMS = "claims"
-# In bytes. The longest value in a profile, the URL in `picture`, has at most 2,048 characters.
+# Maximum size of one claim, in bytes. The longest value in a profile, the URL in `picture`, has at most 2,048 characters.
 _LONGEST_CLAIM = 4 * 1024
 # The longest name that a row of the sample form accepts.
 _LONGEST_NAME = 512
 _MOST_CHARACTERS = 64 * 1024
-# As many as the rows of the sample form.
+# Maximum number of claims: the sample form has this number of rows.
 _MOST_CLAIMS = 200
 # A preview makes the checks of a login: `sub` of the userinfo answer must equal `sub` of the ID token, and `hosted_domains` compares `hd`.
 ALWAYS_KEPT = frozenset({"sub", "hd"})
@@ -46,7 +47,7 @@ class Kept:
 def kept_claims(sent: Mapping[str, Any], *, read: Collection[str] = ALWAYS_KEPT) -> Kept:
     """Return the claims to store, with their types; `read` has the names of the claims that the connection reads.
 
-    A claim is stored whole or not at all, because a shortened value could give another profile than the login. Claims are left out if
+    A claim is stored whole or not at all, because a preview with a shortened value could show a wrong profile. Claims are left out if
     they are secrets, if they are too long or too many, or if the database cannot store them. The claims that the connection reads come
     first, so that other claims do not use up the space.
     """

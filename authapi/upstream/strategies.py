@@ -80,7 +80,7 @@ def begin(login: Login, connection: Connection) -> BrowserCall:
 
 
 def speaker_of(connection: Connection) -> Speaker | None:
-    """Return the protocol of a connection; None if users cannot log in through it."""
+    """Return the protocol of a connection; None if users cannot log in through this connection."""
     if connection.strategy in saml_options.STRATEGIES:
         return SAML
     # This check precedes OpenID Connect, because Entra supports both protocols.

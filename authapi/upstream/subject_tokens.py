@@ -1,6 +1,7 @@
 """Logs a user in by a token of an external issuer. A token exchange profile defines which tokens of a type are accepted for which users.
 
-The upstream service runs an action of the tenant for this. Here the profile checks signature, issuer, audience, times, and single use.
+The upstream service runs an action of the tenant for this purpose. In this service, the profile defines how to check signature, issuer,
+audience, times, and single use.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 # Members of tokens that describe no login, or a login in which another party acts.
 _FOREIGN_MEMBERS = ("events", "act")
 _LONGEST_SUBJECT = 255
-_USED = "It was exchanged before."
+_USED = "The token was exchanged before."
 
 
 class _Unacceptable(Exception):
@@ -97,7 +98,7 @@ def _profile(client: Client, kind: str) -> TokenExchangeProfile:
 def _organization(request: TokenRequest, client: Client, profile: TokenExchangeProfile) -> Organization | None:
     organization = wished_organization(client, request.text("organization") or "")
     if organization is None and client.settings.get("organization_usage") == "require":
-        # There is no page that could ask for the organization.
+        # No page can ask for the organization, so the request must name it.
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     if organization is not None and not connections_within(organization, [profile.connection]):
         raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
@@ -132,18 +133,18 @@ def _claims(request: TokenRequest, client: Client, profile: TokenExchangeProfile
     decoded = opened(request.required("subject_token"), keys)
     claims, kind = decoded.claims, decoded.header.get("typ", "")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
-        raise _Unacceptable("Its type names another purpose.")
+        raise _Unacceptable("The type of the token names another purpose.")
     audience = claims.get("aud")
     if claims.get("iss") != profile.issuer or profile.audience not in (audience if isinstance(audience, list) else [audience]):
-        raise _Unacceptable("Its issuer or its audience is wrong.")
+        raise _Unacceptable("The issuer or the audience of the token is wrong.")
     _check_times(claims)
     foreign = next((name for name in _FOREIGN_MEMBERS if name in claims), None)
     if foreign is not None:
-        raise _Unacceptable(f"It has the member {foreign}, so it does not describe a login.")
+        raise _Unacceptable(f"The token has the member {foreign}, so it does not describe a login.")
     _check_actor(claims.get("may_act"), client)
     confirmation = claims.get("cnf")
     if confirmation is not None and not (isinstance(confirmation, dict) and confirmation and is_held(confirmation, request)):
-        raise _Unacceptable("It is bound to a key or a certificate that the request does not prove.")
+        raise _Unacceptable("The token is bound to a key or a certificate, but the sender did not prove possession.")
     return claims
 
 
@@ -155,13 +156,13 @@ def _check_times(claims: Mapping[str, Any]) -> None:
         or ends <= now - LEEWAY_SECONDS
         or not all(is_time(moment) and moment <= now + LEEWAY_SECONDS for moment in begins)
     ):
-        raise _Unacceptable("It has expired, is not valid yet, or has no exp.")
+        raise _Unacceptable("The token has expired, is not valid yet, or has no valid exp.")
 
 
 def _check_actor(allowed: Any, client: Client) -> None:
     """Raise `_Unacceptable` if the token allows only another party to act with it (RFC 8693, 4.4)."""
     if allowed is not None and not (isinstance(allowed, dict) and allowed.get("sub") == client.client_id):
-        raise _Unacceptable("Its may_act names another party.")
+        raise _Unacceptable("The member may_act of the token names another party.")
 
 
 def _user(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
@@ -170,7 +171,7 @@ def _user(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
         return _user_of_address(profile, claims)
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _Unacceptable("It has no valid subject.")
+        raise _Unacceptable("The token has no valid subject.")
     user = user_of(profile.connection, Proven(claims)) if profile.creates_users else known_user(profile.connection, subject)
     if user is None:
         raise _Unacceptable("No user of the connection has this subject.")
@@ -181,7 +182,7 @@ def _user_of_address(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -
     """Return the user of an email address that both the issuer and this service have verified. An unverified address proves nothing."""
     address = claims.get("email")
     if not isinstance(address, str) or claims.get("email_verified") is not True:
-        raise _Unacceptable("It has no verified email address.")
+        raise _Unacceptable("The token has no verified email address.")
     user = named_user(profile.connection, address)
     if user is None or not user.email_verified or (user.email or "").lower() != address.lower():
         raise _Unacceptable("No user of the connection has verified this address.")

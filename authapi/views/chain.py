@@ -1,7 +1,7 @@
-"""Runs a hot endpoint: checks method and body size, finds the host, calls the endpoint, charges a rate, and maps errors.
+"""Runs a hot endpoint: checks method and body size, finds the host, calls the endpoint, charges a rate limit, and maps errors.
 
-One thread runs all steps, without Django's sessions, CSRF checks and messages. The tenant is charged once its client has authenticated. The
-sender's IP address is charged for refused requests (ADR 0073).
+One thread runs all steps, without Django's sessions, CSRF checks and messages. A request is charged to the rate limit of the tenant after
+the client has authenticated. A refused request is charged to the IP address of the sender (ADR 0073).
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
-# A request may have to load host, client, keys, API, grant and settings, one after the other.
+# How often a fast path may start over because a value is not cached: host, client, keys, API, grant and settings are loaded one by one.
 _MOST_LOADS = 8
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request: its tenant, its sender, its contents, and the client that is charged for it."""
+    """One request: its tenant, its sender, its contents, and the rate limit to which it is charged."""
 
     host: HostMatch
     address: str
@@ -93,7 +93,7 @@ class Later:
 
 
 Endpoint = Callable[[Call], Answer | Later]
-# Answers on the event loop. Raises `Cold` before any change if the endpoint itself must answer.
+# A function that answers on the event loop. It raises `Cold` before any change if the endpoint itself must answer.
 AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
@@ -125,7 +125,7 @@ def hot_endpoint(
             await _send(scope, send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
             return
         origin, is_head = _origin(scope), scope["method"] == "HEAD"
-        # The memory of the body is accounted for until the answer is sent, because requests that wait for a thread use memory, too.
+        # The body is counted as used memory until the answer is sent, because requests that wait for a thread use memory, too.
         with unread_bodies().held(origin.keys) as body:
             try:
                 whole = await _read(body, scope, receive)
@@ -206,7 +206,8 @@ async def _rated(request: _Request) -> Answer:
             answer = replace(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), reader=answer.reader)
     rate = rate or debt_of(done.tenant_id, request.origin)
     if answer.status == 429:
-        # The answer may have the headers of the bucket that refused the request. Other answers must show that no allowance is left.
+        # If a bucket refused the request, the answer already has the headers of this bucket. Any other 429 answer must state that no
+        # requests are left.
         rate = rate.used_up
     return replace(answer, headers=cors.answer_headers(answer.reader) | rate.headers | answer.headers)
 

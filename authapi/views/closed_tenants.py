@@ -17,7 +17,7 @@ _STOPPED = {"Retry-After": str(RETRY_AFTER_SECONDS)}
 
 
 def require_open(host: HostMatch) -> None:
-    """Raise `RequestRefused` for a tenant that does not answer now."""
+    """Raise `RequestRefused` if the status of the tenant does not allow requests."""
     case = _CASES.get(host.status)
     if case is not None:
         raise RequestRefused(case, headers=_STOPPED if host.is_stopped else None)

@@ -131,7 +131,7 @@ def _ask_for_reset(request: _DirectoryRequest) -> Answer:
 
 
 def _client(call: Call, form: Mapping[str, Any]) -> Client | None:
-    """Return the client of the request. Without `client_id` it is the tenant's global client, if there is one (contract 5)."""
+    """Return the client of the request. Without `client_id`, return the tenant's global client, if there is one (contract 5)."""
     clients = Client.objects.of(call.host.tenant_id).filter(revoked_at__isnull=True)
     client_id = _text(form, "client_id")
     if not client_id:

@@ -94,7 +94,7 @@ def _where(request: TokenRequest, client: Client) -> tuple[Connection, Organizat
     """Return the connection and the organization of a request. Raises `RequestRefused`."""
     named = request.text("organization") or ""
     if not named and usage_of(client) == "require":
-        # There is no page that could ask for the organization.
+        # No page can ask for the organization, so the request must name it.
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     organization = wished_organization(client, named)
     enabled = client_connections(client)

@@ -67,7 +67,7 @@ def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
             raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         return _unasked(request, host, sent)
     if not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
-        # Without TLS, browsers do not send the cookie with a form from another site. They send it with a form from this host.
+        # Without TLS, browsers do not send the cookie with a form from another site. So let a page of this host post the form again.
         return post_form(request, address_of_callback(request, host), {**sent, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     if _SAML in sent:

@@ -69,7 +69,8 @@ def _made(call: Call) -> Answer:
         raise _unproven(RegistrationCase.TOKEN_NEEDED)
     _take_of_place(call)
     if token and not is_initial_token(tenant_id=call.host.tenant_id, token=token):
-        # Checked before the tenant is charged: forged tokens must not lock out the holders of valid tokens.
+        # The token is checked before the registration counts for the tenant: forged tokens must not use up the limit for holders of valid
+        # tokens.
         raise _unproven(RegistrationCase.INVALID_INITIAL_TOKEN)
     _count(REGISTRATIONS_OF_TENANT, call.host.tenant_id)
     made = _in_words(lambda: _register(call, registration, token))
@@ -93,7 +94,7 @@ def _register(call: Call, registration: Registration, token: str) -> Registered:
 def _replaced(call: Call, client: Client) -> Answer:
     members = _members(call)
     if members.get("client_id") != client.client_id:
-        raise _refused("The client_id must be that of the registration.")
+        raise _refused("The client_id must be the client_id of the registration.")
     sent = [name for name in _HANDED_OUT if name in members]
     if sent:
         raise _refused(f"This service sets the member {sent[0]}: leave it out.")

@@ -106,7 +106,8 @@ def _written(query: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
-        # A name may be escaped. It is compared after decoding, because the check of the signature looks only for the plain names.
+        # The names of parameters may be escaped. Decode them before the comparison, because the check of the signature finds only the plain
+        # names.
         name = unquote_plus(name)
         if name in found:
             raise XmlMalformed(f"The parameter {name[:40]} is repeated.")

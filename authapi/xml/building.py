@@ -1,4 +1,4 @@
-"""Builds XML: elements with attributes and texts. The library escapes them; no code here writes markup."""
+"""Builds XML: elements with attributes and texts. The library escapes attributes and texts; this module writes no markup itself."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def text_of(element: Element) -> str:
 
 
 def child(element: Element, tag: str) -> Element | None:
-    """Return the only direct child with this name, or None. Refuses several."""
+    """Return the only direct child with this name, or None. Refuses an element with several such children."""
     found = list(element.iterchildren(tag))
     if len(found) > 1:
         raise XmlMalformed(f"There is more than one {etree.QName(tag).localname}.")

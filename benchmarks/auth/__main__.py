@@ -2,7 +2,7 @@
 Also measures what the check of a token costs `/events`.
 
     make bench-auth                                                into docs/performance.md
-    .venv/bin/python -m benchmarks auth                            prints only
+    .venv/bin/python -m benchmarks auth                            only prints the figures
     .venv/bin/python -m benchmarks auth --scenarios refresh_token  measures this scenario only
 
 The measurements of our service and of the peers alternate, so that a machine that slows down affects all servers. Each figure is the median
@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md; for a run of all scenarios")
     options = parser.parse_args()
     if options.document and options.scenarios != names:
-        parser.error("the page shows all scenarios")
+        parser.error("--document requires a run of all scenarios, because the page shows all of them")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.development")
     django.setup()
     figures = Measurement(options.rounds, options.seconds, options.connections).figures(options.scenarios)

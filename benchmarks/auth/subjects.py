@@ -32,7 +32,7 @@ _START_SECONDS = 40.0
 _HERE = Path(__file__).parent
 # The program is in the folder with the packages of the peers, because Node searches for packages in the folder of the program.
 _PLACE = PLACE / "auth"
-# The number of proofs for a run: more than any server can answer requests, so that each request has an unused proof.
+# Proofs per second of a run. No server can answer this number of requests, so each request has an unused proof.
 _MOST_PROOFS_PER_SECOND = 3000
 
 
@@ -77,13 +77,12 @@ class Subject:
         return Prover(f"http://{self.host}{self.token_path}")
 
     def _nonce(self) -> str:
-        """Return the nonce that proofs need now, or an empty text if they need none. Raises `RuntimeError` if the server does not bind the
-        token."""
+        """Return the nonce that proofs need now; empty if none is needed. Raises `RuntimeError` if the server does not bind the token."""
         head, body = asyncio.run(told(self.port, self._asking(self._prover().proof())))
         if b"use_dpop_nonce" in body:
             return next(line.partition(":")[2].strip() for line in head.decode().split("\r\n") if line.lower().startswith("dpop-nonce:"))
         if not thumbprint(json.loads(body).get("access_token", "")):
-            raise RuntimeError(f"{self.name} has bound no token: {head!r} {body[:500]!r}")
+            raise RuntimeError(f"{self.name} did not bind the token: {head!r} {body[:500]!r}")
         return ""
 
 

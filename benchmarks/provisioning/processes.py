@@ -17,7 +17,7 @@ def working(processes: int) -> Iterator[int]:
 
     The log goes to /dev/null: a write there costs about as much as a write to a file.
 
-    Processes are never recycled, because the memory and processor time of a new one start at zero.
+    Processes are never recycled, because the memory and processor time of a new process start at zero.
     """
     command: list[Any] = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", str(processes)]
     command += ["--max-tasks-per-child", "1000000"]

@@ -35,6 +35,9 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def sizes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
-    """Return the sizes of each requested dimension, in the order of a run: a grown database stays grown."""
+    """Return the sizes of each requested dimension, in the order of a run.
+
+    The order matters, because the database never becomes smaller.
+    """
     sizes = _QUICK if options.quick else SIZES
     return {name: sizes[name] for name in SIZES if name in options.dimensions}

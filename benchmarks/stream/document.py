@@ -61,7 +61,7 @@ def figures_of(results: Results) -> str:
 
 
 def panels(results: Results) -> list[Panel]:
-    """Return what the plot shows."""
+    """Return the panels of the plot."""
     one, many = _shapes(results)
     wanted = [
         (f"Processor time per frame, {one} streams (µs)", "fanout", "us_per_frame", {"shape": one}, "less is better"),

@@ -13,10 +13,10 @@ SCENARIOS = ("latency", "fanout", "burst", "connects", "replay", "idle")
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options; exit with a message for an unknown one."""
+    """Return the options; exit with a message for an unknown option."""
     parser = argparse.ArgumentParser(prog="benchmarks.stream", description=__doc__)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), metavar="NAME", help=", ".join(SCENARIOS))
-    parser.add_argument("--subjects", nargs="+", default=[], metavar="TEXT", help="only servers whose name contains one of these")
+    parser.add_argument("--subjects", nargs="+", default=[], metavar="TEXT", help="only servers whose name contains one of these texts")
     parser.add_argument("--quick", action="store_true", help="small sizes and one round, only to check that the benchmark runs")
     parser.add_argument("--rounds", type=int, help="rounds per figure; the figure is their median")
     parser.add_argument("--streams", type=int, help="streams of fan-out, bursts and connects, a multiple of 8")

@@ -11,7 +11,7 @@ _LABELS = 190
 _VALUES = 90
 _BAR, _GAP = 16, 6
 _TITLE, _SPACE = 28, 22
-# Text and background follow the reader's color scheme; the bars have contrast in both.
+# Text and background follow the reader's color scheme; the bars have enough contrast in both schemes.
 _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600 } .note { fill: #59636e }

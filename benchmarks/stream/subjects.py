@@ -44,7 +44,7 @@ class Subject(Protocol):
     address: tuple[str, int]
 
     def pids(self) -> list[int]:
-        """Return the processes whose processor time and memory count."""
+        """Return the processes whose processor time and memory are measured."""
 
     def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
         """Return the request of each stream, channel by channel; with separate tokens if requested."""
@@ -113,7 +113,7 @@ def running(name: str, command: Sequence[str], port: int, *, directory: Path, en
 def _show_failures(log: Path) -> None:
     text = log.read_text(errors="replace")
     if "Traceback" in text:
-        print(f"{log.name} speaks of a failure:", *text.splitlines()[-_LINES_SHOWN:], sep="\n  ", file=sys.stderr, flush=True)
+        print(f"{log.name} contains an error:", *text.splitlines()[-_LINES_SHOWN:], sep="\n  ", file=sys.stderr, flush=True)
 
 
 class Publisher:

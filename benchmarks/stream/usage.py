@@ -25,7 +25,7 @@ def family(pid: int) -> list[int]:
     """Return a process and all of its descendants."""
     found = [pid]
     for parent in found:
-        # A process or thread can end before its file is read; its children have another parent then.
+        # A process or thread can end before its file is read; its children then have another parent.
         with suppress(FileNotFoundError, ProcessLookupError):
             for thread in Path(f"/proc/{parent}/task").iterdir():
                 with suppress(FileNotFoundError, ProcessLookupError):

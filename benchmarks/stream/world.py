@@ -32,7 +32,8 @@ _SCOPES = ("read:events", "read:users", "update:users")
 _TOKEN_SECONDS = 7200
 # More connections than any measurement opens, because limits are not measured.
 _CONNECTIONS_PER_TENANT = 100_000
-# The number of tenants with a user. Further tenants have none: to create users for a thousand tenants takes longer than the measurement.
+# The number of tenants with a user. Other tenants have no user: creating users for a thousand tenants would take longer than the
+# measurement.
 _WRITERS = 125
 _COPY = "COPY events_event (event_id, tenant_id, type, root, time, body) FROM STDIN (FORMAT binary)"
 _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "bytea")
@@ -83,8 +84,10 @@ class Member:
 
 
 class World:
-    """The tenants created so far. All tenants sign with one key pair, because a key pair for each would take longer than the
-    measurements."""
+    """The tenants created so far.
+
+    All tenants sign with one key pair, because creating a key pair for each tenant would take longer than the measurements.
+    """
 
     def __init__(self) -> None:
         self._run = secrets.token_hex(4)

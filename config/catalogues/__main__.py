@@ -16,7 +16,7 @@ from config.catalogues.sources import ROOT, texts_of_source  # noqa: E402  (need
 
 
 def main(arguments: list[str]) -> int:
-    """Write the catalogs, or only check them with `--check`. Returns 1 if something is left to do."""
+    """Write the catalogs, or only check them with `--check`. Returns 1 if a catalog has a problem, otherwise 0."""
     texts = texts_of_source()
     problems: list[str] = []
     for language in translated_languages():

@@ -59,7 +59,7 @@ def path_of(language: str) -> Path:
 
 
 def read_catalogue(language: str) -> Catalogue:
-    """Return a catalog with its obsolete texts; an empty one if the file does not exist. Raises an error for a malformed file."""
+    """Return a catalog with its obsolete texts; an empty catalog if the file does not exist. Raises an error for a malformed file."""
     catalogue, path = Catalogue(language), path_of(language)
     if path.exists():
         PoFileParser(catalogue, abort_invalid=True).parse(path.read_text(encoding="utf-8").splitlines(keepends=True))
@@ -68,7 +68,7 @@ def read_catalogue(language: str) -> Catalogue:
 
 
 def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
-    """Return the catalog with exactly the texts of the source: obsolete ones are dropped, new ones are empty.
+    """Return the catalog with exactly the texts of the source: obsolete texts are dropped, new texts have no translation.
 
     There is no fuzzy matching of similar texts, because pages would show a guess like a translation. If a text gains a plural, its
     translation is dropped.

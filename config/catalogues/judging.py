@@ -75,7 +75,7 @@ def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator
     if found != wanted and not (len(english) > 1 and found < wanted):
         yield f"has the placeholders {sorted(found)} instead of {sorted(wanted)}: {text!r}"
     if english[0].startswith("\n") != text.startswith("\n") or english[0].endswith("\n") != text.endswith("\n"):
-        yield f"begins or ends with another line break: {text!r}"
+        yield f"differs from the English text in a line break at the beginning or the end: {text!r}"
     if text != text.strip() and english[0] == english[0].strip():
         yield f"has spaces around it: {text!r}"
     first, last = _SCRIPTS.get(language, ("", ""))
@@ -86,7 +86,7 @@ def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator
 def _odd_words(language: str, text: str) -> Iterator[str]:
     half = len(text) // 2
     if half and text[:half].strip() == text[half:].strip():
-        yield f"is said twice: {text!r}"
+        yield f"contains the same text twice: {text!r}"
     for wrong, right in OTHER_WORDS.get(language, {}).items():
         if wrong in text.lower():
             yield f"has another word: write {right!r} for {wrong!r}"

@@ -41,7 +41,7 @@ class Text:
 
 
 def source_files(root: Path = ROOT) -> Iterator[Path]:
-    """Yield the files that may hold texts, in a stable order."""
+    """Yield the files that may contain texts, in a stable order."""
     for folder in _FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             place = path.relative_to(root).as_posix()
@@ -79,7 +79,7 @@ def _python_of(template: str, path: Path) -> str:
 
 
 def _texts_of_python(source: str, place: str) -> Iterator[Text]:
-    # The declared types require all keywords of a gettext program; the function reads only these.
+    # The declared types require all options of a gettext program; the function reads only `encoding`.
     extract: Any = extract_python
     for line, function, arguments, comments in extract(BytesIO(source.encode()), _FUNCTIONS, [_COMMENT], {"encoding": "utf-8"}):
         # A None argument is a variable or an f-string.
@@ -105,5 +105,5 @@ _MARKUP = re.compile(r"</?[a-z]+>")
 
 
 def placeholders_of(text: str) -> set[str]:
-    """Return the placeholders and HTML tags of a text. A translation must have the same ones."""
+    """Return the placeholders and HTML tags of a text. A translation must have the same placeholders and tags."""
     return {match.group() for match in _PLACEHOLDER.finditer(text)} | set(_MARKUP.findall(text))

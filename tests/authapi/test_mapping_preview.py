@@ -281,7 +281,7 @@ def test_sample_claims_have_a_value_for_each_mapped_claim(
 def test_the_form_states_why_a_login_with_the_claims_would_fail(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "oauth2", **{**OAUTH, "fieldsMap": {"user_id": "data[0].id"}})
     shown = mapped(browser, connection)
-    assert shown["problem"] == "The profile has no subject. Map user_id to the member that has it."
+    assert shown["problem"] == "The profile has no subject. Map user_id to the member with the subject."
     assert "profile" not in shown
     content = browser.get(reverse("admin:identity_connection_change", args=(quote(connection.pk),))).content.decode()
     assert "With these claims, a login would fail: The profile has no subject." in content

@@ -61,7 +61,7 @@ def test_a_term_has_one_translation_in_spanish() -> None:
         ("Hallo <b>%(name)s</b>.", "placeholders"),
         (" Hallo %(name)s. ", "spaces around"),
         ("\nHallo %(name)s.", "another line"),
-        ("Hallo %(name)s.Hallo %(name)s.", "said twice"),
+        ("Hallo %(name)s.Hallo %(name)s.", "the same text twice"),
     ],
 )
 def test_an_empty_translation_is_a_fault(string: str, complaint: str) -> None:

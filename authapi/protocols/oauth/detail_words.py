@@ -1,6 +1,7 @@
-"""Authorization details in words, for the consent page: the title and sentence of the tenant, and all members that the sentence omits.
+"""Describes authorization details in words, for the consent page.
 
-Values come from a client. They are shown as text, without characters that change how the text around them is displayed.
+The text is the title and the sentence that the tenant has configured, and all members that the sentence omits. Values come from a client.
+They are shown as text, without characters that change how the text around them is displayed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from authapi.details.objects import Detail
 from authapi.details.types import PLACEHOLDER, DetailType
 from authapi.login.wish import Explanation, Passage
 
-# Control characters, direction marks and similar characters, so that an amount is displayed as it is.
+# Categories of control characters, direction marks and similar characters. They are replaced, because they could change how an amount
+# looks.
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
 _REPLACEMENT = "\ufffd"
@@ -24,7 +26,10 @@ _STEP = " \u203a "
 
 
 def explained(detail: Detail, known: DetailType) -> Explanation:
-    """Return one object in words. Members that the sentence omits are listed below it, so that users see everything that they allow."""
+    """Return one object in words.
+
+    Members that the sentence omits are listed below the sentence, so that users see everything that they allow.
+    """
     sentence, named = _sentence(detail, known.sentence)
     schema = known.schema or {}
     members = tuple((_label(path, schema), text) for path, text in _members(detail, ()) if path != ("type",) and path not in named)
@@ -49,7 +54,10 @@ def _is_invisible(letter: str) -> bool:
 
 
 def _sentence(detail: Detail, template: str) -> tuple[tuple[Passage, ...], frozenset[tuple[str, ...]]]:
-    """Return the sentence with its values, and the paths of the members in it; both are empty if one of the members is missing."""
+    """Return the sentence with its values, and the paths of the members in the sentence.
+
+    Both are empty if one of these members is missing.
+    """
     if not template:
         return (), frozenset()
     passages: list[Passage] = []

@@ -42,12 +42,15 @@ _GRANTS = (
     TokenExchangeGrant,
 )  # fmt: skip
 SERVED_GRANTS = tuple(grant.name for grant in _GRANTS)
-# Grants that hash a typed password.
+# Grants for which the service must hash a password that the user has typed.
 PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})
 
 
 class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no types
-    """Offers no scopes, because the grants of this service decide about them. The toolkit would allow every scope in its settings."""
+    """Offers no scopes, because the grants of this service decide which scopes a client gets.
+
+    The toolkit would allow every scope in its settings.
+    """
 
     def get_all_scopes(self) -> dict[str, str]:
         return {}
@@ -83,7 +86,7 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
         return client.allows_grant_type(grant_type)
 
     def revoke_token(self, token: str, token_type_hint: Any, request: Any, *args: Any, **kwargs: Any) -> None:
-        """Revoke a token of the client, and store in the request whether it was the client's own.
+        """Revoke a token of the client, and store in the request whether the token belonged to the client.
 
         The hint is ignored (RFC 7009, 2.1), because a token shows its kind. The toolkit would delete one stored row, and leave JWTs and the
         rest of a token family valid.
@@ -136,9 +139,9 @@ class Server(EngineServer):  # type: ignore[misc]
         self.device_code_grant.validate_device_authorization_request(request)
 
     def revoke(self, token_request: TokenRequest) -> bool:
-        """Revoke a token. Return whether it was the client's own. Raises `RequestRefused` or the engine's `OAuth2Error`.
+        """Revoke a token. Return whether the token belonged to the client. Raises `RequestRefused` or the engine's `OAuth2Error`.
 
-        The engine's `create_revocation_response` does the same, but it answers refusals with texts of the engine.
+        The engine's `create_revocation_response` also revokes a token, but it answers refusals with the engine's texts.
         """
         request = _engine_request(token_request)
         request.token_type_hint = token_request.form.get("token_type_hint")
@@ -150,11 +153,12 @@ class Server(EngineServer):  # type: ignore[misc]
         return is_own
 
     def _response_type(self, request: Any) -> Any:
-        # As in the engine: the default handler refuses unknown types.
+        # Like the engine's own method, this returns the default handler for an unknown type. The default handler refuses the request.
         return self.response_types.get(request.response_type, self.default_response_type_handler)
 
     def _raise_on_missing_token(self, request: Any) -> None:
-        # This line replaces the engine's check, so that the error comes from this service, also for a token that is not a string.
+        # This replaces the engine's check, so that the error text is from this service. `required` also refuses a token that is not a
+        # string.
         request.token = request.token_request.required("token")
 
 
@@ -166,7 +170,7 @@ def _engine_request(token_request: TokenRequest) -> EngineRequest:
 
 
 def requested_grant(token_request: TokenRequest) -> str:
-    """Return the requested grant type. Raises `RequestRefused` if it is missing or not served."""
+    """Return the requested grant type. Raises `RequestRefused` if the grant type is missing or not supported."""
     grant = token_request.text("grant_type")
     if grant is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="grant_type")
@@ -176,7 +180,10 @@ def requested_grant(token_request: TokenRequest) -> str:
 
 
 def is_slow(token_request: TokenRequest) -> bool:
-    """Tell whether a request hashes a typed password, or may call an external server. Raises `RequestRefused`."""
+    """Tell whether the answer to a request requires hashing a password, or may require a call to an external server.
+
+    Raises `RequestRefused`.
+    """
     grant = requested_grant(token_request)
     return grant in PASSWORD_GRANTS or (grant == TokenExchangeGrant.name and asks_elsewhere(token_request))
 
@@ -189,7 +196,7 @@ def server() -> Server:
 
 
 def _access_token(request: Any) -> str:
-    """Create the access token of an engine request. Its grant or response type has set `request.issue`."""
+    """Create the access token of an engine request. The grant or the response type has set `request.issue` before."""
     return minted(request.issue, client=request.client, host=request.host)
 
 

@@ -15,7 +15,7 @@ _BLANK: dict[str, Any] = vars(Request("", "POST"))
 
 
 class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
-    """A request without parameters. Its endpoint sets the members that the engine needs.
+    """A request without parameters. The endpoint sets the members that the engine needs.
 
     So a sent parameter cannot overwrite a member such as `user` or `extra_credentials`. The engine's constructor would also take 16 us of
     processor time to parse empty values.

@@ -1,4 +1,7 @@
-"""OAuth 2.0 and OpenID Connect as an entry of the table of protocols. The state of a request is its parameters by name."""
+"""OAuth 2.0 and OpenID Connect as an entry of the table of protocols.
+
+The state that a login stores is the parameters of the request by name.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ _PROMPTS = {
     "consent": Prompt.CONSENT,
 }
 _MOST_LANGUAGES = 20
-# A refresh token with `online_access` and without `offline_access` ends with its session (`UserIssue.is_online`).
+# A refresh token with `online_access` and without `offline_access` ends when the session of the user ends (`UserIssue.is_online`).
 _ONLINE_SCOPE = r"(^| )online_access( |$)"
 _OFFLINE_SCOPE = r"(^| )offline_access( |$)"
 
@@ -60,7 +63,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
     presentation = Presentation(
         form_target=form_target(target.redirect_uri),
         languages=tuple(parameters.get("ui_locales").split()[:_MOST_LANGUAGES]),
-        # Old libraries open the login in a separate window and listen to it.
+        # Old libraries open the login in a separate window, and wait for a message from this window.
         keeps_opener=target.is_framed or request.client.settings.get("cross_origin_authentication") is True,
     )
     try:
@@ -89,7 +92,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
     parameters = _parameters(request)
-    # The terms of each login are computed twice. To save time, only a request with claims or details is parsed again here.
+    # The terms of each login are computed twice. To save time, the request is parsed again only if it contains claims or details.
     further: dict[str, Any] = {}
     if parameters.get("claims") or parameters.get(DETAILS):
         asked = _authorization_request(request)
@@ -147,7 +150,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 def respond_refused(
     http_request: HttpRequest, request: ProtocolRequest, target: Target, refused: RequestRefused, *, keeps_opener: bool = False
 ) -> HttpResponse:
-    """Send a refusal to a trusted URL."""
+    """Send a refusal to the URL of `target`, which must already be checked."""
     failure = refused.failure
     error = standard_redirect(failure) if answers_as_standard(request.client.settings) else failure.error
     members = {"error": error, "error_description": failure.description}
@@ -155,7 +158,7 @@ def respond_refused(
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Write a notice for each client that requests one (back-channel), and revoke the refresh tokens that end with the session.
+    """Write a notice for each client that requests notices (back-channel), and revoke the refresh tokens that end with the session.
 
     If a browser is present, it loads the URLs that clients have registered for logouts (front-channel).
     """
@@ -191,12 +194,15 @@ def facts_of(client: Client) -> ClientFacts:
 
 
 def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
-    """Return the contexts of authentication that a request names, best first: those in `claims`, otherwise those in `acr_values`."""
+    """Return the contexts of authentication that a request names, best first. If `claims` names no contexts, read `acr_values`."""
     return request.claims.contexts or request.acr_values
 
 
 def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
-    """Return the details, claims and context that are granted besides scopes. None, as for most requests, if there are none."""
+    """Return the details, claims and context that are granted besides scopes.
+
+    None if the request names none of them, as most requests do.
+    """
     claims, contexts, terms = request.claims, asked_contexts(request), login.terms
     if not (terms.details or claims is not NONE or contexts):
         return None
@@ -223,7 +229,7 @@ def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
 
 def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
     named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
-    # The account to link is not the account of the session.
+    # The user must log in with the account that is to be linked. The session belongs to another account.
     return named | {Prompt.LOGIN} if is_linking else named
 
 

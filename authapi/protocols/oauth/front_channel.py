@@ -14,8 +14,8 @@ def front_channel(
 ) -> dict[str, Any]:
     """Return the members of an authorization response for every combination of `code`, `token` and `id_token`. The caller adds `state`.
 
-    A code needs `code_parameters`. The response never has a refresh token, and no member is stored in plain text. Raises `RequestRefused`
-    if the client may no longer get the requested members for the user.
+    A code needs `code_parameters`. The response never has a refresh token. The service stores no member of the response in plain text.
+    Raises `RequestRefused` if the client may no longer get the requested members for the user.
     """
     request = EngineRequest()
     request.host, request.client, request.client_id = issue.host, issue.client, issue.client.client_id

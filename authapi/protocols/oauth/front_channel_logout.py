@@ -10,7 +10,7 @@ from identity.hosts import canonical_address
 
 
 def frame_addresses(session: Session, clients: Iterable[Client]) -> list[str]:
-    """Return the URL of each client that has registered one, with the issuer and the id of the ended session.
+    """Return the logout URL of each client that has registered such a URL, with the issuer and the id of the ended session.
 
     Every client gets both parameters. With both, the client can distinguish a logout of this session from a link on another page.
     """

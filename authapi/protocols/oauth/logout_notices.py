@@ -24,7 +24,8 @@ from identity.stopped_tenants import of_running_tenants
 SEND_NOTICE = "authapi.send_logout_notice"
 # A client that registers a URL gets notices of logouts with these initiators. For other initiators, the client must opt in.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
-# Longer than an attempt can take. If a worker crashes during an attempt, another worker sends the notice after this time.
+# How long a claim is valid, which is longer than an attempt can take. If a worker crashes during an attempt, another worker sends the
+# notice after this time.
 _LEASE = timedelta(seconds=30)
 
 
@@ -58,7 +59,7 @@ def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -
 
 
 def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
-    """Return the URLs at which the client wants notices of a logout for this reason; empty if it wants none."""
+    """Return the URLs at which the client wants notices of a logout for this reason. Empty if the client wants no notices."""
     wanted: dict[str, Any] = client.settings.get("oidc_logout") or {}
     initiators: dict[str, Any] = wanted.get("backchannel_logout_initiators") or {}
     is_told = reason in _ALWAYS or initiators.get("mode") == "all" or reason in (initiators.get("selected_initiators") or ())
@@ -67,9 +68,9 @@ def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
 
 @unit_of_work
 def claim_notice(notice_id: int) -> Claim | None:
-    """Claim a due notice for one attempt. None if it was sent, was given up, or is claimed by another worker."""
+    """Claim a due notice for one attempt. Return None if the notice was sent or given up, or if another worker has claimed it."""
     lock_rows(LogoutNotice, [notice_id])
-    # The worker gets only the id. The row contains the tenant.
+    # The message to the worker contains only the id of the notice, so the row is searched in all tenants.
     due = of_running_tenants(LogoutNotice.all_tenants.filter(pk=notice_id, due_at__lte=timezone.now()))
     notice = due.select_related("client").first()
     if notice is None:

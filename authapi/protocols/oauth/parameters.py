@@ -22,7 +22,7 @@ from authapi.protocols.oauth.checks import MODES
 from authapi.protocols.oauth.engine import server
 from authapi.protocols.oauth.engine_request import AuthorizationCall, response_types
 
-# The total that is stored while the user logs in. A longer request is refused.
+# Maximum length of all parameters together, which the service stores while the user logs in. A longer request is refused.
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
 _TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
@@ -55,12 +55,12 @@ class Parameters:
 
     @property
     def audience(self) -> str | None:
-        """None if absent. An empty audience is not absent."""
+        """The requested audience, possibly an empty text; None if the request does not contain the parameter."""
         return self.values.get("audience")
 
     @property
     def state(self) -> dict[str, str]:
-        """The state that a login stores for the request. `kept` reads it."""
+        """The JSON object that a login stores for the request. `kept` converts it back to `Parameters`."""
         own = {_PUSHED: self.pushed, _SIGNED: self.signed, LINK_TO: self.link_to}
         return {**self.values, **{name: value for name, value in own.items() if value}}
 
@@ -90,19 +90,22 @@ def kept(state: Mapping[str, str]) -> Parameters:
 
 
 def single(parameters: Parameters, name: str) -> str:
-    """Return a value that may be sent at most once. Raises `RequestRefused` if it is repeated."""
+    """Return a value that may be sent at most once. Raises `RequestRefused` if the parameter is repeated."""
     if name in parameters.repeated:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name)
     return parameters.get(name)
 
 
 def target_of(parameters: Parameters, client: ClientFacts) -> Target:
-    """Return where answers are sent. Raises `RequestRefused` without a valid URL; a page then shows the error to the user."""
+    """Return the URL and the response mode for the answer.
+
+    Raises `RequestRefused` without a valid URL; a page then shows the error to the user.
+    """
     redirect_uri = _redirect_uri(single(parameters, "redirect_uri"), client)
     types = response_types(parameters.get("response_type"))
     default = "query" if types <= {"code"} else "fragment"
     mode = parameters.get("response_mode")
-    # Tokens are never in a query, because servers and browser histories keep it (Multiple Response Types 1.0, 5).
+    # Tokens are never sent in a query, because servers and browser histories store queries (Multiple Response Types 1.0, 5).
     is_usable = mode in MODES and not (mode == "query" and default == "fragment")
     target = Target(redirect_uri, mode if is_usable else default, parameters.values.get("state"))
     if target.mode != "web_message":

@@ -1,4 +1,4 @@
-"""Authorization requests that clients push (RFC 9126): sealed, short-lived, found by a handle, and used up by their answer."""
+"""Authorization requests that clients push (RFC 9126): stored encrypted for a short time, found by a handle, deleted by the answer."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def found(client: Client, request_uri: str) -> Parameters:
 
 
 def use_up(*, tenant_id: str, digest: str) -> bool:
-    """Delete a pushed request. Return False if another answer has used it.
+    """Delete a pushed request. Return False if another answer has already deleted it.
 
     If two answers run concurrently, one waits for the other and gets False.
     """

@@ -42,11 +42,11 @@ def accepted(request: TokenRequest, client: Client) -> Parameters:
 
 
 def _with_key(request: TokenRequest, parameters: Parameters) -> Parameters:
-    """Bind the code to the key of the push's DPoP proof (RFC 9449, 10.1). Raises `RequestRefused` for two different keys."""
+    """Bind the code to the key of the DPoP proof (RFC 9449, 10.1). Raises `RequestRefused` if `dpop_jkt` names a different key."""
     if not request.key:
         return parameters
     if parameters.get("dpop_jkt") not in ("", request.key):
-        raise RequestRefused(OAuthCase.INVALID_DPOP_PROOF, reason="The dpop_jkt names another key than the DPoP proof.")
+        raise RequestRefused(OAuthCase.INVALID_DPOP_PROOF, reason="The dpop_jkt does not name the key of the DPoP proof.")
     return replace(parameters, values={**parameters.values, "dpop_jkt": request.key})
 
 
@@ -62,5 +62,5 @@ def _check(request: TokenRequest, client: Client, parameters: Parameters) -> Non
     facts = facts_of(client)
     pushed = replace(parameters, pushed=_NOT_YET)
     checked(pushed, facts, target_of(pushed, facts))
-    # This check runs before the user is known. It refuses an API that the client may use for no user at all.
+    # This check runs before the user is known. It refuses an API that the client may not use for any user.
     OAUTH.terms(ProtocolRequest(request.host, client, pushed.state), None, None)

@@ -41,12 +41,12 @@ def opened(client: Client, token: str) -> Parameters:
     try:
         header, claims = read_jws(token)
     except MalformedJws as error:
-        raise _refused("It is no signed JWT.") from error
+        raise _refused("It is not a signed JWT.") from error
     problem = _problem_of_header(header) or _problem_of_claims(claims, client) or _broken_rule(header, claims, client)
     if problem:
         raise _refused(problem)
     if not _is_signed(client, token, header):
-        raise _refused("No registered key of the client made its signature.")
+        raise _refused("Its signature was not made with a registered key of the client.")
     jti, until = claims.get("jti") or "", _end_of(claims)
     if jti and is_used(tenant_id=client.tenant_id, client_id=_PURPOSE + client.client_id, jti=jti):
         raise _refused("Its jti was used before.")
@@ -62,7 +62,7 @@ def note_use(client: Client, signed: str) -> None:
 
 
 def without_use(parameters: Parameters) -> Parameters:
-    """Return the parameters of an object whose use is already recorded."""
+    """Return the parameters without the `jti` of the object, because the use of the object is already recorded."""
     until = parameters.signed.partition(" ")[0]
     return Parameters(parameters.values, parameters.repeated, parameters.pushed, until)
 

@@ -26,7 +26,7 @@ _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_tok
 class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
     """The shared part of the engine's two front-channel grants.
 
-    A request that is answered has `login` (a `UserIssue`). If the type contains a code, it also has `code_parameters`.
+    Before a request is answered, the caller sets its `login` (a `UserIssue`) and, if the type contains a code, its `code_parameters`.
     """
 
     def __init__(self, request_validator: Any) -> None:

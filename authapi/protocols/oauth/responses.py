@@ -41,7 +41,7 @@ def respond(
             answer = see_other(request, with_parameters(target.redirect_uri, sent, in_fragment=target.mode == "fragment"))
     answer["Cache-Control"] = "no-store"
     answer["Pragma"] = "no-cache"
-    # The URL of the current page may contain a state or a hint.
+    # The URL of the current page may contain a state or a hint, so the browser must not send this URL to the client.
     answer["Referrer-Policy"] = "no-referrer"
     if keeps_opener:
         answer["Cross-Origin-Opener-Policy"] = "unsafe-none"

@@ -13,7 +13,7 @@ from authapi.failures import RequestRefused
 from authapi.failures.requests import RequestCase
 
 _JSON = "application/json"
-# Parameters whose values are JSON. A JSON body contains them unencoded.
+# Parameters whose values are JSON. A JSON body contains these values as objects or arrays, not as text.
 _STRUCTURED = frozenset({"authorization_details", "claims"})
 # RFC 8707, 2: this parameter may be repeated.
 _REPEATABLE = "resource"
@@ -22,7 +22,7 @@ _REPEATABLE = "resource"
 def sent_pairs(request: HttpRequest) -> list[tuple[str, str]]:
     """Return each name with each of its values as text. Raises `RequestRefused` for JSON that is not an object of plain values.
 
-    A page of another origin cannot send JSON with the cookies of a browser, because its preflight is refused.
+    A page of another origin cannot send JSON with the cookies of a browser, because the service refuses the preflight request.
     """
     if request.method == "POST" and request.content_type == _JSON:
         return _json_pairs(request.body)
@@ -40,7 +40,7 @@ def _json_pairs(body: bytes) -> list[tuple[str, str]]:
 
 def text_pairs(members: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the members of a body as texts. Raises `RequestRefused` for a value that is not plain."""
-    # A false value counts as absent.
+    # A member with the value `false` is treated as absent.
     return [(name, _text(name, value)) for name, value in _single(members) if value is not False]
 
 

@@ -82,7 +82,7 @@ def _texts(entitlement: UserEntitlement, claims: tuple[str, ...]) -> tuple[str, 
 
 
 def scope_words(scopes: Iterable[str], resource: ApiResource | None, claims: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return texts for scopes, and for single claims. Without an API, the scopes are those of the profile. Never empty."""
+    """Return texts for scopes and for single claims. Without an API, the scopes are profile scopes. The result is never empty."""
     own = resource.scope_descriptions if resource else {}
     named = [_text(scope) if scope in _SIGN_IN else own.get(scope) or scope for scope in scopes]
     named += [_text_of_claim(claim) for claim in claims]

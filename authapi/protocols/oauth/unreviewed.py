@@ -12,7 +12,7 @@ from authapi.models import Client
 
 
 def warned(terms: Terms, client: Client, *, answers_to: str = "") -> Terms:
-    """Return the terms. For a self-registered client, adds a warning and the host that gets the answer."""
+    """Return the terms. If a client registered itself and is not first-party, its terms get a warning and the host that gets the answer."""
     if not client.is_self_registered or client.is_first_party:
         return terms
     warning = _("This application registered itself, and its name is not verified. Allow it only if you know where it comes from.")

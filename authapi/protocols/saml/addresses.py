@@ -50,7 +50,7 @@ def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
 def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: SamlSettings) -> str:
     """Return the address for an answer (SAML profiles, 4.1.4.1).
 
-    It is the address in the request if that is registered, the address at the requested index, or the first callback. Raises
+    This is the address in the request if it is registered, the address at the requested index, or the first callback. Raises
     `NoConsumerAddress` and `UnknownIndex`.
     """
     fixed = [*(each for each in callbacks if "*" not in each), *(each.address for each in settings.addresses)]

@@ -89,7 +89,7 @@ def read_partner(raw: bytes) -> PartnerFacts:
         entity = _only_entity(root)
         descriptor = child(entity, _md("SPSSODescriptor"))
         if descriptor is None:
-            raise MetadataUnusable("The metadata describes no service provider. Take the document of the application, not ours.")
+            raise MetadataUnusable("The metadata describes no service provider. Use the metadata of the application.")
         return _partner(entity, descriptor)
     except XmlError as error:
         raise MetadataUnusable(f"The metadata cannot be read: {error}") from error
@@ -117,7 +117,7 @@ def _only_entity(root: Element) -> Element:
     if root.tag == _md("EntityDescriptor"):
         return root
     if root.tag != _md("EntitiesDescriptor"):
-        raise MetadataUnusable(f"An EntityDescriptor is expected, and the document is of the type {local_name(root)[:60]}.")
+        raise MetadataUnusable(f"An EntityDescriptor is expected, but the document is of the type {local_name(root)[:60]}.")
     providers = [each for each in root.iter(_md("EntityDescriptor")) if child(each, _md("SPSSODescriptor")) is not None]
     if len(providers) != 1:
         raise MetadataUnusable(f"The metadata describes {len(providers)} service providers. Use a document of a single service provider.")

@@ -25,8 +25,8 @@ class Proposal:
 def proposed(facts: PartnerFacts, present: Mapping[str, Any], *, encrypts: bool = False) -> Proposal:
     """Return the settings for an application: its present settings, overridden by the metadata.
 
-    A signing certificate is taken over only if the application states that it signs its requests: this service refuses unsigned requests
-    of an application that has a certificate.
+    A signing certificate is used only if the metadata states that the application signs its requests: if an application has a certificate,
+    this service refuses its unsigned requests.
     """
     ordered = sorted(facts.consumers, key=lambda each: (not each.is_default, each.index))
     addresses = tuple(dict.fromkeys(each.address for each in ordered))
@@ -60,7 +60,7 @@ def _take_certificates(facts: PartnerFacts, addon: dict[str, Any], notes: list[s
     if facts.encryption and encrypts:
         addon["encryptionCert"] = facts.encryption[0]
     elif facts.encryption:
-        notes.append("The application has a certificate for encryption, which is left out.")
+        notes.append("The metadata has a certificate for encryption, which is left out: you did not choose to encrypt assertions.")
 
 
 def _take_format(facts: PartnerFacts, addon: dict[str, Any], notes: list[str]) -> None:

@@ -1,7 +1,7 @@
-"""Recipes for common applications: what administrators enter in the application, and its settings in this service. Pure data.
+"""Recipes for common applications: what administrators enter in the application, and the settings of the application in this service.
 
-`{place}` is the customer's name at the vendor: a subdomain, an organization or an id. Vendors change their addresses, so each recipe names
-the page of the application that shows the present addresses.
+Pure data. `{place}` is the customer's name at the vendor: a subdomain, an organization or an id. Vendors change their addresses, so each
+recipe names the page of the application that shows the present addresses.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, parse, text_of
 from authapi.xml.verifying import verified
 
-# SAML bindings, 3.4.3 demands at most 80 bytes, but applications send whole URLs.
+# Maximum length of the RelayState, in characters. SAML bindings, 3.4.3 allows at most 80 bytes, but applications send whole URLs.
 MAX_RELAY_STATE = 4096
 _MOST_CLASSES = 20
 _LONGEST = 2048
@@ -95,7 +95,7 @@ def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
     raw = posted_message(sent.message) if sent.query is None else redirected_message(sent.message)
     root = parse(raw)
     if root.tag != qualified(SAMLP, expected):
-        raise RequestUnusable(f"A {expected} of SAML 2.0 is expected, and the message is of the type {local_name(root)[:60]}.")
+        raise RequestUnusable(f"A {expected} of SAML 2.0 is expected, but the message is of the type {local_name(root)[:60]}.")
     if root.get("Version") != "2.0":
         raise RequestUnusable("Only version 2.0 of SAML is supported.")
     if not settings.requires_signed_requests:

@@ -66,7 +66,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the application why there is no token, by a SOAP fault instead of the token."""
+    """Send the application a SOAP fault with the reason, instead of a token."""
     asked = SignIn.of_state(request.state)
     subcode = "FailedAuthentication" if refused.failure.status in (401, 403) else "RequestFailed"
     result = fault(refused.failure.description, subcode=subcode, detail=refused.failure.error)

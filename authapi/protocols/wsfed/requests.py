@@ -19,7 +19,7 @@ NAMES = (
     "login_hint", "ui_locales",
 )  # fmt: skip
 REALM_PREFIX = "urn:"
-# WS-Federation 1.2, 13.2.1: `wfresh` is in minutes. More than a year is ignored.
+# WS-Federation 1.2, 13.2.1: `wfresh` is in minutes. A value of more than a year is ignored.
 _MOST_MINUTES = 366 * 24 * 60
 _LONGEST: Mapping[str, int] = {"wctx": 16 * 1024, "wreply": 2048, "wtrealm": 1024}
 _LONGEST_OTHER = 1024

@@ -18,7 +18,7 @@ DEFAULT_LIFETIME = 8 * 3600
 
 @dataclass(frozen=True)
 class WsFedSettings:
-    """The settings of an application. `claims` contains mappings, names and algorithms, which both protocols share.
+    """The settings of an application. `claims` contains the mappings, names and algorithms that SAML and WS-Federation share.
 
     `token_type` is a SAML 1.1 assertion, a JWT inside a binary token, or a bare JWT for middleware that expects no XML.
     """

@@ -15,7 +15,7 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.facts import BEARER, Assertion, Confirmation, Response, wire_instant
 from authapi.upstream.saml.statuses import SUCCESS, status_words
 
-# The clocks of two servers may differ by this much. A larger difference must be repaired.
+# The tolerance for differences between the clocks of two servers. Administrators must correct a larger difference.
 SKEW = timedelta(minutes=3)
 # Assertions are remembered until they expire, so their lifetime has a limit.
 LONGEST_LIFE = timedelta(days=1)

@@ -92,7 +92,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: SamlA
     """Return the verified login of an answer to a request of this service. Raises `UpstreamFailed`. Each assertion is accepted once."""
     provider = saml_provider(connection)
     if provider.entity_id != request.issuer:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The provider of the connection was changed after the login began.")
     found = judged(connection, provider, answer, callback=request.callback, request_id=request_id_of(request))
     return once(connection, provider, found)
 
@@ -121,7 +121,7 @@ def judged(connection: Connection, provider: SamlProvider, answer: SamlAnswer, *
 
 
 def once(connection: Connection, provider: SamlProvider, found: Accepted) -> Proven:
-    """Mark an assertion as used and return its user's login. Raises `UpstreamFailed` if it was used before."""
+    """Mark an assertion as used and return its user's login. Raises `UpstreamFailed` if the assertion was used before."""
     assertion = found.assertion
     claims = statement_claims(assertion.statement, provider.options)
     use_assertion(connection, found)

@@ -1,7 +1,7 @@
 """Reads the options of a `samlp` connection into one value, and describes an invalid option in a sentence. Pure.
 
 An option with an unusable value is refused when it is written. Missing options are accepted: a connection may be saved before its
-provider is known, and a login through it names the missing option.
+provider is known, and the error of a login through the connection names the missing option.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def opened(holder: Element, keys: Sequence[RSAPrivateKey]) -> Element:
 def verified_by(element: Element, certificates: Sequence[Certificate], what: str, *, id_attribute: str = "ID") -> Element:
     """Return the signed element, after one of the certificates verified its signature.
 
-    Raises `UnknownSigner` if no certificate does, and `XmlError` for other faults.
+    Raises `UnknownSigner` if no certificate verifies the signature, and `XmlError` for other faults.
     """
     try:
         return verified(element, [certificate.parsed for certificate in certificates], id_attribute=id_attribute)
@@ -138,10 +138,10 @@ def _whose(element: Element, certificates: Sequence[Certificate]) -> str:
     if named is None:
         return f"The message names no certificate; the SHA-256 thumbprints of the connection's certificates begin with {known}."
     if named in certificates:
-        return "It names a certificate of the connection, so the message was changed after it was signed."
+        return "The message names a certificate of the connection, so the message was changed after it was signed."
     return (
-        f"The message names the certificate of {named.subject[:100]} (SHA-256 {named.thumbprint[:16]}...); those of the connection begin"
-        f" with {known}. If the provider has a new certificate, add it."
+        f"The message names the certificate of {named.subject[:100]} (SHA-256 {named.thumbprint[:16]}...); the thumbprints of the"
+        f" connection's certificates begin with {known}. If the provider has a new certificate, add it."
     )
 
 

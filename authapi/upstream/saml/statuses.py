@@ -19,7 +19,7 @@ _WORDS = {
     "NoSupportedIDP": "The provider is a proxy and supports no provider behind it.",
     "PartialLogout": "The provider could not end all sessions.",
     "ProxyCountExceeded": "The provider may not forward the request to a further provider.",
-    "RequestDenied": "The provider does not answer this service. Check that the service is registered there, and that the user may use it.",
+    "RequestDenied": "The provider does not answer this service. Check there that the service is registered and that the user may use it.",
     "RequestUnsupported": "The provider does not support the request.",
     "RequestVersionDeprecated": "The provider no longer accepts this version of SAML.",
     "RequestVersionTooHigh": "The provider does not accept this version of SAML.",
@@ -28,7 +28,7 @@ _WORDS = {
     "TooManyResponses": "The provider has more responses than it can send.",
     "UnknownAttrProfile": "The provider does not know the attribute profile.",
     "UnknownPrincipal": "The provider does not know the user.",
-    "UnsupportedBinding": "The provider does not answer by HTTP POST. Allow HTTP-POST for the assertion consumer service there.",
+    "UnsupportedBinding": "The provider does not answer by HTTP POST. At the provider, allow HTTP-POST for the assertion consumer service.",
 }
 _LONGEST_TOLD = 300
 
@@ -39,7 +39,7 @@ def status_words(codes: Sequence[str], message: str = "") -> str:
     known = next((_WORDS[name] for name in reversed(names) if name in _WORDS), "The provider refuses the request without a known reason.")
     shown = " / ".join(_printable(name, 80) for name in names[:4])
     told = _printable(message, _LONGEST_TOLD)
-    return f"{known} Status: {shown or 'missing'}.{f' It says: {told}' if told else ''}"
+    return f"{known} Status: {shown or 'missing'}.{f' The provider says: {told}' if told else ''}"
 
 
 def _printable(text: str, longest: int) -> str:

@@ -35,7 +35,7 @@ class Peculiarity(Enum):
     DIRECTORY_ISSUER = auto()
     # The claim `hd` names the organization of the user, and a connection may allow some organizations only.
     HOSTED_DOMAIN = auto()
-    # Requests have an HMAC of the access token with the client secret as key, so that a stolen token is worthless.
+    # Each request contains an HMAC of the access token, with the client secret as key. So a stolen token is worthless without the secret.
     SECRET_PROOF = auto()
 
 
@@ -248,7 +248,7 @@ KNOWN: Mapping[str, KnownProvider] = {
     ),
     "linkedin": KnownProvider(
         scope="openid profile email",
-        # The discovery document names `issuer`. Id tokens name `issuer` or the other issuer.
+        # The discovery document names `issuer`. Id tokens name `issuer` or the issuer in `other_issuers`.
         issuer="https://www.linkedin.com/oauth",
         other_issuers=("https://www.linkedin.com",),
         addresses={

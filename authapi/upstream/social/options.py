@@ -1,6 +1,7 @@
 """Reads the options of social and OAuth 2.0 connections, and describes an invalid option in a sentence. Pure.
 
-Missing options are accepted: a connection may be saved before its provider is known, and a login through it names the missing option.
+Missing options are accepted: a connection may be saved before its provider is known, and the error of a login through the connection names
+the missing option.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _MOST_DOMAINS = 100
 _LONGEST_ADDRESS = 2048
 _ADDRESSES = ("authorizationURL", "tokenURL", "userInfoURL", "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
 _APPLE_ID = re.compile(r"[A-Za-z0-9]{1,20}")
-# RFC 9110, 5.1: the name of a header is a token. Two kinds of headers cannot be configured: those that describe the connection or the body,
-# and those that every request sets.
+# RFC 9110, 5.1: the name of a header is a token. Two kinds of headers cannot be configured: headers that describe the connection or the
+# body, and headers that every request sets.
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _FIXED_HEADERS = frozenset(
     {
@@ -39,8 +40,8 @@ _FIXED_HEADERS = frozenset(
 _MOST_HEADERS = 20
 _LONGEST_HEADER = 4096
 _NO_SCRIPT = (
-    "scripts.fetchUserProfile is not supported. Name the address of the profile in userInfoURL and its members in fieldsMap, "
-    "such as user_id: id."
+    "scripts.fetchUserProfile is not supported. Set userInfoURL to the address of the profile, and list the members of the profile"
+    " in fieldsMap, such as user_id: id."
 )
 
 

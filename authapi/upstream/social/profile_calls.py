@@ -27,7 +27,7 @@ _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
 )
-# Claims with a verification, which does not apply to another email address or number.
+# Claims, and the claim that verifies each of them. A verification applies to one email address or number, so a new value loses it.
 _PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
 
 
@@ -79,16 +79,16 @@ def with_subject(claims: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(subject, int) and not isinstance(subject, bool):
         subject = str(subject)
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The profile has no subject. Map user_id to the member that has it.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The profile has no subject. Map user_id to the member with the subject.")
     return {**claims, "sub": subject}
 
 
 def value_of(expression: str, document: Any) -> Any:
-    """Return the value of an expression; None if it finds nothing or cannot be evaluated."""
+    """Return the value of an expression; None if the expression finds nothing or cannot be evaluated."""
     try:
         return compile_expression(expression)(document)
     except (ExpressionRefused, ExpressionFailed):
-        # A value that does not fit into a profile is dropped. It stops no login.
+        # A value that does not fit into a profile is dropped. It does not stop the login.
         return None
 
 

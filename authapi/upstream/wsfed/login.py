@@ -92,7 +92,7 @@ def proven(connection: Connection, request: AuthenticationRequest, result: str) 
     """Return the verified login of a `wresult`. Raises `UpstreamFailed`. Each token is accepted once."""
     provider = wsfed_provider(connection)
     if provider.entity_id != request.issuer:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The provider of the connection was changed after the login began.")
     found = judged(connection, provider, result)
     claims = statement_claims(found.assertion.statement, provider.options)
     use_assertion(connection, found)

@@ -63,7 +63,7 @@ def _done(tenant_id: str) -> dict[str, bool] | None:
     found = Tenant.objects.filter(pk=tenant_id, setup_dismissed_at=None).annotate(**asked).values(*asked).first()
     if found is None:
         return None
-    # A global client has every scope, so it can read the stream, too.
+    # A global client has every scope, so a tenant with a global client has a reader of the stream.
     found["has_consumer"] = found["has_consumer"] or found["has_everything"]
     return {name: found[f"has_{name}"] for name in _TEXTS}
 
@@ -72,7 +72,7 @@ _TEXTS = {
     "connection": ("Add a connection", "Every user belongs to a connection: a database of this service or an external provider."),
     "user": ("Add the first user", "Its event appears in the log and in every stream within a second."),
     "application": ("Register an application", "Applications request tokens and log users in."),
-    "consumer": ("Let an application read the stream", "Grant it read:events. GET /events then sends it every change."),
+    "consumer": ("Let an application read the stream", "Grant read:events to the application. GET /events then sends every change to it."),
     "provisioning": ("Connect a SCIM server", "An action provisions the users, and an event stream sends the changes."),
     "domain": ("Use a domain of your own", "Users then log in at your domain instead of the domain of this service."),
 }

@@ -36,7 +36,7 @@ class Figure:
 
 
 def figures(viewer: Viewer, state: State) -> list[Figure]:
-    """Return the figures of the state: first those that an operator acts on, then the quiet ones."""
+    """Return the figures of the state: first the figures that may need an action, then the quiet figures."""
     about_streams = [*_of_letters(state), *_of_streams(viewer, state)]
     return [*about_streams, *(replace(figure, is_quiet=True) for figure in (*_of_volume(viewer, state), *_of_rows(state)))]
 
@@ -64,7 +64,7 @@ def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
 
 
 def _lag(enabled: list[StreamState]) -> Figure:
-    """Count all events that the destination does not have: not dispatched, or waiting in lanes."""
+    """Return the largest lag of a stream: the number of events that its destination does not have, dispatched or not."""
     behind = max(enabled, key=lambda stream: stream.lag, default=None)
     if behind is None:
         return Figure("Lag", "none", list_of("events_eventstream"), "no event stream is enabled")

@@ -20,7 +20,7 @@ from authapi.failures.registration import RegistrationCase
 from authapi.models import ClientCredential
 from authapi.services.client_credentials import NewCredential
 
-# The present key and the next key.
+# Two keys: the key in use, and the key that will replace it.
 MOST_KEYS = 2
 _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
 _LONGEST_KID = 64
@@ -31,7 +31,7 @@ def signing_keys(key_set: Any, *, algorithm: str) -> tuple[NewCredential, ...]:
     """Return the signing keys of a set. `algorithm` is the default for keys without an algorithm. Raises `RequestRefused`."""
     keys = [jwk for jwk in _members(key_set) if jwk.get("use", "sig") == "sig"]
     if not keys or len(keys) > MOST_KEYS:
-        raise refused(f"The jwks must have one or {MOST_KEYS} keys that sign.")
+        raise refused(f"The jwks must have one or {MOST_KEYS} keys for signatures.")
     return tuple(_signing_key(jwk, algorithm) for jwk in keys)
 
 
@@ -62,7 +62,7 @@ def _members(key_set: Any) -> list[Mapping[str, Any]]:
     if not isinstance(keys, list) or not all(isinstance(jwk, dict) for jwk in keys):
         raise refused('The jwks must be an object with a list of keys: {"keys": [...]}.')
     if any(name in jwk for jwk in keys for name in _PRIVATE):
-        raise refused("The jwks has a private or secret key. Send public keys only, and create new keys: these are no longer secret.")
+        raise refused("The jwks has a private or secret key, which is no longer secret. Create new keys, and send only the public keys.")
     return keys
 
 
@@ -70,7 +70,7 @@ def _signing_key(jwk: Mapping[str, Any], algorithm: str) -> NewCredential:
     named = jwk.get("alg") or algorithm
     kid, numbers = jwk.get("kid", ""), (jwk.get("n"), jwk.get("e"))
     if jwk.get("kty") != "RSA" or named not in ALGORITHMS:
-        raise refused(f"A key of the jwks cannot be used: RSA keys for {', '.join(ALGORITHMS)} are served.")
+        raise refused(f"A key of the jwks cannot be used: RSA keys for {', '.join(ALGORITHMS)} are supported.")
     if (
         not isinstance(kid, str)
         or len(kid) > _LONGEST_KID

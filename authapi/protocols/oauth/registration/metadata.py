@@ -35,7 +35,7 @@ _CERTIFICATE_METHODS = ("tls_client_auth", "self_signed_tls_client_auth")
 _PROOFS = ("private_key_jwt", *_CERTIFICATE_METHODS)
 _LONGEST_NAME = 255
 _LONGEST_LINK = 2048
-_NO_ENCRYPTION = "This service encrypts nothing for clients: leave the member out."
+_NO_ENCRYPTION = "This service sends no encrypted documents to clients: leave the member out."
 _NOT_SIGNED = "This service does not sign this document for clients: leave the member out."
 # Members that request unsupported features, with the values that are accepted nevertheless.
 _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -117,7 +117,7 @@ def _refuse_unserved(sent: Metadata) -> None:
         raise RequestRefused(RegistrationCase.SOFTWARE_STATEMENT)
     for name, (harmless, sentence) in _UNSERVED.items():
         if name in sent.members and sent.members[name] not in harmless:
-            raise refused(f"The member {name} cannot be served. {sentence}")
+            raise refused(f"The member {name} is not supported. {sentence}")
 
 
 def _grants(sent: Metadata, method: str) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def _algorithm(sent: Metadata, method: str) -> str:
 
 
 def _keys(sent: Metadata, method: str) -> tuple[tuple[NewCredential, ...], tuple[NewCredential, ...]]:
-    """Return the credentials that authenticate the client, and those that verify its signed requests."""
+    """Return the credentials that authenticate the client, and the credentials that verify its signed requests."""
     key_set, address = sent.members.get("jwks"), sent.members.get("jwks_uri")
     if key_set is not None and address is not None:
         raise refused("Send only one of the members jwks and jwks_uri.")
@@ -222,7 +222,7 @@ def _keys(sent: Metadata, method: str) -> tuple[tuple[NewCredential, ...], tuple
 
 
 def _algorithm_of_keys(sent: Metadata) -> str:
-    """Return the algorithm of keys that name no algorithm."""
+    """Return the algorithm for keys without the member `alg`."""
     named = {sent.text(name) for name in ("token_endpoint_auth_signing_alg", "request_object_signing_alg")} - {""}
     if len(named) > 1:
         raise refused("The two signing algorithms differ: name the alg in each key of the jwks.")
@@ -263,7 +263,7 @@ def _logout_in_frames(sent: Metadata, redirects: tuple[str, ...]) -> dict[str, A
     address, takes_session = sent.text("frontchannel_logout_uri"), sent.switch("frontchannel_logout_session_required")
     problem = front_channel_problem(address, redirects) if address else None
     if problem or len(address) > _LONGEST_LINK or not address.isprintable():
-        raise refused(f"The member frontchannel_logout_uri cannot be served. {problem or 'It is too long.'}")
+        raise refused(f"The member frontchannel_logout_uri cannot be used. {problem or 'It is too long.'}")
     return {"frontchannel_logout_uri": address or None, "frontchannel_logout_session_required": takes_session or None}
 
 

@@ -1,4 +1,7 @@
-"""The redirect URLs that a self-registered client may use. Stricter than for administrators, because no administrator checks them. Pure."""
+"""The redirect URLs that a self-registered client may use.
+
+The rules are stricter than for URLs that administrators enter, because no administrator checks these URLs. Pure.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def address_problem(address: str, *, takes_native: bool = True) -> str:
     except ValueError:
         return "is not an address"
     if "@" in parts.netloc:
-        return "names a user"
+        return "contains a user name"
     if parts.scheme == "https":
         return "" if parts.hostname else "has no host"
     if not takes_native:

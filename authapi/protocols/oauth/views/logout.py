@@ -102,7 +102,7 @@ def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout", methods=("GET",))
 def logged_out(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show that the logout is complete, if the logout has no other target."""
+    """Show that the logout is complete. The browser gets this page if the logout has no URL to redirect to."""
     return _ended(request, host, None, is_done=True)
 
 
@@ -184,7 +184,7 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
 
 
 def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mapping[str, str]) -> HttpResponse:
-    """Ask the user of the session. `sent` are the parameters that the form repeats, with the names of `/oidc/logout`."""
+    """Ask the user of the session. `sent` contains the parameters that the form repeats, with the names of `/oidc/logout`."""
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}

@@ -184,7 +184,7 @@ def test_a_repeated_member_is_refused(login: SamlLogin, name: str) -> None:
         ({"now": timezone.now() - timedelta(hours=1)}, "Compare the clocks"),
         ({"signs_assertion": False}, "Neither the response nor the assertion is signed"),
         ({"name_id": None, "attributes": {}}, "no NameID"),
-        ({"statuses": ("urn:oasis:names:tc:SAML:2.0:status:Responder",), "status_message": "No seat."}, "It says: No seat."),
+        ({"statuses": ("urn:oasis:names:tc:SAML:2.0:status:Responder",), "status_message": "No seat."}, "The provider says: No seat."),
     ],
 )
 def test_the_log_contains_the_reason_of_a_refusal_and_the_message(login: SamlLogin, changes: dict[str, Any], told: str) -> None:

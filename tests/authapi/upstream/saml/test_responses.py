@@ -191,7 +191,7 @@ def test_a_refusal_of_the_provider_is_explained(statuses: tuple[str, ...], told:
         judged(raw)
     assert refused.value.case is LoginCase.UPSTREAM_DENIED
     assert told in refused.value.detail
-    assert refused.value.detail.endswith("It says: Ask Bob.")
+    assert refused.value.detail.endswith("The provider says: Ask Bob.")
 
 
 def _without(path: str) -> Callable[[Element], None]:
