@@ -12,14 +12,14 @@ from typing import ClassVar
 from config.server.http_flow import limit_reads
 from config.server.uvicorn_insides import UvicornProtocol
 
-# Many times the size of usual headers, cookies and a bearer token.
+# Maximum size of a head. Usual headers, cookies and a bearer token are many times smaller.
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 30.0
 # Bytes of unfinished heads of all connections of one process. An ordinary head arrives in one read and does not count. Above this limit,
 # an unfinished head with more than `SMALL_HEAD_BYTES` is refused.
 ALL_HEADS_BYTES = 16 * 1024 * 1024
 SMALL_HEAD_BYTES = 4 * 1024
-# The limit of most servers. Each header costs more than its bytes.
+# Maximum number of headers, as in most servers. A limit on bytes is not enough, because each header costs processor time and memory.
 MOST_HEADERS = 100
 # Buffered bytes of a response that the client does not read. The default over TLS is half a megabyte.
 _BUFFER_BYTES = 64 * 1024

@@ -55,7 +55,7 @@ def _masked_value(value: Any) -> Any:
 
 
 def rendered(event: Any, **options: Any) -> str:
-    """Return an entry as JSON. The standard encoder writes what the fast one refuses, such as huge numbers or unpaired surrogates."""
+    """Return an entry as JSON. The standard encoder writes what the fast encoder refuses, such as huge numbers or unpaired surrogates."""
     try:
         return orjson.dumps(event, default=options.get("default")).decode()
     except TypeError:

@@ -2,7 +2,7 @@
 
 Redis has no permissions per queue: a process with write access can write anything. Celery itself refuses pickled bodies and unknown
 names. But an unexpected header ends the worker, a compressed body fills its memory, and a malformed message stays unsettled and occupies
-the place of a valid one. So the transports (`config.task_transports`) drop such messages before Celery reads them.
+the place of a valid message. So the transports (`config.task_transports`) drop such messages before Celery reads them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _are_properties(properties: dict[str, Any]) -> bool:
 
 
 def _is_body(body: Any) -> bool:
-    """Tell whether a body holds only arguments, without callbacks, chains or groups."""
+    """Tell whether a body contains only arguments, without callbacks, chains or groups."""
     if not isinstance(body, str) or len(body) > MAX_BODY_BYTES:
         return False
     try:
@@ -79,7 +79,10 @@ def _is_body(body: Any) -> bool:
 
 
 def _is_limit(value: Any) -> bool:
-    """Tell whether a message has no time limits, or none above the limits of this service. Celery applies the limits of the message."""
+    """Tell whether the time limits of a message, if any, are at most the limits of this service.
+
+    Celery applies the limits of the message.
+    """
     if value is None:
         return True
     return isinstance(value, list) and all(part is None or (type(part) is int and 0 < part <= TASK_SECONDS) for part in value)

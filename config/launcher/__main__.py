@@ -57,7 +57,7 @@ def _reset() -> int:
     if found := strangers(data_dir):
         # DATA_DIR may be a directory that was in use before; only remove files of this launcher.
         print(
-            f"make reset: {data_dir} also holds {', '.join(found[:5])}, which make up did not create: nothing was removed.", file=sys.stderr
+            f"make reset: {data_dir} contains {', '.join(found[:5])}, which make up did not create: nothing was removed.", file=sys.stderr
         )
         return 1
     if os.environ.get("YES", "") != "1" and not _confirms(data_dir):

@@ -26,7 +26,7 @@ SERVED_BY = {"embedded": ("embedded", "dev"), "dev": ("dev",)}
 
 
 def main(wanted: str) -> None:
-    """Install the set `wanted` unless the stamp shows that it, or a larger one, is installed.
+    """Install the set `wanted` unless the stamp shows that this set or a larger set is installed.
 
     1. Create the virtual environment if it is missing or its interpreter no longer runs.
     2. Install uv from `bootstrap.lock`, by hash.

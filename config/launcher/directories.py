@@ -36,7 +36,7 @@ def make_private(directory: Path, *, account: str | None = None) -> Path:
 
 
 def socket_directory(data_dir: Path, name: str, *, account: str | None = None) -> Path:
-    """Return a private directory for sockets: inside `data_dir`, or in the temporary directory when that path is too long."""
+    """Return a private directory for sockets: inside `data_dir`, or in the temporary directory if `data_dir` has a long path."""
     inside = data_dir / "run" / name
     if len(os.fsencode(inside)) <= _LONGEST_SOCKET_DIRECTORY:
         return make_private(inside, account=account)

@@ -59,9 +59,9 @@ def read() -> Options:
         port=port,
         scim_port=env.integer("SCIM_PORT", port + 80, "Port of the demo's SCIM server.", minimum=1, maximum=65535),
         is_tls=env.flag("TLS", default=False, effect="Let `make up` serve TLS with a private certificate authority."),
-        is_detached=env.flag("DETACH", default=False, effect="Let `make up` return when everything answers."),
-        database_url=env.secret("DATABASE_URL", "", "PostgreSQL 14 or newer; empty: a private one."),
-        redis_url=env.secret("REDIS_URL", "", "A Redis protocol server; empty: a private one."),
+        is_detached=env.flag("DETACH", default=False, effect="Let `make up` return when every process answers."),
+        database_url=env.secret("DATABASE_URL", "", "URL of PostgreSQL 14 or newer. If empty, `make up` starts a private server."),
+        redis_url=env.secret("REDIS_URL", "", "URL of a Redis protocol server. If empty, `make up` starts a private server."),
         web_server=env.text("WEB_SERVER", "uvicorn", "Which ASGI server runs the web processes.", choices=("uvicorn", "daphne")),
         web_processes=env.integer("WEB_PROCESSES", 1, "Web processes that share the port.", minimum=1, maximum=64),
     )

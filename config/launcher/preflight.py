@@ -32,12 +32,13 @@ def check(options: Options) -> None:
 
 def _check_port(port: int, variable: str) -> None:
     with socket.socket() as probe:
-        # The servers set the same option, so a port in TIME_WAIT counts as free.
+        # The servers set the same option, so they can use a port in TIME_WAIT. Without the option, this check would refuse such a port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise CannotStart(f"Port {port} is taken ({error.strerror}): stop what listens there, or choose another {variable}.") from error
+            advice = f"stop the program that listens there, or choose another {variable}"
+            raise CannotStart(f"Port {port} is taken ({error.strerror}): {advice}.") from error
 
 
 def _check_database(url: str) -> None:

@@ -131,7 +131,7 @@ def _sign_in_lines(known: Facts) -> list[str]:
 def _proof(measured: Measured) -> str:
     return (
         f"Checked: the event of a new user arrived at /events after {measured['event_ms']:.0f} ms, and the user in the SCIM server after "
-        f"{measured['scim_ms']:.0f} ms. Both are deleted again."
+        f"{measured['scim_ms']:.0f} ms. The user is deleted again at both places."
     )
 
 

@@ -81,7 +81,7 @@ def _load(path: Path, provider: ScimProvider) -> Resource[Any]:
     kind = next(kind for kind in provider.resource_types if kind.name == path.parent.name)
     model = provider.model_for(kind)
     if model is None or not issubclass(model, Resource):
-        raise ValueError(f"{path} holds no resource this server knows.")
+        raise ValueError(f"{path} contains no resource that this server supports.")
     return model.model_validate(content)
 
 

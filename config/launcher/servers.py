@@ -51,7 +51,7 @@ def _running(program: Program, directory: Path) -> Iterator[None]:
 
 def _fresh_directory() -> Path:
     """Make a directory named after this process; remove the directories of killed processes."""
-    # Below a short path, because socket paths are limited; an account that runs PostgreSQL must be able to traverse it.
+    # The path is short, because the length of socket paths is limited. The account that runs PostgreSQL must be able to traverse it.
     root = make_private(Path(tempfile.gettempdir()) / f"identity-runs-{os.geteuid()}")
     root.chmod(0o711)
     for old in root.iterdir():

@@ -34,7 +34,7 @@ OURSELVES = Identity()
 
 @cache
 def server_identity() -> Identity:
-    """Return an identity that PostgreSQL accepts: it refuses to run as root.
+    """Return an identity that PostgreSQL accepts, because PostgreSQL refuses to run as root.
 
     For root, a user namespace is preferred, because it creates no account and changes no file mode; where namespaces are blocked,
     as in many containers, the account `postgres` or `nobody` is used.
@@ -92,7 +92,7 @@ def run(command: Sequence[str], *, identity: Identity = OURSELVES, environment: 
 
 def _in_namespace(command: Sequence[str], parent: int, death_signal: int) -> list[str]:
     """Return the command that enters a user namespace and then executes `command`."""
-    # Without the variables and packages of the caller, which can differ from those of this process.
+    # -I and -S: the interpreter must not read variables and packages of the caller, which can differ from those of this process.
     return [sys.executable, "-I", "-S", namespace.__file__, str(parent), str(int(death_signal)), *command]
 
 

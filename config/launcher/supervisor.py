@@ -22,7 +22,7 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 # Seconds between readiness checks of a starting process.
 _LOOK_SECONDS = 0.03
-# A process that lived this many seconds is restarted quickly.
+# A process that ran for at least this many seconds is restarted after the shortest pause.
 _HEALTHY_SECONDS = 30.0
 
 
@@ -99,7 +99,7 @@ class Supervisor:
             self._on_change()
 
     def pause(self, name: str) -> bool:
-        """Stop one process on request; it stays stopped. False when it was already stopped."""
+        """Stop one process on request; the process then stays stopped. Return False if it was already stopped."""
         member = self._members[name]
         if not member.is_wanted:
             return False
@@ -111,7 +111,7 @@ class Supervisor:
         return True
 
     def resume(self, name: str) -> bool:
-        """Restart a process that was stopped on request. False when it is running."""
+        """Restart a process that was stopped on request. Return False if it is running."""
         member = self._members[name]
         if member.is_wanted:
             return False

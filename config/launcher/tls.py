@@ -61,7 +61,7 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
     )
     write_private(key_file, _pem(key))
     write_private(certificate_file, _text(certificate))
-    # A certificate of an earlier authority would not verify.
+    # Clients could not verify a certificate that an earlier authority has signed.
     (directory / "server.pem").unlink(missing_ok=True)
     return certificate, key
 

@@ -21,7 +21,7 @@ def is_installed(lock: Path, environment: Path) -> bool:
 
 
 def install(lock: Path, environment: Path) -> bool:
-    """Make the environment match the lock; False when both uv and pip fail.
+    """Make the environment match the lock; return False if both uv and pip fail.
 
     The stamp is written last: an interrupted run starts over.
     """
@@ -36,7 +36,7 @@ def install(lock: Path, environment: Path) -> bool:
 
 
 def _install_with_uv(lock: Path, environment: Path) -> bool:
-    """Install with the uv of `bootstrap.py`: five times as fast as pip. False when it is missing or fails."""
+    """Install with the uv of `bootstrap.py`: five times as fast as pip. Return False if uv is missing or fails."""
     if not _UV.exists():
         return False
     command = [str(_UV), "pip", "install", "--quiet", "--require-hashes", "--python", str(environment / "bin" / "python")]

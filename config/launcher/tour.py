@@ -67,7 +67,7 @@ def walk(facts: dict[str, Any]) -> dict[str, float]:
 
     with management.open("GET", "/events?event_type=user.created&event_type=user.deleted") as stream:
         events = _events(stream)
-        # The opening shows that the subscription is active; only events after it count.
+        # The first message shows that the stream is open. The service sends all later events on this stream.
         _next(events, lambda message: message["type"] == "offset-only", "the opening of /events")
         started = time.monotonic()
         user_id = management.call("POST", "/users", _user())["user_id"]

@@ -33,7 +33,7 @@ def supervise(console: Console, *, with_parent: bool) -> int:
         chosen = options.read()
         lock = control.take_lock(chosen.data_dir)
         if lock is None:
-            raise preflight.CannotStart(f"It is running already{_where(chosen)}: make down stops it.")
+            raise preflight.CannotStart(f"The service is already running{_where(chosen)}: make down stops it.")
         with lock:
             preflight.check(chosen)
             return _run(Group(chosen, console), console)

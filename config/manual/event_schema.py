@@ -19,7 +19,7 @@ def schema_document() -> str:
     document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Data of events",
-        "description": "`$defs` holds, for each event type, the schema of `data` in the envelope. Every object is closed.",
+        "description": "`$defs` contains, for each event type, the schema of `data` in the envelope. Every object is closed.",
         "$defs": {name: SCHEMAS[name].json_schema() for name in EVENT_TYPES},
     }
     # The context is the same for all types and occurs once.

@@ -145,7 +145,7 @@ def _parameter_rows(parameters: Iterable[dict[str, Any]]) -> Iterator[tuple[str,
 
 
 def _body_table(members: list[tuple[str, str, str, str]]) -> str:
-    """Return the table of a body. It has the column of meanings only if a member has one."""
+    """Return the table of a body. The table has the column of meanings only if a member has a meaning."""
     columns = ("Member of the body", "Type", "Needed", "Meaning")
     shown = len(columns) if any(meaning for *_, meaning in members) else len(columns) - 1
     return table(columns[:shown], (member[:shown] for member in members))

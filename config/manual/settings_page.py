@@ -63,5 +63,5 @@ def _type(setting: Setting) -> str:
 
 
 def _default(setting: Setting) -> str:
-    # Values that depend on the checkout's path are shown relative to it.
+    # A path inside the checkout is shown relative to the checkout.
     return setting.default.replace(f"{base.BASE_DIR}/", "")

@@ -23,7 +23,7 @@ _HEADER = "Content-Security-Policy"
 
 @sync_and_async_middleware
 def content_policy(get_response: Any) -> Any:
-    """Set the policy on every response that has none."""
+    """Set the policy on every response that has no policy."""
     if iscoroutinefunction(get_response):
 
         async def asynchronous(request: HttpRequest) -> Any:

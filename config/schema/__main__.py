@@ -29,7 +29,7 @@ def main(*, is_check: bool) -> int:
 
 
 def _made_by_migrations() -> dump.SchemaDump:
-    # The dump always has the version of the embedded server, even if the developer uses another one.
+    # The dump always has the version of the embedded server, even if the developer uses another server.
     for name in VARIABLES:
         os.environ.pop(name, None)
     with temporary_servers() as addresses:

@@ -87,9 +87,10 @@ def problems(migration: NewMigration) -> list[str]:
 
 
 def new_migrations(baseline: Mapping[str, str]) -> Iterator[NewMigration]:
-    """Yield our migrations after the baseline with their SQL, in their order; apply each one before the SQL of the next one is made.
+    """Yield our migrations after the baseline with their SQL, in their order.
 
-    Django reads the names of some constraints from the database, so the database must be in the state before the migration.
+    The caller must apply each migration before it requests the next one. Django reads the names of some constraints from the database, so
+    the database must be in the state before the migration.
     """
     executor = MigrationExecutor(connection)
     new = _after(executor.loader, baseline)

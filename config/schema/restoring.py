@@ -19,7 +19,7 @@ _WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies 
 
 
 def restore_schema(connection: psycopg.Connection) -> bool:
-    """Restore the schema from the dump and return True, or return False and leave everything to the migrations.
+    """Restore the schema from the dump and return True, or return False, so that the caller runs the migrations.
 
     False when the database is not empty, when the dump has other sources or another version of PostgreSQL, and when the server
     refuses a statement, such as creating an extension. All or nothing: one transaction. `migrate` continues from both results.

@@ -50,7 +50,7 @@ async def download(scope: Scope, receive: Receive, send: Send) -> None:
 async def _opened(scope: Scope) -> ExportedFile:
     match: HostMatch = scope["host_match"]
     if scope["method"] not in ("GET", "HEAD"):
-        raise Refused(405, "Only GET is answered here.", headers=[(b"allow", b"GET, HEAD")])
+        raise Refused(405, "This address supports only GET.", headers=[(b"allow", b"GET, HEAD")])
     name = scope["path"].rpartition("/")[2]
     signature = parse_qs(scope["query_string"].decode("latin-1")).get("signature", [""])[0]
     try:

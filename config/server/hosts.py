@@ -62,7 +62,7 @@ def header(scope: Scope, name: bytes) -> str:
 def guarded(application: Application) -> Application:
     """Remove values that no client may set, then require TLS, either at this service or at a trusted proxy."""
 
-    # This is no coroutine, because each open stream would keep a coroutine in memory.
+    # This function is not a coroutine, because each open stream would keep its coroutine in memory.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:

@@ -38,7 +38,7 @@ _started: set[int] = set()
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
-    """Handle the lifespan protocol: start what serves streams, and stop it after the last stream has ended."""
+    """Handle the lifespan protocol: start the services that streams need, and stop them after the last stream has ended."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":

@@ -73,7 +73,7 @@ def _require_own_page(scope: Scope) -> None:
     if scope["method"] != "GET":
         raise Refused(405, "This operation answers to GET only.", headers=[(b"allow", b"GET")])
     if header(scope, b"sec-fetch-site") not in _OWN_PAGE:
-        raise Refused(403, "Only the admin's own page may read this.")
+        raise Refused(403, "Only the live page of the admin may read this stream.")
 
 
 async def _read(tenant_id: str, cookie: str) -> Watcher:

@@ -1,7 +1,7 @@
 """Warns an operator when one peer makes nearly all requests: a proxy that no setting names, or that forwards no address.
 
-Behind such a proxy all clients share one bucket and exhaust each other's allowance. The memory that the check needs does not depend on
-the number of peers.
+Behind such a proxy, all clients share one rate limit, so one client can use up the requests of all others. The memory that the check needs
+does not depend on the number of peers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def report(peer: str, share: float) -> None:
     if share > LARGEST_SHARE:
         logger.warning(
             "%s made %.0f %% of the requests of a minute. If it is a proxy, name it in TRUSTED_PROXIES and let it set "
-            "X-Forwarded-For: its clients share one rate.",
+            "X-Forwarded-For: now all of its clients share one rate limit.",
             peer,
             share * 100,
         )
@@ -82,7 +82,7 @@ def shared_out(application: Application) -> Application:
         return application
     peers = PeerShare(report)
 
-    # This is no coroutine, because each open stream would keep a coroutine in memory.
+    # This function is not a coroutine, because each open stream would keep its coroutine in memory.
     def noted(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         peers.note(_silent_peer(scope))
         return application(scope, receive, send)

@@ -40,7 +40,7 @@ def is_direct(scope: Scope) -> bool:
 def direct_requests(answers: Mapping[str, Application], *, otherwise: Application) -> Application:
     """Answer direct GET and HEAD requests for these paths, and pass every other request on."""
 
-    # This is no coroutine, because each open stream would keep a coroutine in memory.
+    # This function is not a coroutine, because each open stream would keep its coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         own = answers.get(scope["path"])
         if own is not None and scope["method"] in {"GET", "HEAD"} and is_direct(scope):

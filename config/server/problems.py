@@ -41,7 +41,7 @@ def _named(error: Exception, context: dict[str, Any]) -> Exception:
             # A value that passed every check but that PostgreSQL cannot store is the caller's error.
             return ApiProblem(400, "Payload validation error: 'A value that cannot be stored' on property body", "invalid_body")
         case IntegrityError() if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
-            return ApiProblem(409, "What this request refers to was deleted at the same time.")
+            return ApiProblem(409, "An object to which this request refers was deleted at the same time.")
         case UnsupportedMediaType():
             return ApiProblem(415, "The content type must be application/json or application/x-www-form-urlencoded.")
         case _:

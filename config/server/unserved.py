@@ -36,6 +36,6 @@ def failed(request: HttpRequest) -> HttpResponse:
     """Answer a request whose view failed: 503 while the database is unavailable, otherwise 500. Django calls this in its `except` block."""
     if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return server_error(request)
-    # Without the request: its context needs the session, which is in the database.
+    # Render the page without the request: the context of the request needs the session, which is in the database.
     page = render_to_string("503.html")
     return HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": str(_RETRY_AFTER_SECONDS)})

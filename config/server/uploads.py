@@ -1,4 +1,4 @@
-"""The only request with a large body: imported users. It is stored on disk instead of in memory, for valid tokens only."""
+"""Receives imported users, the only large body. The body is stored on disk instead of in memory, and only if the token is valid."""
 
 from __future__ import annotations
 

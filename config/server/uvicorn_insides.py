@@ -36,7 +36,7 @@ def require_known(version: str) -> None:
     """Raise `UnknownUvicorn` for a version whose private parts were not examined."""
     if not version.startswith(f"{KNOWN_VERSION}."):
         raise UnknownUvicorn(
-            f"uvicorn {version} is installed, and config/server/uvicorn_insides.py knows the private parts of {KNOWN_VERSION}. Install the "
+            f"uvicorn {version} is installed, and config/server/uvicorn_insides.py uses private parts of {KNOWN_VERSION}. Install the "
             "version of requirements/base.lock, or compare the module with the new version, run tests/config/server/test_http_protocol.py, "
             "and change KNOWN_VERSION."
         )
@@ -73,7 +73,7 @@ class Wire:
     def write(self, body: bytes, chunk: bytes) -> bool:
         """Pass a piece of the response to the transport: `body`, or `chunk`, the same piece with chunk framing (RFC 9112, 7.1).
 
-        Returns False, with nothing written, while the client is behind and after it has disconnected.
+        Returns False, with nothing written, while the client reads too slowly, and after it has disconnected.
         """
         if self._flow.write_paused or self._is_lost:
             return False
@@ -151,7 +151,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, and read the rest of this response's request."""
+        """Continue with the next request, and read the rest of the answered request's body."""
         super().on_response_complete()
         self.flow.expect_reading()
         if not self.is_answering:

@@ -20,7 +20,7 @@ DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Directory for fil
 SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions of staff and one-time links in mails.")
 ENCRYPTION_KEYS = env.keys("ENCRYPTION_KEYS", "", "Keys that encrypt secrets at rest (AES-256-GCM).")
 DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the stored digests of client secrets.")
-CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; removing one invalidates its cursors.")
+CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; if a key is removed, the cursors that it sealed become invalid.")
 SECRET_KEY = next(iter(SESSION_KEYS.values()), "")
 SECRET_KEY_FALLBACKS = list(SESSION_KEYS.values())[1:]
 
@@ -91,7 +91,7 @@ MIGRATION_LOCK_TIMEOUT_SECONDS = env.number(
     minimum=0.1,
 )
 DATABASE_REPLICA_URL = env.secret(
-    "DATABASE_REPLICA_URL", "", "A streaming replica for lists of the admin and exports of users; empty: the primary answers everything."
+    "DATABASE_REPLICA_URL", "", "A streaming replica for lists of the admin and exports of users; empty: the primary answers all queries."
 )
 REPLICA_MAX_LAG_SECONDS = env.number(
     "REPLICA_MAX_LAG_SECONDS", 30.0, "Maximum age of a list from the replica; if the data is older, the primary answers.", minimum=0.1
@@ -109,10 +109,10 @@ EVENTS_LIFETIME_SECONDS = env.number(
     "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; a stream ends after 80 to 100 % of this time.", minimum=0.1
 )
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
-    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Maximum time a write may block; after it the stream is closed.", minimum=0.1
+    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Maximum time a write may block; then the stream is closed.", minimum=0.1
 )
 EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field that clients receive, in milliseconds.", minimum=100)
-EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)
+EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Maximum size of all rings of a process.", minimum=1024 * 1024)
 EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer(
     "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; more get 403.", minimum=1
 )
@@ -132,14 +132,18 @@ METRICS_STREAMS = env.integer(
     "METRICS_STREAMS", 100, "Number of event streams with metrics of their own: the oldest enabled streams; 0: none.", maximum=1000
 )
 PROMETHEUS_MULTIPROC_DIR = env.text(
-    "PROMETHEUS_MULTIPROC_DIR", "", "Directory in which all processes of a machine share their counts; empty: each process shows its own."
+    "PROMETHEUS_MULTIPROC_DIR",
+    "",
+    "Directory in which all processes of a machine share their counts; empty: each process shows only its own counts.",
 )
 # The library reads the variable when the first metric is declared, and requires the directory to exist.
 if PROMETHEUS_MULTIPROC_DIR:
     Path(PROMETHEUS_MULTIPROC_DIR).mkdir(parents=True, exist_ok=True)
 
 # --- Traces -----------------------------------------------------------------------------------------------------------
-TRACING_ENDPOINT = env.address("TRACING_ENDPOINT", "", "OTLP/HTTP address of a collector, such as http://host:4318/v1/traces; empty: off.")
+TRACING_ENDPOINT = env.address(
+    "TRACING_ENDPOINT", "", "OTLP/HTTP address of a collector, such as http://host:4318/v1/traces; empty: no traces."
+)
 TRACING_HEADERS = env.headers("TRACING_HEADERS", "Headers of requests to the collector, as name=value,name=value.")
 TRACING_SHARE = env.number("TRACING_SHARE", 1.0, "Share of requests with a trace, from 0 to 1.", maximum=1.0)
 TRACING_PROXIES = env.networks(
@@ -167,7 +171,7 @@ LOGOUT_RETRY_DELAYS = env.numbers(
     "LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before each repetition of a logout notification that a client did not accept."
 )
 RATE_LIMITS_ENABLED = env.flag(
-    "RATE_LIMITS_ENABLED", default=True, effect="Rate limits; turn off for load tests. Login protection stays on."
+    "RATE_LIMITS_ENABLED", default=True, effect="Apply rate limits; turn them off for load tests. Login protection stays on."
 )
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
@@ -199,7 +203,7 @@ OFFSET_LIMIT = env.integer(
     "OFFSET_LIMIT", 0, "Number of rows of a list that page numbers can reach; a later page gets 400. 0: no limit.", minimum=0
 )
 USER_SEARCH_TIMEOUT_MS = env.integer(
-    "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; then 503.", minimum=50
+    "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; a search that takes longer gets 503.", minimum=50
 )
 USER_SEARCH_COUNT_LIMIT = env.integer(
     "USER_SEARCH_COUNT_LIMIT",
@@ -213,7 +217,7 @@ IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Concurrent imports of
 IMPORT_ERRORS_KEPT = env.integer(
     "IMPORT_ERRORS_KEPT", 10_000, "Failed rows of an import that are stored; more are only counted.", minimum=1
 )
-JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Maximum duration of an import or export; then it fails.", minimum=1)
+JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Maximum duration of an import or export; a job that takes longer fails.", minimum=1)
 AUDIT_RETENTION_DAYS = env.number(
     "AUDIT_RETENTION_DAYS", 400.0, "How long entries of the audit log are kept, 30 days at least.", minimum=30
 )
@@ -296,7 +300,7 @@ NOT_FOUND_ALERT_PERCENT = env.integer(
     "Alert when this percentage of a stream's events in a day concern users that its server does not find; 0: never.",
 )
 NOT_FOUND_ALERT_USERS = env.integer(
-    "NOT_FOUND_ALERT_USERS", 10, "Minimum number of such events for the alert of NOT_FOUND_ALERT_PERCENT.", minimum=1
+    "NOT_FOUND_ALERT_USERS", 10, "Minimum number of events with users not found for the alert of NOT_FOUND_ALERT_PERCENT.", minimum=1
 )
 DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
     "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "Period in which the same alert of a stream is sent only once.", minimum=60
@@ -309,12 +313,12 @@ ALERT_WEBHOOK_SECRET = env.secret(
 )
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Private networks that outbound requests may reach.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
-OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
+OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted in addition to the public authorities.")
 PROVIDER_ADDRESSES = env.replacements(
     "PROVIDER_ADDRESSES",
-    "URLs that replace those of social providers, as strategy.name=URL: for GitHub Enterprise, or a provider with new URLs.",
+    "URLs that replace the URLs of social providers, as strategy.name=URL: for GitHub Enterprise, or a provider with new URLs.",
 )
-DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: those of the machine.")
+DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: the name servers of the machine.")
 DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the proof of a custom domain.", minimum=0.1)
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
@@ -335,7 +339,7 @@ ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "identity.Staff"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# The first hasher makes hashes; the second checks imported ones, and a login rehashes them with the first.
+# The first hasher makes hashes; the second checks imported hashes, and a login replaces an imported hash by a hash of the first.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = frameworks.AUTH_PASSWORD_VALIDATORS
 TEMPLATES = frameworks.templates(BASE_DIR / "templates")

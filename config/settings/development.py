@@ -16,7 +16,7 @@ if _written_by_make_up.exists():
 
 # The worker logs mail.
 os.environ.setdefault("EMAIL_URL", "console:")
-# No factor is required to try the service out; one can be added at any time.
+# Staff need no second factor to try the service out. They can add a factor at any time.
 os.environ.setdefault("STAFF_SECOND_FACTOR", "off")
 
 from config.settings.base import *  # noqa: E402, F403  (the file above must be read first)

@@ -26,7 +26,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 INSTALLED_APPS = [
-    # Makes `runserver` use ASGI. Nothing else needs it, and importing Twisted takes longer than importing all our own code.
+    # Daphne makes `runserver` use ASGI. Other commands do not need it, and importing Twisted takes longer than importing all our own code.
     *(["daphne"] if "runserver" in sys.argv else []),
     # Without autodiscovery: our own admin site registers its models, and the toolkit's registrations are never loaded.
     "django.contrib.admin.apps.SimpleAdminConfig",
@@ -94,7 +94,7 @@ OAUTH2_PROVIDER = {
     "DCR_ENABLED": False,
     "CIMD_ENABLED": False,
     # RFC 9700 advises against the implicit grant, the password grant and the PKCE method `plain`, but the interface includes all three.
-    # By default they are off for a client: its grant types can enable the two grants, and a setting can enable `plain`.
+    # By default, all three are off for a client: its grant types can enable the two grants, and a setting can enable `plain`.
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": False,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": False,
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": False,
@@ -108,7 +108,7 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
 }
 
-# The toolkit's deployment checks for the three recommendations above.
+# The toolkit's deployment checks that report the three recommendations above that are not enforced.
 SILENCED_SYSTEM_CHECKS = ["oauth2_provider.W001", "oauth2_provider.W002", "oauth2_provider.W003"]
 
 # `config.api` adds the checks of token, tenant and rate to every endpoint. A view without these checks refuses every request.

@@ -70,7 +70,7 @@ def test_a_migration_that_waits_for_a_lock_stops_with_an_explanation_and_succeed
 
     assert refused.returncode == 1
     assert "The migration events.0005_timeline waited 0.3 s for a lock and stopped" in refused.stderr
-    assert "It changed nothing." in refused.stderr
+    assert "The migration changed nothing." in refused.stderr
     assert f"process {process} (a long report), idle in transaction, open for" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert _migrate_back(migrated_url).returncode == 0

@@ -59,8 +59,8 @@ def _streams(state: State) -> Iterator[Finding]:
     held = [stream for stream in state.streams if stream.held_since]
     yield from (_held(stream) for stream in held[:_NAMED])
     if len(held) > _NAMED:
-        yield Finding("bad", f"{len(held) - _NAMED} more event streams are held.", "Open each to see why.", list_of("events_eventstream"),
-                      "Event streams")  # fmt: skip
+        advice = "Open each stream to see why it is held."
+        yield Finding("bad", f"{len(held) - _NAMED} more event streams are held.", advice, list_of("events_eventstream"), "Event streams")
     if settings.BREAKER_FAILURES:
         failing = [stream for stream in state.streams if not stream.held_since and stream.failures * 2 >= settings.BREAKER_FAILURES]
         yield from (_failing(stream) for stream in failing[:_NAMED])
@@ -113,7 +113,7 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
         late = keys.filter(state=SigningKey.State.CURRENT, current_since__lt=due).first()
         if late is not None:
             text = f"The signing key of {late.tenant_id} is older than the limit of {settings.SIGNING_KEY_DAYS} days."
-            advice = "The scheduler did not rotate it. Check that beat and a worker are running, or rotate it with manage.py."
+            advice = "The scheduler did not rotate it. Check that beat and a worker are running, or run manage.py rotate_signing_keys."
             yield Finding("warn", text, advice, list_of("authapi_signingkey", state__exact="current"), "Signing keys")
     if viewer.may_list("authapi_clientcredential"):
         proofs: QuerySet[ClientCredential]
@@ -125,7 +125,7 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
 
 
 def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
-    """Warn months ahead: partners that copied the certificate by hand need that time."""
+    """Warn months ahead: partners that copied the certificate by hand need this time to replace it."""
     keys: QuerySet[SamlKey] = SamlKey.objects.of(viewer.tenant_id) if viewer.tenant_id else SamlKey.all_tenants.all()
     ending = keys.filter(state=SamlKey.State.CURRENT, expires_at__lt=now + _CERTIFICATE_EXPIRES_SOON).order_by("expires_at")
     for key in ending[:_NAMED]:
@@ -143,12 +143,14 @@ def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
 def _expiring(proof: ClientCredential) -> Finding:
     text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot authenticate with it after that."
     place = reverse("admin:authapi_clientcredential_change", args=(quote(proof.pk),))
-    return Finding("warn", text, "Register a new credential, and let the application use it before then.", place, "Open the credential")
+    advice = "Register a new credential, and configure the application to use it before that date."
+    return Finding("warn", text, advice, place, "Open the credential")
 
 
 def _providers(viewer: Viewer) -> Iterator[Finding]:
-    """Warn before certificates of providers expire: after a provider renews its certificate, users cannot log in until the new one is
-    added.
+    """Warn before certificates of providers expire.
+
+    After a provider renews its certificate, users cannot log in until an administrator adds the new certificate to the connection.
     """
     if not viewer.tenant_id or not viewer.may_list("identity_connection"):
         return
@@ -167,7 +169,8 @@ def _standing(tenant_id: str) -> Iterator[Finding]:
     status = Tenant.objects.filter(pk=tenant_id).exclude(status=Tenant.Status.ACTIVE).values_list("status", flat=True).first()
     if status is not None:
         code = 503 if status in STOPPED_STATUSES else 403
-        advice = "A move has stopped it: see manage.py tenants status." if code == 503 else "Activate it to make it available again."
+        moved, closed = "A move has stopped this tenant: see manage.py tenants status.", "Activate the tenant to make its hosts available."
+        advice = moved if code == 503 else closed
         place = reverse("admin:identity_tenant_change", args=(quote(tenant_id),))
         yield Finding("bad", f"This tenant is {status}: all its hosts answer {code}.", advice, place, "Open the tenant")
 
@@ -208,5 +211,9 @@ def _processes() -> Iterator[Finding]:
     if mark is not None and age_of(mark).total_seconds() > _UNRECORDED_SECONDS:
         text = "A program changed the database without the service, and the change has no event yet."
         yield Finding(
-            "bad", text, "The sweeper of a worker records it. Check EVENTS_SWEEPER_ENABLED.", list_of("events_mark"), "Unrecorded changes"
+            "bad",
+            text,
+            "The sweeper of a worker should have recorded the change. Check EVENTS_SWEEPER_ENABLED.",
+            list_of("events_mark"),
+            "Unrecorded changes",
         )

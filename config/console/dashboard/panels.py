@@ -27,7 +27,10 @@ def charts(viewer: Viewer, state: State) -> list[Chart]:
 
 
 def flow_panel(viewer: Viewer, state: State) -> Panel | None:
-    """Return the event streams with their state, success rate, time and lag: first those that need an action. None without streams."""
+    """Return the event streams with their state, success rate, time and lag: first the streams that need an action.
+
+    None without streams.
+    """
     if state.outcomes is None or not state.streams:
         return None
     rows = [_flow_row(viewer, stream, state.outcomes.by_stream.get(stream.stream_id, Flow())) for stream in state.streams[:_STREAMS_SHOWN]]
@@ -41,7 +44,7 @@ def _flow_row(viewer: Viewer, stream: StreamState, flow: Flow) -> list[Cell]:
     name = f"{stream.name}{'' if viewer.tenant_id else f' of {stream.tenant_id}'}"
     state = "Held" if stream.held_since else stream.status.capitalize()
     ended = [percent(flow.success), seconds(flow.median), seconds(flow.most)] if flow.number else ["no deliveries", "none", "none"]
-    # A disabled stream never delivers the events that are recorded meanwhile, so they are no lag.
+    # A disabled stream never delivers the events that are recorded meanwhile, so these events do not count as lag.
     lag = stream.shown_lag if stream.is_enabled else "none"
     return [Cell(name, place), *(Cell(text) for text in (state, *ended, lag))]
 
@@ -98,7 +101,7 @@ def _by_hour(
     bars = upright(hours.counts, label, url)
     busiest = max(range(len(bars)), key=lambda number: bars[number].count)
     summary = f"{what}. The busiest hour, from {hours.starts[busiest]:%H:%M} UTC, has {bars[busiest].count:,}."
-    note = f"Only the newest {NEWEST:,} are counted." if hours.is_cut else ""
+    note = f"Only the newest {NEWEST:,} {unit} are counted." if hours.is_cut else ""
     total, end = f"{hours.total:,}{'+' if hours.is_cut else ''}", count_axis(hours.counts)
     axes = {"first": clock_of(hours.starts[0]), "middle": clock_of(hours.starts[len(bars) // 2]), "last": "now"}
     axes |= {"unit": unit, "top": f"{end:,}", "half": f"{end // 2:,}"}
@@ -123,7 +126,7 @@ def _outcomes(state: State) -> Iterator[Chart]:
         total=f"{total:,}",
         summary=f"Of {total:,} deliveries in the last 24 hours: {said}.",
         empty="No deliveries in the last 24 hours. Each event that an event stream selects becomes a delivery.",
-        note=f"Only the newest {NEWEST:,} are counted." if state.outcomes.is_cut else "",
+        note=f"Only the newest {NEWEST:,} deliveries are counted." if state.outcomes.is_cut else "",
     )
 
 

@@ -80,8 +80,8 @@ LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_de
 _WORST_FIRST = "ORDER BY held_since IS NULL, status DESC, behind + waiting DESC, stream_id LIMIT %(streams)s"
 _STREAMS = f"SELECT * FROM ({_ALL_STREAMS}) found {_WORST_FIRST}"  # noqa: S608  (constants)
 _STREAMS_OF_TENANT = f"SELECT * FROM ({_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s) found {_WORST_FIRST}"  # noqa: S608
-# The sweeper's query, but with held streams: one index lookup for each enabled stream. In a held stream, a delivery whose next attempt is
-# planned for later waits for the end of the hold, so it counts as due since the start of the hold.
+# Like the sweeper's query, but this query includes held streams. It makes one index lookup for each enabled stream. In a held stream, a
+# delivery whose next attempt is planned for later waits for the end of the hold, so it counts as due since the start of the hold.
 _DUE = """
 SELECT s.held_since IS NOT NULL AS is_held, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name,
     CASE WHEN due.not_before <= statement_timestamp() THEN due.not_before ELSE s.held_since END AS since
@@ -164,7 +164,7 @@ class StreamState:
 
 @dataclass(frozen=True)
 class DueDelivery:
-    """The delivery that has been due the longest, and its stream. In a held stream it waits for the end of the hold."""
+    """The delivery that has been due the longest, and its stream. If the stream is held, the delivery waits for the end of the hold."""
 
     since: datetime
     stream_id: str
@@ -233,12 +233,12 @@ def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
 
 
 def streams(tenant: str | None) -> list[StreamState]:
-    """Return the event streams: held streams first, then those with the largest lag."""
+    """Return the event streams: held streams first, then the streams with the largest lag."""
     return rows_as(StreamState, _STREAMS_OF_TENANT if tenant else _STREAMS, {"tenant": tenant, "streams": STREAMS_SHOWN})
 
 
 def oldest_due(tenant: str | None) -> list[DueDelivery]:
-    """Return at most two deliveries: the oldest due delivery of the streams that are not held, and the oldest one of the held streams."""
+    """Return at most two deliveries: the oldest due delivery of streams that are not held, and the oldest due delivery of held streams."""
     return rows_as(DueDelivery, _OLDEST_DUE_OF_TENANT if tenant else _OLDEST_DUE, {"tenant": tenant})
 
 

@@ -35,7 +35,7 @@ class State:
     open_streams: int | None = None
     outcomes: Outcomes | None = None
     streams: list[StreamState] = field(default_factory=list)
-    # The oldest due delivery of the streams that are not held, then the oldest one of the held streams.
+    # The oldest due delivery of the streams that are not held, then the oldest due delivery of the held streams.
     due: DueDelivery | None = None
     held_due: DueDelivery | None = None
     kinds: list[Kind] | None = None

@@ -15,7 +15,7 @@ from identity.models import Staff
 
 @dataclass(frozen=True)
 class Viewer:
-    """`tenant_id` None means all tenants, for operators only."""
+    """The staff account and the tenant in scope. If `tenant_id` is None, an operator sees all tenants."""
 
     staff: Staff
     tenant_id: str | None

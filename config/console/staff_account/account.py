@@ -137,7 +137,7 @@ class AccountPages(SitePages):
             return self._done(request, f"{factor.name} removed. Your other sessions have ended.")
         explanation = f"You can no longer log in with {factor.name}. Your other sessions end."
         if is_last:
-            explanation += " It is your last factor: your recovery codes are deleted, too, and "
+            explanation += " This is your last factor: your recovery codes are deleted, too, and "
             must = "you must add another factor before you can do anything else."
             explanation += must if is_required_of(factor.staff) else "your account then needs only the password."
         return self._asking(request, form, title=f"Remove {factor.name}?", explanation=explanation, label="Remove", is_dangerous=True)

@@ -14,7 +14,7 @@ _KEY = "app_secret"
 
 
 def kept(request: HttpRequest, staff: Staff) -> str:
-    """Return the secret of this session, or a new one. A reload of the page shows the same secret."""
+    """Return the secret of this session, or a new secret. A reload of the page shows the same secret."""
     sealed = request.session.get(_KEY)
     if sealed:
         try:

@@ -1,4 +1,4 @@
-"""Challenges for passkeys. The session keeps a challenge for five minutes, and each is valid for one response."""
+"""Challenges for passkeys. The session keeps a challenge for five minutes, and each challenge is valid for one response."""
 
 from __future__ import annotations
 

@@ -41,11 +41,11 @@ class Command(migrate.Command):
     def _explanation(self, seconds: float) -> str:
         name = f"{self._current.app_label}.{self._current.name}" if self._current else "the database"
         is_whole = self._current is None or self._current.atomic
-        state = "It changed nothing." if is_whole else "The migration has no transaction, so a part of it may be done."
+        state = "The migration changed nothing." if is_whole else "The migration runs without a transaction, so a part of it may be done."
         found = long_transactions(self._database, seconds=seconds)
-        holders = f"These transactions may hold the lock: {'; '.join(found)}." if found else "The lock is free by now."
+        listed = f"These transactions may hold the lock: {'; '.join(found)}. Wait until they end, or end them with pg_terminate_backend."
+        holders = listed if found else "The lock may be free now."
         return (
             f"The migration {name} waited {seconds:g} s for a lock and stopped, so that running processes do not wait behind it. {state} "
-            f"{holders} Wait for their end or end them with pg_terminate_backend, then run the command again: it continues with this "
-            "migration. MIGRATION_LOCK_TIMEOUT_SECONDS is the time limit."
+            f"{holders} Then run the command again: it continues with this migration. MIGRATION_LOCK_TIMEOUT_SECONDS is the time limit."
         )

@@ -55,7 +55,7 @@ class Command(BaseCommand):
         try:
             demo = make_demo(tenant_id=settings.LOCALHOST_TENANT, secrets=DemoSecrets(**values))
         except ForeignTenants:
-            self.stdout.write("The database holds other tenants: no demo data was made.")
+            self.stdout.write("The database contains other tenants: no demo data was created.")
             return {}
         self.stdout.write(f"The demo tenant {demo.tenant} is complete.")
         return asdict(demo)

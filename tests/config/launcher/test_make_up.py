@@ -179,7 +179,7 @@ def test_a_second_start_is_refused_with_one_message(checkout: Checkout, block: s
     for variables in ({}, {"DETACH": "1"}):
         done = checkout.run("up", **variables)
         assert done.returncode == 1
-        assert done.stdout == f"make up: It is running already at {checkout.facts()['auth_url']}: make down stops it.\n"
+        assert done.stdout == f"make up: The service is already running at {checkout.facts()['auth_url']}: make down stops it.\n"
 
 
 def test_a_killed_web_process_restarts_and_its_new_pid_is_recorded(checkout: Checkout, block: str) -> None:

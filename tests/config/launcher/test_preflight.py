@@ -47,7 +47,8 @@ def test_free_ports_and_private_servers_pass_the_checks(options: Options) -> Non
 
 
 def test_a_used_port_is_reported_with_the_variable_that_changes_it(options: Options, taken_port: int) -> None:
-    with pytest.raises(CannotStart, match=rf"^Port {taken_port} is taken .*: stop what listens there, or choose another PORT\.$"):
+    advice = "stop the program that listens there, or choose another PORT"
+    with pytest.raises(CannotStart, match=rf"^Port {taken_port} is taken .*: {advice}\.$"):
         check(replace(options, port=taken_port))
     with pytest.raises(CannotStart, match=r"choose another SCIM_PORT\.$"):
         check(replace(options, scim_port=taken_port))
