@@ -52,7 +52,7 @@ def send_logout_notice(notice_id: str) -> None:
 
 @shared_task(name=REFRESH)
 def refresh_provider_metadata(row_id: str) -> None:
-    """Fetch the metadata of one provider, unless another task has fetched it in the meantime."""
+    """Fetch the metadata of one provider, unless another task has fetched the metadata in the meantime."""
     refresh(int(row_id))
 
 

@@ -1,4 +1,4 @@
-"""The models that the audit log watches: all models of the apps, except those listed here with a reason."""
+"""The models that the audit log watches: all models of the apps, except the models that this module lists with a reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Typed readers of environment variables, and the list of all settings of the service.
 
-For an invalid value, a reader raises an error that names the variable and the expected form; it never guesses.
+For an invalid value, a reader raises an error that names the variable and the expected form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`/metrics` for Prometheus: on the platform's host only, and only for clients that the settings allow.
 
-Each process has its own counters. With `PROMETHEUS_MULTIPROC_DIR` processes share them through files, so every process of a machine can
-answer for all. Without it, a scrape reads only the process that answers.
+Each process has its own counters. With `PROMETHEUS_MULTIPROC_DIR`, processes share the counters through files, so every process of a
+machine can answer for all processes. Without this setting, a scrape reads only the process that answers.
 """
 
 from __future__ import annotations

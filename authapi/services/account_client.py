@@ -1,6 +1,7 @@
-"""The client of the account page of a tenant. The service creates it at the first visit and hides it from every list.
+"""The client of the account page of a tenant.
 
-It has no secret, no grant and no callback, so no endpoint of a protocol serves it. Decision: docs/adr/0118.
+The service creates the client at the first visit of the page and hides the client from every list. It has no secret, no grant and no
+callback, so no endpoint of a protocol serves it. Decision: docs/adr/0118.
 """
 
 from __future__ import annotations

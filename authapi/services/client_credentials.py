@@ -52,7 +52,7 @@ def create_credential(*, tenant_id: str, client_id: str, new: NewCredential) -> 
 
 @unit_of_work
 def create_client_with_credentials(*, tenant_id: str, methods: dict[str, list[NewCredential]], **columns: Any) -> Client:
-    """Create a client that authenticates with keys or certificates. It has a random secret that is never shown.
+    """Create a client that authenticates with keys or certificates. The client gets a random secret that is never shown.
 
     Raises the errors of `create_client` and `create_credential`.
     """

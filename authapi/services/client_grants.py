@@ -83,7 +83,10 @@ def drop_detail_types(*, api_resource: ApiResource, kept: Iterable[str]) -> None
 
 @unit_of_work
 def add_grant_to_organization(*, tenant_id: str, organization_id: str, grant_id: str) -> ClientGrant:
-    """Make a client grant valid in an organization. Raises `NotFound`, or `AlreadyExists` if it is already valid in the organization."""
+    """Make a client grant valid in an organization.
+
+    Raises `NotFound`, or `AlreadyExists` if the grant is already valid in the organization.
+    """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     grant = _found(tenant_id, grant_id)
     validated_save(OrganizationClientGrant(tenant_id=tenant_id, organization=organization, client_grant=grant))
@@ -92,7 +95,7 @@ def add_grant_to_organization(*, tenant_id: str, organization_id: str, grant_id:
 
 @unit_of_work
 def remove_grant_from_organization(*, tenant_id: str, organization_id: str, grant_id: str) -> None:
-    """Make a client grant invalid in an organization. Does nothing if it is not valid in the organization."""
+    """Make a client grant invalid in an organization. Does nothing if the grant is not valid in the organization."""
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     OrganizationClientGrant.objects.of(tenant_id).filter(organization_id=organization_id, client_grant_id=grant_id).delete()
 

@@ -32,7 +32,7 @@ def create_initial_token(*, tenant_id: str, name: str, days: int, most_uses: int
 
 @unit_of_work
 def revoke_initial_token(*, tenant_id: str, token_id: int) -> InitialAccessToken:
-    """Revoke a token, so that no further application registers with it. Applications that used it stay. Raises `NotFound`."""
+    """Revoke a token, so that no further application registers with this token. Applications that have used it stay. Raises `NotFound`."""
     row = _row(tenant_id, token_id)
     if row.revoked_at is None:
         row.revoked_at = timezone.now()

@@ -21,7 +21,7 @@ SECRET = "webhook_secret"  # noqa: S105  (the name of a setting)
 SHORTEST_SECRET = 24
 _LONGEST = 512
 _NO_MAIL = "The tenant notifies users by e-mail, and no mail server is configured: give the tenant a mail provider."
-_NO_WEBHOOK = "The tenant notifies users by a webhook, and the sign-in settings have no address and secret for it."
+_NO_WEBHOOK = "The tenant notifies users by a webhook, and the sign-in settings do not contain the address and the secret of the webhook."
 
 
 def missing(tenant_id: str) -> str:

@@ -24,7 +24,7 @@ def note(
     user_agent: str = "",
     details: dict[str, Any] | None = None,
 ) -> SignIn:
-    """Write one line and return it. Texts are cut to the length of their columns; `details` must not have secrets.
+    """Write one line and return its row. Texts are cut to the length of their columns; `details` must not have secrets.
 
     `type` is a code of the wire, such as `s` or `fp`. Runs in the transaction of the caller, which must commit the line before it refuses a
     request.

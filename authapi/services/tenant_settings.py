@@ -198,7 +198,7 @@ def _device_problems(device_flow: dict[str, str]) -> dict[str, list[str]]:
 def _check_pushing(values: dict[str, Any]) -> None:
     name = "require_pushed_authorization_requests"
     if values.get(name) and not values.get("pushed_authorization_requests_supported", True):
-        raise Invalid({name: ["Switch pushed_authorization_requests_supported on first. Without it, no user can log in."]})
+        raise Invalid({name: ["Switch pushed_authorization_requests_supported on first. Otherwise no user can log in."]})
 
 
 def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str, list[str]]:

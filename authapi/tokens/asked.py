@@ -26,7 +26,7 @@ class Asked:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The JSON that a row stores; `asked_of` reads it back."""
+        """The JSON that a row stores; `asked_of` converts the JSON back."""
         members = {
             "details": list(self.details),
             "id_token": list(self.id_token_claims),

@@ -56,7 +56,7 @@ class AccessTokenClaims:
     userinfo_claims: tuple[str, ...] = ()
     # RFC 9396, 9.1.
     details: tuple[Mapping[str, Any], ...] = ()
-    # RFC 8693, 4.1: the actor for the subject; earlier actors are nested in it.
+    # RFC 8693, 4.1: the actor for the subject. Earlier actors are nested in this actor.
     actor: Mapping[str, Any] | None = None
     organization_id: str = ""
 
@@ -70,7 +70,7 @@ class AccessTokenClaims:
 class TokenOrder:
     """Everything that decides the contents of one access token.
 
-    `userinfo` is the URL of `/userinfo` if the token is also valid there. In dialects with a `permissions` claim, the claim has
+    `userinfo` is the URL of `/userinfo` if the token is also valid at `/userinfo`. In dialects with a `permissions` claim, the claim has
     `permissions`, or the scopes if `permissions` is None. `organization` has the claims of the organization through which the user logged
     in.
     """
@@ -109,7 +109,10 @@ def lineage_key(lineage: UUID) -> str:
 
 
 def related_jti(jti: str) -> str:
-    """Return a fresh `jti` for a token that is derived from another token. It keeps the lineage, so that a revocation ends both tokens."""
+    """Return a fresh `jti` for a token that is derived from another token.
+
+    The new `jti` has the same lineage, so that a revocation ends both tokens.
+    """
     lineage, separator, _ = jti.partition(".")
     return f"{lineage}.{secrets.token_urlsafe(12)}" if separator else new_jti()
 

@@ -34,7 +34,10 @@ CONTEXTS: Mapping[str, frozenset[str]] = {
 
 
 def offered(chosen: Iterable[str] = (), *, has_second_factors: bool = False) -> tuple[str, ...]:
-    """Return the contexts that a tenant offers, strongest first: all or only those in `chosen`, except contexts that no login can meet."""
+    """Return the contexts that a tenant offers, strongest first: the contexts in `chosen`, or all contexts if `chosen` is empty.
+
+    Contexts that no login can meet are omitted.
+    """
     wanted = frozenset(chosen) or CONTEXTS.keys()
     provable = PROVABLE | {SECOND_FACTOR} if has_second_factors else PROVABLE
     return tuple(name for name, methods in CONTEXTS.items() if name in wanted and methods & provable)

@@ -1,7 +1,7 @@
-"""Fast path: makes a compact JWS with RS256 in two steps. First it builds the input of the signature; on demand it signs.
+"""Fast path: makes a compact JWS with RS256 in two steps.
 
-The plain path is joserfc, which signs with every algorithm. Both paths return the same bytes, because RS256 signatures are
-deterministic. The measurement is in docs/figures.md.
+The first step builds the input of the signature, the second step signs it on demand. The plain path is joserfc, which signs with every
+algorithm. Both paths return the same bytes, because RS256 signatures are deterministic. The measurement is in docs/figures.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The signing keys of tenants: which key signs, which keys verify, and how keys rotate.
 
-A key is published as `next` before it signs, so that clients that cache the published set have the key in time. After a rotation, the old
-key stays published as `previous` until the last token that it may have signed has expired.
+A key is published as `next` before it signs, so that the caches of clients contain the key before its first signature. After a rotation,
+the old key stays published as `previous` until the last token that it may have signed has expired.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from identity.models import Organization
 class Issue:
     """One access token to make: its subject, API and scopes. `grant` is the `gty` claim of the default dialect.
 
-    `opaque` is the token itself if it is not a JWT. Such a token is already stored, and the other fields describe it.
+    `opaque` is the token itself if it is not a JWT. An opaque token is already stored, and the other fields describe this token.
     """
 
     subject: str

@@ -33,7 +33,7 @@ _DIGESTS = {"RS512": hashlib.sha512}
 
 @dataclass(frozen=True)
 class Signature:
-    """How a token is signed; `secret` is set if the algorithm needs one."""
+    """How a token is signed; `secret` is set if the algorithm needs a secret."""
 
     algorithm: str = "RS256"
     secret: str = field(default="", repr=False)

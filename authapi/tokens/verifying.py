@@ -1,4 +1,4 @@
-"""The only verifier of access tokens; the management interface and the stream share it."""
+"""The only verifier of access tokens. The management interface and the stream both use this module."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TokenRefused(Exception):
 
 
 class InvalidToken(TokenRefused):
-    """The token is malformed, revoked or from another issuer, or its client was deleted or has changed since it was issued."""
+    """The token is malformed, revoked or from another issuer, or its client was deleted or has changed since the token was issued."""
 
 
 class TokenExpired(InvalidToken):

@@ -1,4 +1,4 @@
-"""Finds the connection of a login: the client names it, the domain of the email address selects it, or the user presses its button."""
+"""Finds the connection of a login: the client names it, the email domain selects it, or the user presses the button of the connection."""
 
 from __future__ import annotations
 

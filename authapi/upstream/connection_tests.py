@@ -88,7 +88,10 @@ def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvide
 
 
 def _openid_request(test: ConnectionTest, issuer: str) -> AuthenticationRequest:
-    """Return the request of a test. Its nonce and its verifier are derived from the one secret of the row."""
+    """Return the request of a test.
+
+    The nonce and the verifier of the request are derived from one secret, which the row of the test stores.
+    """
     nonce, verifier = (digest_of(f"{purpose}:{test.request_id}") for purpose in ("nonce", "verifier"))
     return AuthenticationRequest(test.connection_id, issuer, test.callback, state_digest=test.digest, nonce=nonce, verifier=verifier)
 

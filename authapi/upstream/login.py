@@ -86,7 +86,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
     """Exchange the answer of a provider for claims. Raises `UpstreamFailed`.
 
     1. The answer must be from the issuer that got the request (RFC 9207, 2.4).
-    2. It must have a code, and must not be a refusal.
+    2. The answer must have a code, and must not be a refusal.
     3. The code is exchanged for tokens, with the client secret of the connection and the PKCE verifier.
     4. The id token is checked. A provider without id tokens returns the profile for the access token.
     5. If the id token has too few claims, the userinfo endpoint is read. Its answer must have the same subject.
@@ -113,7 +113,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 def name_in_form(user: str) -> dict[str, str]:
     """Return the name that Apple sends with the code of the first login; empty for anything else.
 
-    The value comes through the browser without a signature, so nothing else in it is trusted, not even an email address.
+    The value comes through the browser without a signature, so the service trusts only the name in it, and not even an email address.
     """
     if not 0 < len(user) <= _LONGEST_USER:
         return {}

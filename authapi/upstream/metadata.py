@@ -96,7 +96,7 @@ def _is_expected(provider: Provider, issuer: str) -> bool:
 
 
 def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
-    """Return the keys at a JWKS address. With `is_key_unknown` they are fetched again, because a key is missing in the cache."""
+    """Return the keys at a JWKS address. With `is_key_unknown`, the keys are fetched again, because a key is missing in the cache."""
     document = documents.get(address, max_age=_UNKNOWN_KEY_SECONDS if is_key_unknown else None)
     keys = document.get("keys")
     if not isinstance(keys, list):

@@ -25,8 +25,8 @@ def openid_proven(
 ) -> Proven:
     """Return the login of the checked claims of an ID token. Raises `UpstreamFailed`.
 
-    `read_userinfo` returns the answer of the userinfo endpoint, or None if the endpoint cannot be read. It is called only if the ID token
-    has too few claims. `form` has the claims that the browser posted with the code; claims of the ID token override them.
+    `read_userinfo` returns the answer of the userinfo endpoint, or None if the endpoint cannot be read. This function is called only if the
+    ID token has too few claims. `form` has the claims that the browser posted with the code; claims of the ID token override them.
     """
     sent = {ID_TOKEN: id_token, **({FORM: form} if form else {})}
     claims = judged_claims(rules, {**form, **id_token})

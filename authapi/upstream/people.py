@@ -51,7 +51,7 @@ def known_user(connection: Connection, subject: str) -> User | None:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """The effect of a login with a subject now. `user` is None if the login would create the user, or if it would fail."""
+    """The effect of a login with a subject now. `user` is None if the login would create the user or would fail."""
 
     user_id: str = ""
     user: User | None = None

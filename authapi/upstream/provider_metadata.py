@@ -42,7 +42,10 @@ RETURNING id
 
 
 def published_metadata(connection: Connection, address: str, read: Reader) -> ProviderMetadata:
-    """Return the document that the provider published at `address`. Fetches it if it is not stored yet. Raises `UpstreamFailed`."""
+    """Return the document that the provider published at `address`.
+
+    Fetches the document if it is not stored yet. Raises `UpstreamFailed`.
+    """
     row = _row_of(connection)
     if row is not None and row.address == address and row.document is not None:
         return ProviderMetadata.of_kept(row.document)

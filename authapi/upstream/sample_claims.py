@@ -42,7 +42,7 @@ _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 @dataclass(frozen=True)
 class Sample:
-    """Claims in the parts of `sent_claims`. `tested_at` is when the provider sent them in a test, or None for invented claims."""
+    """Claims in the parts of `sent_claims`. `tested_at` is when the provider sent the claims in a test, or None for sample claims."""
 
     parts: Mapping[str, Any]
     tested_at: datetime | None = None

@@ -140,7 +140,7 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body; one byte more than the limit if it is too long; None if the client has disconnected."""
+    """Return the body; more zero bytes than the limit allows if the body is too long; None if the client has disconnected."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None

@@ -1,4 +1,4 @@
-"""Refusals with the standard statuses and codes, for clients that request them (`oauth_standard_errors`, or their compliance level)."""
+"""Refusals with the standard statuses and codes, for clients with the setting `oauth_standard_errors` or with a compliance level."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _client(request: TokenRequest) -> Client:
     except RequestRefused as refused:
         if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise
-        # RFC 8628, 3.2: the errors are those of RFC 6749, 5.2.
+        # RFC 8628, 3.2: the endpoint uses the errors of RFC 6749, 5.2.
         raise RequestRefused(OAuthCase.WRONG_CLIENT_OF_STANDARD) from refused
 
 

@@ -54,7 +54,7 @@ def _revoked(name: str, call: Call) -> Answer:
         user = known_user(connection, subject)
         if user is not None:
             revoke_access(user=user, reason=Initiator.IDP_LOGOUT)
-        _note(call, connection, user=user, problem="" if user is not None else "The connection has no user of this subject.")
+        _note(call, connection, user=user, problem="" if user is not None else "The connection has no user with this subject.")
     return _DONE
 
 

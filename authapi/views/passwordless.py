@@ -90,7 +90,10 @@ def _challenge(call: Call) -> Answer:
 
 
 def _verify(call: Call) -> Answer:
-    """Answer whether a code is correct. The code stays valid: the browser sends it to `/passwordless/verify_redirect` next."""
+    """Answer whether a code is correct.
+
+    The code stays valid, because the browser then sends the code to `/passwordless/verify_redirect`.
+    """
     request = _request(call, malformed=RequestCase.MALFORMED_REQUEST)
     client = _named_client(request)
     name = request.required("connection")

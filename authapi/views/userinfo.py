@@ -31,13 +31,14 @@ PATH = "/userinfo"
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
 _MOST_PARAMETERS = 20
 _FORM = "application/x-www-form-urlencoded"
-# The SQL query omits the connection, which only the rare scope `identities` needs. Reading it would cost each request 20 % more CPU time.
+# The SQL query omits the connection, which only the rare scope `identities` needs. Reading the connection would cost each request 20 % more
+# CPU time.
 _USER = CompiledSelect(
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).order_by(),
     "tenant_id",
     "user_id",
 )
-# The SQL query for the event loop. It reads the same row, without columns that no claim uses.
+# The SQL query for the event loop. This query reads the same row, without columns that no claim uses.
 _USER_AT_ONCE = GatheredSelect(
     "profile_user",
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).only("tenant", "user_id", "blocked", *SHOWN).order_by(),

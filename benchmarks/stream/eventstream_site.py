@@ -1,4 +1,4 @@
-"""The smallest site around django-eventstream: subscribe to a channel, publish to it."""
+"""The smallest site with django-eventstream. Clients can subscribe to a channel and publish to a channel."""
 
 from __future__ import annotations
 

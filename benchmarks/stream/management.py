@@ -1,6 +1,7 @@
-"""A management client, which reads and changes a user at a steady rate, as a script of an administrator does. It ends when its input ends.
+"""A management client, which reads and changes a user at a steady rate, as a script of an administrator does.
 
-Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; prints the statuses and the durations of requests.
+The client ends when its standard input ends. Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; prints the
+statuses and the durations of requests.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 _ENVIRONMENT = ROOT / ".peers" / "stream"
 _NCHAN_PACKAGES = ("nginx", "libnginx-mod-nchan")
 _NCHAN_MODULE = Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
-# nginx with one worker, like one web process of ours. It stores messages, and sends pings as often as we send heartbeats.
+# nginx with one worker, like one web process of ours. This server stores messages, and sends pings as often as we send heartbeats.
 _NCHAN = """
 load_module {module};
 {user}

@@ -1,5 +1,7 @@
-"""Checks of catalogs: an entry in a catalog can have no translation or a wrong one. The test of the catalogs and `make messages` share
-these checks."""
+"""Checks of catalogs: whether an entry has no translation or a wrong translation.
+
+The test of the catalogs and `make messages` share these checks.
+"""
 
 from __future__ import annotations
 

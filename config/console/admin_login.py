@@ -24,7 +24,7 @@ FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
 FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100
 # This limit is for all IP addresses together, against guesses from many of them.
-# Logins from known devices do not count here and are not refused.
+# Failed logins from known devices do not count for this limit, and the limit does not refuse them.
 FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
 _WRONG = "Wrong email address or password."

@@ -50,7 +50,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.pushedrequest": "Authorization requests that applications pushed and that no login has used yet.",
     "authapi.loginticket": "Users who entered a password in a legacy client and whose browser has not reached the login pages yet.",
     "authapi.logintransaction": "Users who are on the login pages now.",
-    "authapi.logouttransaction": "Logouts during which the browser visits applications, so that they end their sessions.",
+    "authapi.logouttransaction": "Logouts during which the browser visits applications, so that the applications end their sessions.",
     # Streams
     "events.logentry": "All events of a tenant, newest first. Clients that read /api/v2/events get the same events, oldest first.",
     "events.eventstream": "Destinations of events: each stream sends selected events to one action or webhook.",
@@ -77,7 +77,7 @@ ABOUT: Mapping[str, str] = {
     # Security
     "authapi.signin": "Logins, logouts, sign-ups and password changes, with their results.",
     "identity.auditentry": "Changes by staff, by the management API and by commands.",
-    "authapi.loginfailures": "Users whose logins failed recently, and users who are blocked. A block expires, or you remove it here.",
+    "authapi.loginfailures": "Users whose logins failed recently, and users who are blocked. A block expires, or you remove it.",
     "authapi.addressblock": "IP addresses with failed logins at many accounts, or with many sign-ups. A block expires, or you remove it.",
     "authapi.knownbrowser": "Browsers in which users have logged in. Sign-in settings can notify users of a login in another browser.",
     "authapi.attacknotice": "Latest emails to administrators about attacks, and attacks that the next email will report.",
@@ -92,7 +92,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.cibarequest": "Requests of applications that a user approves in another browser.",
     "authapi.devicegrant": "Codes with which a device without a keyboard requests a login.",
     "authapi.usedassertion": "Signed assertions that applications have used. Each assertion works once.",
-    "authapi.initialaccesstoken": "Tokens with which an application registers itself. Each is shown once, when it is created.",
+    "authapi.initialaccesstoken": "Tokens with which an application registers itself. Each token is shown once, when it is created.",
     "authapi.edgekey": "Keys with which proxies authenticate when they forward certificates of applications.",
     # Platform
     "identity.tenant": "The customers of this platform. The data of each tenant is separate.",

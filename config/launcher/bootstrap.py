@@ -80,7 +80,7 @@ def _install_with_uv(lock: str) -> bool:
         shutil.rmtree(TOOLS, ignore_errors=True)
         _pip("--require-hashes", "--target", str(TOOLS), "-r", str(LOCKS / "bootstrap.lock"))
     command = [str(uv), "pip", "sync", "--quiet", "--require-hashes", "--python", str(INTERPRETER), lock]
-    # Without these settings, uv would download an interpreter if it rejects the present interpreter. And it would trust only its own
+    # Without these settings, uv would download an interpreter if it rejects the present interpreter. And uv would trust only its own
     # certificate authorities; pip trusts the authorities of the machine.
     settings = {"UV_SYSTEM_CERTS": "true", **os.environ, "UV_PYTHON_DOWNLOADS": "never"}
     return subprocess.run(command, env=settings, check=False).returncode == 0

@@ -68,7 +68,7 @@ class Process:
         return True
 
     def ask_to_stop(self) -> None:
-        """Send the stop signal to the process itself; it stops its own children."""
+        """Send the stop signal only to the process itself, which stops its own children."""
         if self.popen.poll() is None:
             self.popen.send_signal(self.program.stop_signal)
 
@@ -95,7 +95,7 @@ class Process:
 
 
 def wait_until_ready(process: Process, *, log: Path, pause: float = 0.02) -> None:
-    """Wait for `process`. Raises `NotReady` with the end of its log when it ends or takes too long."""
+    """Wait for `process`. Raises `NotReady` with the end of the log if the process ends or takes too long."""
     deadline = time.monotonic() + process.program.ready_seconds
     while not process.program.is_ready():
         if process.has_ended():

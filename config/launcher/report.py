@@ -106,7 +106,7 @@ def block(options: Options, known: Facts, measured: Measured, *, delays: str) ->
         lines += ["", *_tour(options, known)]
     lines += [
         "",
-        f"The service tries a failed delivery again after {_in_words(delays)} seconds (DELIVERY_RETRY_DELAYS); then it is a dead letter.",
+        f"The service tries a failed delivery again after {_in_words(delays)} seconds (DELIVERY_RETRY_DELAYS), then stores a dead letter.",
         "make scim-stop and make scim-start stop and start only the SCIM server. Ctrl+C or make down stops the service.",
     ]
     return "\n".join([*lines, ""])

@@ -1,4 +1,4 @@
-"""The ASGI server of the web processes and its command line; the only module that chooses it."""
+"""The ASGI server of the web processes and its command line; the only module that chooses the server."""
 
 from __future__ import annotations
 

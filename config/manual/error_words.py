@@ -39,7 +39,7 @@ STREAM: dict[str, str] = {
     "cursor_expired": "Read the resources again and resume from `X-Events-Cursor`.",
     "timeout": "Reconnect with the last offset.",
     "payload_too_large": "Reserved; a change that is too large is refused when it is written.",
-    "processing_error": "Reconnect with the last offset; report it to the operator if it recurs at the same offset.",
+    "processing_error": "Reconnect with the last offset; report the error to the operator if it recurs at the same offset.",
     "connection_timeout": "A planned close, unless the message says otherwise: reconnect with the last offset.",
 }
 

@@ -49,7 +49,7 @@ ENVELOPE: dict[str, str] = {
     "type": "one of the types below",
     "source": "`urn:<namespace>:<tenant>.<domain>`; the namespace is the setting `EVENT_SOURCE_NAMESPACE`",
     "id": "the same for every delivery of the event: use it to recognize repetitions",
-    "time": "the time of the write, in UTC with milliseconds. It may go backwards; offsets define the order",
+    "time": "the time of the write, in UTC with milliseconds. Times may decrease from event to event; offsets define the order",
     "data": "`object`, the changed document; `previous_object` if the type has one; `context`",
     "tenant": "id of the tenant",
     "stream": "id of the event stream that delivers this copy",

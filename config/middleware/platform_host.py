@@ -1,4 +1,4 @@
-"""Limits the platform's pages to its own host: on the host of a tenant they answer 404."""
+"""Limits the platform's pages to its own host: on the host of a tenant, these pages answer 404."""
 
 from __future__ import annotations
 

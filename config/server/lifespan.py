@@ -1,4 +1,4 @@
-"""The life cycle of a web process: what starts with it, and how it ends without cutting a stream.
+"""The life cycle of a web process: which services start with the process, and how the process ends without cutting a stream.
 
 ASGI servers differ: one waits for open streams for ever, one cancels them at once, one has no lifespan protocol. So this module
 gets the signal first: it drains the streams, then calls the server's own handler.

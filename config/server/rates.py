@@ -26,7 +26,7 @@ from identity.languages import DEFAULT, LANGUAGES, named_language, speaking
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
 # Documents that programs load without a token; their errors have the form of the management interface.
 _OF_PROGRAMS = (_OPEN_DOCUMENT, "/exports/")
-# Staff use the platform's host; on loopback it is also a tenant's host.
+# Staff use the platform's host. On loopback, this host is also the host of a tenant.
 _OF_STAFF = ("/admin/", "/static/", "/api/docs")
 
 

@@ -55,7 +55,7 @@ def kind_of(path: str) -> str:
 
 
 def counted(application: Application) -> Application:
-    """Count every request except those for streams."""
+    """Count every request except requests for streams."""
 
     # Streams get no coroutine, because each open stream would keep its coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -1,4 +1,4 @@
-"""Static files of the admin and of the API browser, served from where they are installed."""
+"""Static files of the admin and of the API browser, served from the directories in which they are installed."""
 
 from __future__ import annotations
 

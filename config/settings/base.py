@@ -344,7 +344,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identit
 AUTH_PASSWORD_VALIDATORS = frameworks.AUTH_PASSWORD_VALIDATORS
 TEMPLATES = frameworks.templates(BASE_DIR / "templates")
 LANGUAGE_CODE = "en"
-# Languages of hosted pages, mails and messages: those with a catalogue in `locale`. The admin is in English (ADR 0099).
+# Languages of hosted pages, mails and messages: the languages with a catalogue in `locale`. The admin is in English (ADR 0099).
 LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French"), ("es", "Spanish"), ("ja", "Japanese"), ("ar", "Arabic")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"

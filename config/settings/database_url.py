@@ -15,7 +15,8 @@ _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_co
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
 # If a replica does not answer within this time, lists read from the primary. Two seconds are the minimum of libpq.
 _REPLICA_CONNECT_SECONDS = "2"
-# A pool waits longer after each failed connection. After this many seconds it gives up, and the next request tries again at once.
+# A pool waits longer after each failed connection. After this many seconds, the pool stops trying, and the next request tries again at
+# once.
 _POOL_RECONNECT_SECONDS = 5.0
 
 

@@ -36,7 +36,7 @@ def beside(columns: Iterable[Any], cells: Iterable[Any]) -> list[tuple[Any, Any]
 
 @register.filter
 def clock(moment: datetime) -> SafeString:
-    """Return hours, minutes and seconds of a moment in UTC. A script shows them in the time zone of the reader."""
+    """Return hours, minutes and seconds of a moment in UTC. A script replaces them by the time in the time zone of the reader."""
     return clock_of(moment, has_seconds=True)
 
 

@@ -60,7 +60,7 @@ def test_a_term_has_one_translation_in_spanish() -> None:
         ("Hallo %(name)s. %(name)s %%", "placeholders"),
         ("Hallo <b>%(name)s</b>.", "placeholders"),
         (" Hallo %(name)s. ", "spaces around"),
-        ("\nHallo %(name)s.", "another line"),
+        ("\nHallo %(name)s.", "line break"),
         ("Hallo %(name)s.Hallo %(name)s.", "the same text twice"),
     ],
 )

@@ -97,8 +97,8 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
 class Server(EngineServer):  # type: ignore[misc]
     """The engine's server with the grants, response types and access tokens of this service.
 
-    Each method serves one endpoint: it builds the engine's request, and lets the engine check and answer it. The checks that the engine
-    calls for an endpoint are methods of `Validator`. CONTRIBUTING.md describes how to add an endpoint.
+    Each method serves one endpoint: it builds the engine's request, and lets the engine check and answer the request. The checks that the
+    engine calls for an endpoint are methods of `Validator`. CONTRIBUTING.md describes how to add an endpoint.
     """
 
     def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
@@ -106,7 +106,7 @@ class Server(EngineServer):  # type: ignore[misc]
         for grant in _GRANTS:
             self.grant_types[grant.name] = grant(request_validator)
         code, token = CodeResponse(request_validator), TokenResponse(request_validator)
-        # The engine's type `none` returns only the state. It is not served.
+        # The engine's type `none` returns only the state. This service does not support this type.
         types = [name for name in self.response_types if name != "none"]
         self._response_types = {name: code if "code" in name.split() else token for name in types}
 

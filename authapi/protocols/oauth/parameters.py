@@ -1,4 +1,4 @@
-"""Parameters of an authorization request: read, then checked in the order in which they become trusted. Uses no database.
+"""Reads the parameters of an authorization request, and checks them in the order in which the service can trust them. Uses no database.
 
 `read` takes one value for each name, `target_of` finds the URL for answers, and `checked` lets the engine (`oauthlib`) check the rest.
 A refusal of `target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).
@@ -83,7 +83,10 @@ def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
 
 
 def kept(state: Mapping[str, str]) -> Parameters:
-    """Return the parameters of a stored login. A request with a repeated parameter is refused before it is stored."""
+    """Return the parameters of a stored login.
+
+    A stored login has no repeated parameters, because the service refuses a request with repeated parameters.
+    """
     values = {name: value for name, value in state.items() if not name.startswith(_OWN)}
     own = {"pushed": state.get(_PUSHED, ""), "signed": state.get(_SIGNED, ""), "link_to": state.get(LINK_TO, "")}
     return Parameters(values, frozenset(), **own)

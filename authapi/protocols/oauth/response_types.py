@@ -64,7 +64,10 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
             return {"code": issue_code(request.login, request.code_parameters, until=ends_at(access) if access else None)}
 
     def add_id_token(self, members: dict[str, Any], token_handler: Any, request: Any) -> dict[str, Any]:
-        """Add the id token. The engine omits it if `openid` was not granted. This service adds it if the response type contains it."""
+        """Add the id token if the response type contains `id_token`, even without the scope `openid`.
+
+        The engine would then omit the token.
+        """
         types = request.response_type.split()
         if "id_token" in types:
             beside = {name: members.get(name) for name in ("access_token", "code")}

@@ -20,7 +20,7 @@ _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'sel
 def respond(
     request: HttpRequest, target: Target, members: Mapping[str, Any], *, issuer: str = "", keeps_opener: bool = False
 ) -> HttpResponse:
-    """Send `members` and the state to the client. With an `issuer`, the answer names it (RFC 9207).
+    """Send `members` and the state to the client. If `issuer` is set, the answer contains it as `iss` (RFC 9207).
 
     With `keeps_opener`, the response has `Cross-Origin-Opener-Policy: unsafe-none`, so that the window stays connected to the application
     that opened it. A redirect also needs this header: without it, the browser would disconnect the window.

@@ -43,7 +43,10 @@ def metadata_address(base: str, client_id: str = "") -> str:
 
 
 def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
-    """Return the entity id of this service. It is the same on all hosts of the tenant; the settings of the application may override it."""
+    """Return the entity id of this service, which is the same on all hosts of the tenant.
+
+    The settings of the application may override the id.
+    """
     return (settings.issuer if settings else "") or f"urn:{canonical_host}"
 
 

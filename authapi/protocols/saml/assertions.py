@@ -76,7 +76,7 @@ def success(answering: Answering, login: Authenticated, settings: SamlSettings, 
 
 
 def failure(answering: Answering, codes: Sequence[str], message: str, signer: Signer) -> Element:
-    """Return a response without an assertion: the outer and the inner status code, and the reason. It is always signed."""
+    """Return a response without an assertion: the outer and the inner status code, and the reason. The response is always signed."""
     return signer.signed(_response(answering, _status(*codes, message=message)), place=_SIGNATURE_PLACE)
 
 

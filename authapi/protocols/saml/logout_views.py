@@ -92,7 +92,10 @@ def _answered(request: HttpRequest, host: HostMatch, client: Client, settings: S
 
 
 class _Answers:
-    """Creates signed answers to one logout request. The choice between them is made after all participants were visited."""
+    """Creates signed answers to one logout request.
+
+    The service chooses one of the answers after the browser has visited all participants.
+    """
 
     def __init__(self, host: HostMatch, client: Client, settings: SamlSettings, asked: LogoutRequest, relay_state: str) -> None:
         self._host, self._client, self._settings, self._asked, self._relay_state = host, client, settings, asked, relay_state

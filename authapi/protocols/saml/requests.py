@@ -87,7 +87,7 @@ class AuthnRequest:
 
 
 def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
-    """Return the root of a message of the type `expected`. Verifies it if the application has registered certificates.
+    """Return the root of a message of the type `expected`. Verifies the message if the application has registered certificates.
 
     With certificates a signature is mandatory: in the URL for the redirect binding, otherwise in the message. Raises `XmlError` and
     `RequestUnusable`.

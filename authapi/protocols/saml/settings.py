@@ -1,6 +1,6 @@
 """The settings of a client's add-on `samlp`: wire names and defaults, and their meaning. Pure.
 
-Names and defaults are those of the upstream system (contract, 2.6). A comment marks settings that only this service has.
+Names and defaults are the same as in the upstream system (contract, 2.6). A comment marks settings that only this service has.
 """
 
 from __future__ import annotations

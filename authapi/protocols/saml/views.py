@@ -77,7 +77,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     answer["Content-Disposition"] = (
         'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'
     )
-    # Partners load the metadata every hour or every day, so a new certificate reaches them soon.
+    # Partners load the metadata every hour or every day, so they get a new certificate soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 

@@ -1,6 +1,6 @@
 """Tokens and answers of WS-Federation: a SAML 1.1 assertion or a JWT in a RequestSecurityTokenResponse, or a SOAP fault. Pure.
 
-The order of elements and the prefixes are those that existing middleware expects (contract, 2.7).
+Existing middleware expects this order of elements and these prefixes (contract, 2.7).
 """
 
 from __future__ import annotations

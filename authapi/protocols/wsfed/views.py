@@ -82,7 +82,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     )
     answer = HttpResponse(document, content_type="application/xml; charset=utf-8")
     answer["Content-Disposition"] = 'inline; filename="FederationMetadata.xml"'
-    # Applications load the metadata every hour or every day, so a new certificate reaches them soon.
+    # Applications load the metadata every hour or every day, so they get a new certificate soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 
@@ -136,7 +136,10 @@ def _question(request: HttpRequest, host: HostMatch, session: Session, parameter
 
 
 def _allowed(host: HostMatch, client: Client | None) -> tuple[str, ...]:
-    """Return the allowed targets of a sign-out. They include the callbacks, because the application has registered them for tokens."""
+    """Return the allowed targets of a sign-out.
+
+    The targets include the callbacks, because the application has registered the callbacks for tokens.
+    """
     tenant_wide = sign_in_settings(host.tenant_id).allowed_logout_urls
     if client is None:
         return tenant_wide

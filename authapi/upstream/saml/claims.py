@@ -70,7 +70,7 @@ class NameId:
 
 @dataclass(frozen=True)
 class Statement:
-    """The user as a verified assertion describes them."""
+    """A user as a verified assertion describes the user."""
 
     issuer: str
     name_id: NameId | None
@@ -158,7 +158,7 @@ def _nameless(statement: Statement) -> str:
 
 def _listed(statement: Statement) -> str:
     names = ", ".join(list(statement.attributes)[:20])
-    return f"It has these attributes: {names[:300]}." if names else "It has no attributes."
+    return f"The assertion has these attributes: {names[:300]}." if names else "The assertion has no attributes."
 
 
 def _first(attributes: Mapping[str, tuple[str, ...]], names: Iterable[str]) -> str:

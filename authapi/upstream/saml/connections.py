@@ -39,7 +39,7 @@ def saml_provider(connection: Connection) -> SamlProvider:
 
 
 def renewed_provider(connection: Connection) -> SamlProvider | None:
-    """Return the provider with freshly fetched metadata; None if there is nothing to fetch, or if it was fetched recently.
+    """Return the provider with freshly fetched metadata; None without a metadata address, or if the metadata was fetched recently.
 
     Call it for a signature with an unknown key: the provider may have changed its key since the last scheduled fetch. Raises
     `UpstreamFailed`.
@@ -76,7 +76,7 @@ def signer_of(connection: Connection, options: SamlOptions) -> Signer:
 
 
 def keys_of(connection: Connection) -> Sequence[RSAPrivateKey]:
-    """Return the keys that decrypt messages of the provider: the connection's own first, then those of the tenant."""
+    """Return the keys that decrypt messages of the provider: first the keys of the connection, then the keys of the tenant."""
     own = connection.secret_option("decryptionKey/key") or connection.secret_option("decryptionKey")
     mine = [_private_key(own, connection.name)] if own else []
     return [*mine, *decryption_keys(connection.tenant_id)]

@@ -75,7 +75,7 @@ def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> No
     if expected and issuer != expected:
         raise UpstreamFailed(
             LoginCase.UPSTREAM_ISSUER_MISMATCH,
-            f"The Issuer is '{_short(issuer)}' and the metadata of the connection is that of '{_short(expected)}'.",
+            f"The Issuer is '{_short(issuer)}' but the metadata of the connection belongs to '{_short(expected)}'.",
         )
 
 
@@ -158,7 +158,7 @@ def acs_address(callback: str, connection: str) -> str:
 
 
 def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
-    """Add the address that the browser posted to, if it is a recipient with an organization in its query (contract, 2.6)."""
+    """Add the address that the browser posted to, if this address is a recipient with an organization in its query (contract, 2.6)."""
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"

@@ -184,7 +184,7 @@ def cache_seconds(*elements: Element) -> int | None:
 
 
 def next_fetch(metadata: ProviderMetadata, now: datetime, *, shortest: timedelta, longest: timedelta) -> datetime:
-    """Return when to fetch the document again: at the interval that it names, within bounds, and before it expires."""
+    """Return when to fetch the document again: at the interval that the document names, within bounds, and before the document expires."""
     wanted = longest if metadata.cache_seconds is None else timedelta(seconds=metadata.cache_seconds)
     if metadata.valid_until is not None:
         wanted = min(wanted, (metadata.valid_until.astimezone(UTC) - now) / 2)

@@ -53,7 +53,7 @@ def own_entity_id(tenant_id: str, connection: str, options: SamlOptions) -> str:
 def provider_of(
     options: SamlOptions, metadata: ProviderMetadata | None, *, tenant_id: str, connection: str, base_address: str = ""
 ) -> SamlProvider:
-    """Return the provider. Raises `UpstreamFailed` if it has no address for logins, or no certificate."""
+    """Return the provider. Raises `UpstreamFailed` if the provider has no address for logins, or no certificate."""
     sign_in = _sign_in(options, metadata, base_address)
     certificates = options.certificates or (metadata.certificates if metadata else ())
     if sign_in is None:

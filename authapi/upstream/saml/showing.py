@@ -61,7 +61,7 @@ def _write(element: Element, depth: int, lines: list[str], hides: Hides) -> None
 
 
 def _names_of(attribute: Element) -> list[str]:
-    """Return the names of an attribute: those of SAML 2.0, or the last part of the claim URI and the URI of SAML 1.1."""
+    """Return the names of an attribute: the names in SAML 2.0, or in SAML 1.1 the last part of the claim URI and the whole URI."""
     namespace, short = attribute.get("AttributeNamespace") or "", attribute.get("AttributeName") or ""
     names = (attribute.get("Name"), attribute.get("FriendlyName"), short, f"{namespace.rstrip('/')}/{short}" if namespace else "")
     return [name for name in names if name]

@@ -15,7 +15,7 @@ _WORDS = {
     "InvalidNameIDPolicy": "The provider cannot send a NameID in the requested format.",
     "NoAuthnContext": "The provider cannot log the user in as strongly as requested.",
     "NoAvailableIDP": "The provider is a proxy and reaches no provider behind it.",
-    "NoPassive": "The provider would have to show a page, and the request forbids it.",
+    "NoPassive": "The provider would have to show a page, but the request forbids pages.",
     "NoSupportedIDP": "The provider is a proxy and supports no provider behind it.",
     "PartialLogout": "The provider could not end all sessions.",
     "ProxyCountExceeded": "The provider may not forward the request to a further provider.",

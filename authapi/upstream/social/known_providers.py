@@ -63,7 +63,7 @@ class TokenCheck:
 
     - `alive` must be true. A provider that answers an invalid token with an error needs no such expression.
     - Each value of `clients` must be a client of the connection.
-    - `subject` names the user. It is empty if the answer contains no subject.
+    - `subject` names the user. This expression is empty if the answer contains no subject.
     """
 
     address: str

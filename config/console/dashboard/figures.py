@@ -71,7 +71,7 @@ def _lag(enabled: list[StreamState]) -> Figure:
     if not behind.lag:
         return Figure("Lag", "0", _page(behind), "every event is delivered")
     is_stopped = behind.held_since is not None
-    note = f"events that {behind.name} has not delivered{', because it is held' if is_stopped else ''}"
+    note = f"events that {behind.name} has not delivered{', because this stream is held' if is_stopped else ''}"
     return Figure("Lag", behind.shown_lag, _page(behind), note, "bad" if is_stopped else "")
 
 

@@ -113,7 +113,7 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
         late = keys.filter(state=SigningKey.State.CURRENT, current_since__lt=due).first()
         if late is not None:
             text = f"The signing key of {late.tenant_id} is older than the limit of {settings.SIGNING_KEY_DAYS} days."
-            advice = "The scheduler did not rotate it. Check that beat and a worker are running, or run manage.py rotate_signing_keys."
+            advice = "The scheduler did not rotate the key. Check that beat and a worker are running, or run manage.py rotate_signing_keys."
             yield Finding("warn", text, advice, list_of("authapi_signingkey", state__exact="current"), "Signing keys")
     if viewer.may_list("authapi_clientcredential"):
         proofs: QuerySet[ClientCredential]
@@ -141,7 +141,7 @@ def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
 
 
 def _expiring(proof: ClientCredential) -> Finding:
-    text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot authenticate with it after that."
+    text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot use it after that date."
     place = reverse("admin:authapi_clientcredential_change", args=(quote(proof.pk),))
     advice = "Register a new credential, and configure the application to use it before that date."
     return Finding("warn", text, advice, place, "Open the credential")

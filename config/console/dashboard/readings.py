@@ -1,7 +1,7 @@
-"""The SQL statements of the start page of the admin. Each uses an index or stops at a bound, so its cost does not depend on the size of a
-tenant.
+"""The SQL statements of the start page of the admin.
 
-`tenant` None reads all tenants, for platform operators. A result says whether its statement stopped at the bound.
+Each statement uses an index or stops at a bound, so its cost does not depend on the size of a tenant. `tenant` None reads all tenants,
+for platform operators. A result says whether its statement stopped at the bound.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class Kind:
 
 
 def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
-    """Return the number of recorded events per hour. For all tenants it is approximate."""
+    """Return the number of recorded events per hour. For all tenants, the number is approximate."""
     places = rows_as(_Place, _POSITIONS if tenant else _NUMBERS, {"tenant": tenant, "starts": starts})
     if not places or places[0].last is None:
         return Hours(starts, [0] * len(starts))

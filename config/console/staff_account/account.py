@@ -156,7 +156,7 @@ class AccountPages(SitePages):
 
     def _enrolled(self, request: HttpRequest, enrolled: Enrolled, by: Proof) -> HttpResponse:
         _keep_session(request, enrolled.staff)
-        # The account has just used the new factor, so the session is proven with it.
+        # The account has just used the new factor, so the new factor counts as the proof of this session.
         note_proof(request, by)
         said = f"{enrolled.factor.name} added. Your other sessions have ended."
         if not enrolled.recovery_codes:

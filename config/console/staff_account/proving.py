@@ -55,7 +55,10 @@ def proven_by_code(request: HttpRequest, staff: Staff, code: str) -> Proof:
 
 
 def proven_by_passkey(request: HttpRequest, purpose: Purpose, staff: Staff | None = None) -> Staff:
-    """Check the signature of a passkey and return its account. If `staff` is given, the passkey must belong to it. Raises `NotProven`."""
+    """Check the signature of a passkey and return its account.
+
+    If `staff` is given, the passkey must belong to this account. Raises `NotProven`.
+    """
     answer = request.POST.get(CREDENTIAL, "")
     try:
         challenge = challenges.taken(request, purpose)

@@ -39,7 +39,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class StaffLoginView(LoginView):
-    """The form with email address and password. It logs the account in, or leads to the page of the second factor."""
+    """The form with email address and password. This view logs the account in, or redirects to the page of the second factor."""
 
     authentication_form = StaffLoginForm
     template_name = "admin/login.html"

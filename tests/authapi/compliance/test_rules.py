@@ -120,7 +120,7 @@ ACTS: dict[str, Callable[[Bank], str]] = {
 # Without the rule, another check still refuses these requests with another text.
 REFUSED_OTHERWISE = {
     "HYBRID_GRANTS": "not allowed for the client",
-    "REQUEST_KEYS": "No registered key",
+    "REQUEST_KEYS": "a registered key",
     "CODE": "not allowed for the client",
     "PUSHED": "Login required",
 }

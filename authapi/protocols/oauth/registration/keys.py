@@ -1,4 +1,4 @@
-"""The keys of a registration as credentials of the client: RSA keys of a JWK set, and the certificates in it."""
+"""The keys of a registration as credentials of the client: RSA keys of a JWK set, and the certificates in the set."""
 
 from __future__ import annotations
 

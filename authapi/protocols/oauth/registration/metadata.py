@@ -1,7 +1,7 @@
 """Maps client metadata of RFC 7591, 2 to the settings of this service.
 
-Unknown members are ignored (RFC 7591, 2). A known member that is not supported is refused, because the client would rely on it. Each
-registration is complete: absent members get their defaults.
+Unknown members are ignored (RFC 7591, 2). A known member that is not supported is refused, because the client would rely on the member.
+Each registration is complete: absent members get their defaults.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _grants(sent: Metadata, method: str) -> tuple[str, ...]:
     if unserved:
         raise refused(f"Unsupported grant type: {unserved[0][:100]}. A client that registers itself may have {', '.join(GRANTS)}.")
     if not set(grants) - {"refresh_token"}:
-        raise refused("The grant_types must have another grant in addition to refresh_token: the client needs it to get its first tokens.")
+        raise refused("The grant_types must have a grant in addition to refresh_token, with which the client gets its first tokens.")
     if "client_credentials" in grants and method == "none":
         raise refused("The grant client_credentials needs a client that authenticates.")
     types = sent.texts("response_types", ("code",) if "authorization_code" in grants else ())
@@ -216,7 +216,7 @@ def _keys(sent: Metadata, method: str) -> tuple[tuple[NewCredential, ...], tuple
     if method == "self_signed_tls_client_auth":
         return certificates(key_set), ()
     if method == "private_key_jwt" and key_set is None:
-        raise refused("The method private_key_jwt needs the public keys in jwks; keys for it are not read from a jwks_uri.")
+        raise refused("The method private_key_jwt needs the public keys in jwks; this service does not read them from a jwks_uri.")
     keys = signing_keys(key_set, algorithm=_algorithm_of_keys(sent)) if key_set is not None else ()
     return (keys if method == "private_key_jwt" else ()), keys
 

@@ -37,7 +37,7 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
         return respond_refused(request, ProtocolRequest(host, client, {}), target_of(carried, facts_of(client)), refused)
     asked = ProtocolRequest(host, client, without_legacy_members(carried.state))
     if carried is not parameters:
-        # A signed or pushed request is complete, so a ticket or a token next to it is ignored.
+        # A signed or pushed request is complete, so a ticket or a token beside the request is ignored.
         return flow.begin(request, OAUTH, asked)
     if ticket := parameters.get(ticket_login.PARAMETER):
         return ticket_login.authorize(request, OAUTH, asked, ticket)

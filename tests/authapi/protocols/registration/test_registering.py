@@ -307,7 +307,7 @@ def test_unsupported_metadata_is_refused_with_an_explanation(door: Door, members
 
 
 def test_a_private_key_is_refused_with_a_warning_that_it_is_now_exposed(door: Door) -> None:
-    assert "create new keys" in door.ask(jwks=key_set(d="AQAB")).json()["error_description"]
+    assert "Create new keys" in door.ask(jwks=key_set(d="AQAB")).json()["error_description"]
 
 
 def test_a_software_statement_is_refused(door: Door) -> None:

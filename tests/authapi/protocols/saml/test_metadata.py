@@ -81,7 +81,7 @@ def test_the_only_service_provider_in_the_metadata_of_a_federation_is_used() -> 
         (b"", "cannot be read"),
         (b"<html/>", "type html"),
         (b"<!DOCTYPE a><a/>", "document type"),
-        (provider_metadata(FACTS), "not ours"),
+        (provider_metadata(FACTS), "metadata of the application"),
         (partner(), "HTTP-POST"),
         (partner(CONSUMER.replace("HTTP-POST", "HTTP-Artifact")), "HTTP-POST"),
         (partner(CONSUMER, '<md:KeyDescriptor><X509Certificate xmlns="' + DS + '">xx</X509Certificate></md:KeyDescriptor>'), "certificate"),

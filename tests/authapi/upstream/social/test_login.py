@@ -344,7 +344,7 @@ def test_a_key_of_one_directory_is_not_valid_for_another_directory(at: Begin) ->
         for key in login.provider.published
     ]
     login.provider.answers["jwks_uri"] = reply(200, {"keys": keys})
-    assert "key belongs to another directory" in refusal(login, login.come_back(sent))
+    assert "belongs to another directory" in refusal(login, login.come_back(sent))
 
 
 def test_an_entra_connection_can_name_its_directory_by_domain(at: Begin) -> None:
