@@ -56,7 +56,7 @@ def update_theme(*, tenant_id: str, theme_id: str, groups: Theme, display_name: 
 
 @unit_of_work
 def delete_theme(*, tenant_id: str, theme_id: str) -> None:
-    """Delete a theme. The pages then look as they do without a theme. Raises `NotFound`."""
+    """Delete a theme. The pages then have the default looks. Raises `NotFound`."""
     row = _locked_theme(tenant_id, theme_id)
     row.delete()
     _forget(tenant_id)

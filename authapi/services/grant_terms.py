@@ -1,4 +1,4 @@
-"""The contents of client grants, cached briefly because every token request reads them."""
+"""The contents of client grants, cached for a short time because every token request reads them."""
 
 from __future__ import annotations
 

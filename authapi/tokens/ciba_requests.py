@@ -148,7 +148,7 @@ def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
 def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant the client its tokens. Raises `RequestRefused` for another user, and if the request is answered or expired.
 
-    If the same answer is sent twice, the second one has no effect. The session is locked, so that a password change, which ends the
+    If the same answer is sent twice, the second answer has no effect. The session is locked, so that a password change, which ends the
     session, finds this approval and revokes it (`take_back_approvals`).
     """
     session = approval.session

@@ -44,8 +44,8 @@ class TokenState:
 def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jtis: Collection[str]) -> StreamState:
     """Return the state on which open streams depend, in one query.
 
-    A stream ends when the client of its token is missing or has another version, when the tenant is missing or not
-    active, or when the `jti` of the token is revoked.
+    A stream ends if the client of its token is missing or has another version, if the tenant is missing or not active, or if the `jti` of
+    the token is revoked.
     """
     client, tenant, revoked = (model._meta.db_table for model in (Client, Tenant, RevokedToken))
     # Table names come from the models.

@@ -69,7 +69,7 @@ async def token_at_once(call: Call) -> Answer:
     with tenant_bound(call.host.tenant_id):
         client = client_auth.authenticate(request)
         if level_of(client.settings) != NONE or answers_as_standard(client.settings):
-            # The endpoint produces the refusals and headers for such a client.
+            # A client with a compliance level or with standard answers gets other refusals and headers, which the endpoint produces.
             raise Cold
         if client.is_public:
             # A public client was not charged, because it does not authenticate. So check the tenant's limit before the refresh token is

@@ -11,7 +11,7 @@ from events.log.numbering import open_connection
 from events.models import EventStream
 from provisioning.services.actions import create_action
 
-# Rows of one statement: few enough that progress is visible.
+# Rows that one statement inserts: few enough that the printed progress changes often.
 _ROWS_PER_STATEMENT = 1_000_000
 _DAYS = 30
 _TABLES = (

@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "images" / "event-stream.svg"
 _BEGIN, _END = "<!-- figures of make bench-stream: begin -->", "<!-- figures of make bench-stream: end -->"
 _NONE = "-"
-# On a machine with two cores, the load average during a run is never higher unless other programs run, too.
+# On a machine with two cores, the load average during a run is higher only if other programs run, too.
 _LOAD_PER_CORE = 2.0
 # Ratios are computed against this peer.
 _PEER = "nchan"

@@ -31,7 +31,7 @@ class Console:
             try:
                 print(sentence, file=self.herald, flush=True)
             except OSError:
-                # The caller has exited; the log has everything.
+                # The caller has exited. The log contains all messages.
                 self.herald = None
 
     def show(self, name: str, line: str) -> None:

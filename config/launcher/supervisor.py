@@ -233,7 +233,7 @@ class Supervisor:
         reader, writer = socket.socketpair()
         for end in (reader, writer):
             end.settimeout(0)
-        # Every signal wakes the loop at once, also SIGCHLD, so a dead process is noticed immediately.
+        # Every signal wakes the loop at once, including SIGCHLD, so the supervisor notices the end of a process immediately.
         signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         self._wakeup = (reader, writer)
         self._selector.register(reader, selectors.EVENT_READ, lambda: reader.recv(4096))

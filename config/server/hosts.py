@@ -118,7 +118,7 @@ async def match_of(authority: str) -> HostMatch | None:
     Raises `Unresolved` with 503 while the database is unavailable.
     """
     if len(authority) > LONGEST_AUTHORITY:
-        # No registered host is this long, and long hosts must not fill the cache.
+        # No registered host is longer than this limit, and longer hosts must not fill the cache.
         return None
     try:
         return await executor.remembered(matches, authority)

@@ -151,7 +151,10 @@ class UvicornProtocol(HttpToolsProtocol):
             self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, and read the rest of the answered request's body."""
+        """Continue with the next request.
+
+        From now on, the client must read the response; a body that the application has not read is freed.
+        """
         super().on_response_complete()
         self.flow.expect_reading()
         if not self.is_answering:

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from foundation.database.session_settings import SESSION_SETTINGS
 
-# A server that died without closing its connections is noticed in 15 to 25 seconds instead of in hours.
+# With these options, libpq notices within 15 to 25 seconds, instead of hours, that a server has failed without closing its connections.
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 # Of several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}

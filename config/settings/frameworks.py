@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# Periodic tasks. Running any of them twice is harmless, and a run that no worker started in time is dropped.
+# Periodic tasks. A task may run twice without harm. A run that no worker starts within `expires` seconds is dropped.
 CELERY_BEAT_SCHEDULE = {
     "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune events": {"task": "events.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},

@@ -116,7 +116,7 @@ def _subject(answering: Answering, name_id: NameId, *, recipient: str, ends: str
 
 
 def _statement(attributes: Sequence[Attribute], settings: SamlSettings) -> Element:
-    # The prefixes are declared once in the root, because values name their types with these prefixes.
+    # The statement declares the prefixes once, because the types of values (`xsi:type`) contain these prefixes.
     statement = with_prefixes(element(saml("AttributeStatement")), "xs", "xsi")
     for attribute in attributes:
         name_format = _name_format(attribute.name) if settings.includes_name_format else None

@@ -121,7 +121,7 @@ def read_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str
         raise RequestUnusable("The SAML request has no ID.")
     if not request.issuer:
         raise RequestUnusable("The SAML request has no Issuer.")
-    # SAML bindings, 3.4.5.2 and 3.5.5.2: refuse a request that was made for another destination.
+    # SAML bindings, 3.4.5.2 and 3.5.5.2: refuse a request that names another destination.
     if request.destination and request.destination.partition("?")[0] not in addresses:
         raise RequestUnusable(f"The Destination of the SAML request is not the address of this service, {min(addresses)}.")
     if len(sent.relay_state) > MAX_RELAY_STATE:

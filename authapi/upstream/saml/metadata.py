@@ -1,7 +1,7 @@
 """Metadata of a provider: its entity id, addresses and certificates (SAML Metadata 2.0). Pure: the clock is an argument.
 
-The document is trusted for its source: an administrator uploads it, or it is fetched over TLS from an address that an administrator
-entered. A signature of the document is not checked, because this service has no key for the check.
+The service trusts the document because of its source: an administrator uploads the document, or the service fetches it over TLS from an
+address that an administrator entered. A signature of the document is not checked, because this service has no key for the check.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
-# Apple accepts up to six months. The secret is signed for each request, so that a copy in a log expires soon.
+# Lifetime of the secret. Apple accepts up to six months. The secret is signed for each request, so that a copy in a log expires soon.
 LIFE_SECONDS = 300
 _CURVE = "P-256"
 

@@ -1,7 +1,7 @@
 """Turns a `wresult` into a trusted assertion (WS-Federation 1.2, 13.2.3). Pure: the clock is an argument.
 
-The token is a SAML 1.1 or 2.0 assertion. It does not name the request that it answers: `wctx` and the browser bind the token to a
-login, and its id is accepted once.
+The token is a SAML 1.1 or 2.0 assertion. The token does not name the request that it answers: `wctx` and the cookie of the browser bind the
+token to a login, and the id of the token is accepted once.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _UNRECORDED_SECONDS = 60
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem that exists (`bad`) or will exist (`warn`): description, advice, and the page for it."""
+    """A problem that exists (`bad`) or will exist (`warn`): its description, advice, and the page on which staff can solve the problem."""
 
     tone: str
     text: str

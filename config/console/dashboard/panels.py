@@ -89,7 +89,7 @@ def _sign_ins(state: State) -> Iterator[Chart]:
 def _by_hour(
     hours: Hours, *, key: str, title: str, what: str, model: str, query: dict[str, str], unit: str, empty: str, tone: str = ""
 ) -> Chart:
-    """Return the chart of a day. Each hour links to the rows of that hour."""
+    """Return a chart with one bar for each hour of the last day. Each bar links to the rows of that hour."""
 
     def label(number: int) -> str:
         return f"{hours.starts[number]:%Y-%m-%d %H:%M}"
