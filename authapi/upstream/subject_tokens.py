@@ -1,7 +1,7 @@
 """Logs a user in by a token of an external issuer. A token exchange profile defines which tokens of a type are accepted for which users.
 
-The upstream service runs an action of the tenant for this purpose. In this service, the profile defines how to check signature, issuer,
-audience, times, and single use.
+The upstream service runs an action of the tenant for this purpose. This service runs no code of tenants: it checks the signature, issuer,
+audience and times of the token with the values of the profile, and accepts each token once.
 """
 
 from __future__ import annotations
