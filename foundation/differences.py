@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Difference(NamedTuple):
-    """One field by its path, with its value before and after as JSON; None where it is absent."""
+    """A changed field: its path, and its values before and after as JSON. A value is None if the document lacks the field."""
 
     path: str
     before: str | None

@@ -19,9 +19,9 @@ job_waits = Signal()
 work_waits = Signal()
 # Sent inside the transaction that sets a password: `user`, and `is_first`, whether the user had no password before.
 password_changed = Signal()
-# Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, or one
-# that differs only in case, does not count as a changed e-mail: it identifies the same person. `former_email` is the address
-# that receives a mail about the change. It is empty if the address did not change, and in an import.
+# Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, and an address
+# that differs from the former address only in case, are not in `changed`: the person is still the same. `former_email` is the address that
+# receives a mail about the change. It is empty if the address did not change, and in an import.
 account_changed = Signal()
 # Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, the changed row or None.
 audit_noted = Signal()
@@ -83,7 +83,7 @@ class SnapshotCursor:
         self._read: Callable[[str], str] | None = None
 
     def fill(self, read: Callable[[str], str]) -> None:
-        """Register `read(tenant_id)`, which returns the cursors."""
+        """Register `read(tenant_id)`, which returns the cursor."""
         self._read = read
 
     def of(self, tenant_id: str) -> str:
@@ -101,7 +101,7 @@ class BulkWrites:
         self._around: Callable[[type[models.Model], Any], AbstractContextManager[None]] | None = None
 
     def fill(self, around: Callable[[type[models.Model], Any], AbstractContextManager[None]]) -> None:
-        """Make `around(model, rows)` wrap every such statement from now on."""
+        """Register `around(model, rows)`, which returns a context manager. From now on, every statement over many rows runs inside it."""
         self._around = around
 
     def around(self, model: type[models.Model], rows: Any) -> AbstractContextManager[None]:
@@ -133,7 +133,7 @@ class TenantLooks:
         self._read: Callable[[str, str], dict[str, str]] | None = None
 
     def fill(self, read: Callable[[str, str], dict[str, str]]) -> None:
-        """Register `read(tenant_id, organization_id)`, which returns the brandings."""
+        """Register `read(tenant_id, organization_id)`, which returns the branding."""
         self._read = read
 
     def of(self, tenant_id: str, organization_id: str = "") -> dict[str, str]:

@@ -145,7 +145,7 @@ moment = Moment()
 class Field:
     """A field of a resource: its rule, whether events have it, and what the OpenAPI document adds to the type.
 
-    `shown` replaces the rule in the OpenAPI document, where a less detailed rule is published.
+    `shown` replaces the rule in the OpenAPI document, if a less detailed rule is published.
     """
 
     rule: Rule
@@ -181,7 +181,7 @@ class Resource:
     """The only declaration of a resource: the source of its two schemas (OpenAPI document, events) and of the order of its JSON members.
 
     Fields are in the order of the OpenAPI document. Events, and the JSON of the resource, have other published orders, which must not
-    change: `in_events` and `in_documents` list the fields whose position differs there; each maps to the field that precedes it.
+    change: `in_events` and `in_documents` map each field whose position differs in these orders to the field that precedes it.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class Resource:
         return {name: field.schema for name, field in self.fields.items()}
 
     def shape(self, *, without: str = "", **further: Rule) -> Shape:
-        """Return the fields of the resource in events: its recorded fields, and `further` ones that are always present."""
+        """Return the fields of the resource in events: its recorded fields, and the fields in `further`, which are always present."""
         rules = {name: self.fields[name].rule for name in self._in_events if name != without}
         required = {name: rule for name, rule in rules.items() if self.fields[name].is_required}
         return Shape({**required, **further}, {name: rule for name, rule in rules.items() if name not in required})

@@ -32,7 +32,7 @@ def check_audit_log(databases: Sequence[str] | None = None, **_: Any) -> list[Ch
 
 @register(Tags.database)
 def check_search_indexes(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report missing indexes of the search of users: without them such searches read users row by row."""
+    """Report missing indexes of the search of users: without these indexes, searches read users row by row."""
     if not databases or "default" not in databases or TABLE not in connection.introspection.table_names():
         return []
     return [
@@ -47,7 +47,7 @@ def check_search_indexes(databases: Sequence[str] | None = None, **_: Any) -> li
 
 @register(Tags.database)
 def check_database_strategy(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a database strategy that differs from that of the stored connections."""
+    """Report a database strategy in the settings that differs from the strategy of the stored connections."""
     if not databases or "default" not in databases or Connection._meta.db_table not in connection.introspection.table_names():
         return []
     try:

@@ -19,8 +19,10 @@ def readers_of(job: Job) -> tuple[str, ...]:
 
 
 def permission_to_end(job: Job) -> str:
-    """Return the permission that staff need to cancel the job or to answer its question. A bulk action needs the permission of its
-    action."""
+    """Return the permission that staff need to cancel the job or to make the decision that the job waits for.
+
+    A bulk action needs the permission of its action.
+    """
     if job.type == Job.Type.BULK_ACTION:
         return str(job.parameters["permission"])
     return "events.change_eventstream" if job.type in _OF_STREAMS else "identity.change_job"

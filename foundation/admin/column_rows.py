@@ -57,9 +57,9 @@ class Column:
 
 
 class Rows(list[Cells]):
-    """The cells of each row, and what the page asks to remove.
+    """The cells of each row, and the stored members or value that the user wants to remove.
 
-    `removed` has the names of members that no row represents. `is_replaced`: remove a stored value that is not a map.
+    `removed` has the names of members that no row represents. `is_replaced` means that a stored value is removed because it is not a map.
     """
 
     def __init__(self, rows: Sequence[Cells] = (), removed: Sequence[str] = (), *, is_replaced: bool = False) -> None:
@@ -69,7 +69,7 @@ class Rows(list[Cells]):
 
 
 class RowsWidget(forms.Widget):
-    """Rows of inputs below the heads of the columns. The names of the inputs end with the number of the row."""
+    """Rows of inputs below the headings of the columns. The names of the inputs end with the number of the row."""
 
     columns: Sequence[Column] = ()
     # Texts of the members that rows cannot represent.
@@ -83,7 +83,7 @@ class RowsWidget(forms.Widget):
         return f"{id_}-{self.columns[0].key}-0" if id_ else id_
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
-        """Return the rows of a page, or the JSON text that a program sends under the name of the field."""
+        """Return the rows that a page sends, or the JSON text that a program sends under the name of the field."""
         if name in data:
             return data.get(name)
         found = re.compile(rf"{re.escape(name)}-(?:{'|'.join(column.key for column in self.columns)})-(\d{{1,4}})")
@@ -127,8 +127,8 @@ class RowsWidget(forms.Widget):
 class RowsField(ShapedJSONField):
     """A map that is entered as rows. To remove a row, empty its inputs.
 
-    Subclasses convert a stored map to rows and rows to a map. A member that no row represents has a line of its own with a box that
-    removes it. Text under the name of the field is read as JSON.
+    Subclasses convert a stored map to rows and rows to a map. A member that no row can represent has its own line, with a checkbox that
+    removes the member. Text that is sent under the name of the field is parsed as JSON.
     """
 
     widget: RowsWidget
@@ -170,7 +170,7 @@ class RowsField(ShapedJSONField):
         return data if isinstance(data, Rows) else super().bound_data(data, initial)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the entered rows, or the rows of a map. For unreadable text, return the stored rows."""
+        """Return the entered rows, or the rows of a map. If the entered text is not a JSON object, return the stored rows."""
         if isinstance(value, Rows):
             return value
         return Rows(self.rows_of(value)[0]) if isinstance(value, Mapping) else self._rows
@@ -188,7 +188,7 @@ def is_cell(value: Any, longest: int = 255) -> bool:
 def _cell(name: str, column: Column, number: int, text: str) -> SafeString:
     if not column.choices:
         return format_html(_INPUT, name, column.key, number, text, column.longest, column.label, number + 1)
-    # A refused text that is no choice is shown, so that the reader sees what the error is about.
+    # If the refused text is not one of the choices, the select shows the text as well, so that the reader sees what the error is about.
     own = () if text in dict(column.choices) else ((text, text),)
     options = format_html_join(
         "",

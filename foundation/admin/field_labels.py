@@ -1,6 +1,6 @@
 """Spells labels that Django derives from names in the source: abbreviations as usual, and choices with only the first word capitalized.
 
-Both change only what pages show. Labels that are written in a model are part of its migrations and stay as they are.
+The functions change only what pages show. Labels that are written in a model are part of its migrations and stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPELLED = {
     "sms": "SMS",
     "uri": "URI",
     "url": "URL",
-    # The id that the API shows, which differs from the primary key of the row.
+    # A "wire id" is the id that the API shows. It differs from the primary key of the row.
     "wire": "public",
 }
 # Replacements of whole labels, which would otherwise only repeat the name of a column.
@@ -61,13 +61,16 @@ def spelled(label: str) -> str:
 
 
 def sentence_of(value: Any, label: Any) -> str:
-    """Return the label of a choice. Django capitalizes each word of a label that it derives from the value; here only the first word."""
+    """Return the label of a choice. Django capitalizes each word of a label that it derives from the value.
+
+    This function capitalizes only the first word.
+    """
     derived = str(value).replace("_", " ").title()
     return str(capfirst(derived.lower())) if str(label) == derived else str(label)
 
 
 class SentenceChoicesFilter(ChoicesFieldListFilter):
-    """A filter by a choice with the labels of `sentence_of`."""
+    """A filter by a field with choices. Shows the labels that `sentence_of` returns."""
 
     def choices(self, changelist: Any) -> Any:
         shown = {str(label): sentence_of(value, label) for value, label in self.field.flatchoices}

@@ -11,7 +11,10 @@ from django.forms.fields import InvalidJSONInput
 
 
 class ShapedJSONField(forms.JSONField):
-    """A JSON object or list, as `shape` says. Empty input is an empty object or list, or null with `is_nullable`."""
+    """A form field for a JSON object or list; `shape` is `dict` or `list`.
+
+    Empty input means an empty object or list, or null if `is_nullable`.
+    """
 
     def __init__(self, *, shape: type[dict[str, Any]] | type[list[Any]] = dict, is_nullable: bool = False, **options: Any) -> None:
         self.shape = shape

@@ -35,7 +35,7 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True)
 class Order:
-    """Columns that order the rows of a model, each ascending or descending; none of them is ever null.
+    """Columns that order the rows of a model, each ascending or descending. No column is ever null.
 
     The first `fixed` columns have the same value in all listed rows.
     """
@@ -46,7 +46,10 @@ class Order:
 
     @classmethod
     def of(cls, model: type[models.Model], names: Any, *, same: str = "") -> Order:
-        """Parse a Django `ordering`, and add the primary key, so that the order is total. The column `same` has one value in every row."""
+        """Parse a Django `ordering`, and add the primary key, so that the order is total.
+
+        All rows have the same value in the column `same`.
+        """
         key = model._meta.pk.attname
         columns = [(name.lstrip("-"), name.startswith("-")) for name in names]
         columns = [(key if name == "pk" else model._meta.get_field(name).attname, falls) for name, falls in columns]  # type: ignore[union-attr]
@@ -104,7 +107,7 @@ class Order:
 
 
 def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
-    """Compare column by column in mixed directions; an index serves only the range of the first column."""
+    """Return a comparison column by column, for mixed directions. PostgreSQL uses an index only for the range of the first column."""
     found, equal = Q(), Q()
     for (name, falls), value in zip(columns, key, strict=True):
         found |= equal & Q(**{f"{name}__{'lt' if falls else 'gt'}": value})
@@ -116,7 +119,7 @@ def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
 class _Asked:
     """The rows that match the filters of a request.
 
-    `base` applies only the filters that an index serves, `narrowed` applies all filters. `is_walked` tells whether they differ.
+    `base` applies only the filters that an index serves, `narrowed` applies all filters. `is_walked` tells whether the two differ.
     """
 
     base: Rows
@@ -193,7 +196,7 @@ class KeysetChangeList(ChangeList):
             asked.base, asked.narrowed, asked.is_walked = asked.base.none(), asked.narrowed.none(), False
             return
         if keys[FOUND : FOUND + 1].exists():
-            # With so many matches, examining the list in order soon finds a page of them.
+            # With so many matches, examining the list in order soon finds enough rows for a page.
             asked.narrowed, asked.is_walked = self.model_admin.found_by_index(request, asked.narrowed, term), True
             return
         asked.base = asked.narrowed = asked.narrowed.filter(pk__in=keys[:FOUND])
@@ -321,12 +324,12 @@ def is_served_by_index(model: type[models.Model], path: str, *, in_tenant: bool)
 
 
 def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
-    """Return the condition on an examined row: on its own columns, or a look-up by key if the filters need other tables."""
+    """Return the condition that an examined row must meet: on its own columns, or a look-up by key if the filters need other tables."""
     query = narrowed.order_by().query
     if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
         # SQL from Django, with its parameters separate.
         sql, parameters = query.get_compiler(connection=connections[DEFAULT_DB_ALIAS]).compile(query.where)
         return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # nosec B611
-    # A scalar subquery instead of EXISTS, which PostgreSQL could plan as a hash of all matching rows.
+    # A scalar subquery, because PostgreSQL could plan EXISTS as a hash of all matching rows.
     own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")
     return Subquery(own[:1])

@@ -15,7 +15,7 @@ _MINUTE = 60
 
 
 def two_lines(first: str, second: str) -> str:
-    """Return `first` with `second` in small letters below it. One element contains both, so that a phone shows them in one column."""
+    """Return `first` with `second` in small letters below it. One element contains both texts, so that a phone shows them in one column."""
     if not second:
         return first
     return format_html('<div class="cell-lines">{}<span class="cell-note">{}</span></div>', first, second)
@@ -28,12 +28,12 @@ def short_id(value: str) -> SafeString:
 
 @lru_cache(maxsize=3)
 def yes_no(value: bool | None) -> SafeString:  # noqa: FBT001
-    """Return a yes, a no, or that the value is not set, as an icon with a text."""
+    """Return an icon with a text: yes, no, or not set."""
     return render_to_string("admin/components/yes_no.html", {"value": value})
 
 
 def age_of(moment: datetime | None) -> str:
-    """Return how long ago a moment was, with the time in UTC as tooltip; a dash without a moment."""
+    """Return how long ago a moment was, with the time in UTC as tooltip. Without a moment, return a dash."""
     if moment is None:
         return "-"
     utc, now = moment.astimezone(UTC), timezone.now()

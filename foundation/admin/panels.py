@@ -11,7 +11,10 @@ from django import forms
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell; with `url` it is a link. `note` is a second line, and `copied` an identifier with a button that copies it."""
+    """A cell of a table; with `url` its text is a link. `note` is a second line.
+
+    `copied` is an identifier, shown with a button that copies it.
+    """
 
     text: str
     url: str = ""

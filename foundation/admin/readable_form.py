@@ -1,4 +1,4 @@
-"""The form of a row for staff who may see the row and not change it: the same fields, with their values as text.
+"""The form of a row for staff who may see the row but may not change it: the same fields, with their values as text.
 
 Django reads the values of such a page from the columns of the row. A form whose fields are not columns would show no values.
 """
@@ -21,11 +21,11 @@ _BREAK = SafeString("<br>")
 
 
 class ReadableForm(AdminForm):
-    """Django's form of the admin, with the values of the form's own fields."""
+    """Django's form of the admin. Shows each field of the form as text, also fields that are not columns of the row."""
 
     @classmethod
     def of(cls, form: AdminForm) -> ReadableForm:
-        """Return a form with the same fields."""
+        """Return a readable form with the fields of `form`."""
         return cls(form.form, form.fieldsets, {}, form.readonly_fields, model_admin=form.model_admin)
 
     def __iter__(self) -> Iterator[Fieldset]:

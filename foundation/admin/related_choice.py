@@ -10,7 +10,10 @@ from django.utils.safestring import SafeString
 
 
 class RelatedChoice(RelatedFieldWidgetWrapper):
-    """Django's wrapper of a choice with the link in the style of the console, and without links that change, delete or view rows."""
+    """Django's wrapper of a choice.
+
+    Shows only the link that adds a row, in the style of the console; no links that change, delete or view rows.
+    """
 
     template_name = "admin/related_choice.html"
 

@@ -28,7 +28,7 @@ def source_of(request: HttpRequest) -> Source:
 
 
 def note_change(request: HttpRequest, response: Any) -> None:
-    """Note in the browser that a request may have changed something. Without a replica, nothing is noted."""
+    """Set a cookie with the present time, because the request may have changed something. Without a replica, no cookie is set."""
     if request.method in _READING or not has_replica():
         return
     response.set_cookie(

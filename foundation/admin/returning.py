@@ -16,6 +16,6 @@ def place_to_return_to(request: HttpRequest) -> str:
 
 
 def returning(request: HttpRequest, url: str) -> str:
-    """Return `url` with the URL of this request's page, to which the opened page returns."""
+    """Return `url` with the parameter `next`: the URL of this request's page, to which the page at `url` returns."""
     query = request.GET.urlencode()
     return f"{url}?{urlencode({_NEXT: f'{request.path}?{query}' if query else request.path})}"

@@ -1,6 +1,6 @@
 """A form field for secrets with names: a row with a masked value for each stored secret, and empty rows for new ones.
 
-A page never contains a value, neither a stored one nor one that the form refused.
+A page never contains a secret value, neither a stored value nor a value that the form refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SecretRowsWidget(forms.Widget):
         return f"{id_}-name-0" if id_ else id_
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
-        """Return the rows of a page, or the JSON text that a program sends under the name of the field."""
+        """Return the rows that a page sends, or the JSON text that a program sends under the name of the field."""
         if name in data:
             return data.get(name)
         all_of = getattr(data, "getlist", lambda key: [data[key]] if key in data else [])
@@ -75,7 +75,7 @@ class SecretRowsWidget(forms.Widget):
 class SecretRowsField(ShapedJSONField):
     """A map of secrets by name. An empty value keeps a stored secret; None marks a secret to remove.
 
-    With `has_objects`, a value that begins with a brace or a bracket is JSON.
+    With `has_objects`, a value that begins with a brace or a bracket is parsed as JSON.
     """
 
     widget: SecretRowsWidget

@@ -1,8 +1,8 @@
 """Forms that refuse to overwrite a value that has changed since the page was opened.
 
 The page contains a digest of each value that it shows. If the saved value of a field no longer has this digest, and the submitted value is
-neither the shown nor the saved one, the field gets an error that names the saved value. The page then has new digests, so that saving
-again overwrites the value knowingly. A request without digests, such as one of a script, is not checked.
+neither the shown value nor the saved value, the field gets an error that contains the saved value. The page then has new digests, so that
+saving again overwrites the value knowingly. A request without digests, such as one of a script, is not checked.
 """
 
 from __future__ import annotations
@@ -29,9 +29,13 @@ else:
 
 
 class ShowsValues(_Form):
-    """The mixin of such a form. Its template must render `shown_values` inside the `<form>` element."""
+    """The mixin of a form that refuses to overwrite newer values.
 
-    # The saved values, if the initial values of the form are proposals.
+    The template of the form must render `shown_values` inside the `<form>` element.
+    """
+
+    # The saved values by field name. Set if the initial values of the form are proposals; otherwise the initial values are the saved
+    # values.
     saved: dict[str, Any] | None = None
 
     def shown_values(self) -> SafeString:
@@ -80,7 +84,7 @@ def _digest(value: Any) -> str:
 def _problem(bound: forms.BoundField) -> str:
     saved = _in_words(bound.field, bound.initial)
     is_now = f" The saved value is now: {saved}." if saved else ""
-    return f"This value has changed since you opened the page.{is_now} To replace it with your value, save again."
+    return f"This value has changed since you opened the page.{is_now} To replace the saved value with your value, save again."
 
 
 def _in_words(field: forms.Field, value: Any) -> str:

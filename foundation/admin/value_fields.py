@@ -1,4 +1,4 @@
-"""A form field for a map of JSON values: a row of a name and a value for each, where nested values are JSON text."""
+"""A form field for a map of JSON values: a row with a name and a value for each member. Nested values are entered as JSON text."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Rows(list[tuple[str, str]]):
 
 
 class ValuesWidget(forms.Textarea):
-    """Rows of a name and a value. If rows cannot represent the map, shows a text box with JSON, and submits its text."""
+    """Rows of a name and a value. If rows cannot represent the map, shows a text box with the JSON of the map."""
 
-    # The head of the column of names.
+    # The heading of the column of names.
     head = "Name"
 
     class Media:
@@ -58,7 +58,7 @@ class ValuesWidget(forms.Textarea):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         pairs = value if isinstance(value, Rows) else _pairs_of(value or "{}")
         if pairs is None:
-            # The label of the field refers to the id of the first row. There are no rows here, so the box gets this id.
+            # The label of the field refers to the id of the first row. Without rows, the text box gets this id.
             return super().render(name, value, {**(attrs or {}), "id": f"id_{name}-name-0"}, renderer)
         rows = [*(pair for pair in pairs if any(pair)), *[("", "")] * _EMPTY_ROWS]
         return format_html(
@@ -70,7 +70,7 @@ class ValuesWidget(forms.Textarea):
 
 
 class ValuesField(ShapedJSONField):
-    """A map of JSON values. To remove a value, empty the inputs of its row. `head` says what the names are."""
+    """A map of JSON values. To remove a value, empty the inputs of its row. `head` is the heading of the names, such as "Claim"."""
 
     widget: ValuesWidget
 

@@ -61,7 +61,7 @@ class Endpoint(ViewSet):
 
     @property
     def tenant_id(self) -> str:
-        """The tenant of the host, bound for the whole request."""
+        """The id of the tenant of the host. It is fixed for the whole request. Raises `TenantRequired` on a host without a tenant."""
         tenant_id = current_tenant()
         if tenant_id is None:
             raise TenantRequired
@@ -86,6 +86,6 @@ class Endpoint(ViewSet):
         return items
 
     def require_scope(self, request: Request, *expected: str) -> None:
-        """Refuse a token that has none of the `expected` scopes. For checks that depend on the body."""
+        """Refuse a token that has none of the `expected` scopes. Used for checks that depend on the body."""
         if request.auth.scopes.isdisjoint(expected):  # type: ignore[union-attr]  # the token verifier's claims
             raise insufficient_scope(*expected)

@@ -19,7 +19,7 @@ from foundation.api.refusals import Refusal, invalid_body
 
 
 class MultipartBody(BaseParser):
-    """Accepts parts in any order. A part with a file name is a file, with any name and type; the others are text."""
+    """Accepts parts in any order. A part with a file name is a file, with any name and type. All other parts are text."""
 
     media_type = "multipart/form-data"
 
@@ -52,7 +52,7 @@ def close_files(members: Iterable[Any]) -> None:
 
 @extend_schema_field(OpenApiTypes.BINARY)
 class Upload(serializers.Field[Any, Any, Any, Any]):
-    """A file of a multipart body; the consumer calls `close_files`."""
+    """A file of a multipart body. The endpoint must call `close_files` after it has read the file."""
 
     default_error_messages = {"invalid": "Expected a file"}
 

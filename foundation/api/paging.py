@@ -63,7 +63,7 @@ class SortBy:
 
 @dataclass(frozen=True)
 class Order:
-    """A parsed `sort`: the parameter's field, the expression it sorts by, and the direction."""
+    """A parsed `sort`: the field that the parameter names, the expression to sort by, and the direction."""
 
     name: str = "created_at"
     expression: Any = "created_at"
@@ -162,7 +162,7 @@ def _check_offset(page: int, size: int) -> None:
 
 
 def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order, reading: Reading) -> dict[str, Any]:
-    # A list without sort fields has one order, so refuse a request for another order.
+    # A list without sort fields has only one order, so refuse a request for another order.
     if order.name != "created_at" or (order == BY_CREATION and text_of(query, "sort") not in (None, _BY_AGE)):
         raise invalid_query("The checkpoint form sorts by created_at only", "sort")
     take = number_of(query, "take", minimum=1, maximum=listing.largest_take) or PAGE_SIZE
@@ -178,7 +178,8 @@ def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Rend
 
 def _after(rows: QuerySet[Any], checkpoint: _Checkpoint) -> QuerySet[Any]:
     moment, key = checkpoint.created_at, checkpoint.key
-    # The condition on `created_at` alone is a range of the index. The other condition drops rows of the same time that were shown.
+    # The condition on `created_at` alone is a range of the index. The other condition drops the rows with that time that an earlier page
+    # contained.
     if checkpoint.is_descending:
         return rows.filter(Q(created_at__lt=moment) | Q(pk__lt=key), created_at__lte=moment)
     return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment)
@@ -204,7 +205,7 @@ def _decoded(text: str, rows: QuerySet[Any], *, is_descending: bool) -> _Checkpo
 
 
 def _is_key(key: Any, model: type[Model]) -> bool:
-    """Tell whether `key` can be a primary key of the listed rows: checkpoints of other lists are invalid here."""
+    """Tell whether `key` can be a primary key of the listed rows. A checkpoint of another list can have a key that cannot."""
     if isinstance(model._meta.pk, IntegerField):
         return type(key) is int and abs(key) <= _LARGEST_KEY
     return isinstance(key, str) and text_problem(key) is None

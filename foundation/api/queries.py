@@ -17,7 +17,7 @@ LARGEST_NUMBER = 10**_MOST_DIGITS - 1
 
 
 def _single(query: QueryDict, name: str) -> str | None:
-    """Return the parameter, or None when it is absent or empty; a repeated one is refused as ambiguous."""
+    """Return the parameter, or None when it is absent or empty; a repeated parameter is refused as ambiguous."""
     values = query.getlist(name)
     if len(values) > 1:
         raise invalid_query("Expected a single value", name)
@@ -44,7 +44,7 @@ def texts_of(query: QueryDict, name: str) -> list[str]:
 
 
 def switch_of(query: QueryDict, name: str, *, default: bool) -> bool:
-    """Return `true` or `false`; any other word is refused."""
+    """Return whether the parameter is `true`, or `default` when it is absent or empty. Any word except `true` and `false` is refused."""
     value = _single(query, name)
     if value not in (None, "true", "false"):
         raise invalid_query("Expected type boolean", name)

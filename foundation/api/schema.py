@@ -70,7 +70,7 @@ def error_responses(*statuses: int) -> dict[str, Schema]:
 
 
 def security_of(*scopes: str) -> list[dict[str, list[str]]]:
-    """Return the two security schemes; several scopes are alternatives, scopes joined by a space are needed together."""
+    """Return the two security schemes; several scopes are alternatives, scopes joined by a space are all required."""
     return [{BEARER: []}, *({CLIENT_CREDENTIALS: together.split()} for together in scopes)]
 
 
@@ -119,7 +119,7 @@ class OperationSchema(AutoSchema):
         own = cast("Any", self.view).path_schemas
         for parameter in parameters:
             pattern = id_pattern(self.path, parameter["name"])
-            # The route's pattern does not apply: clients encode a slash inside an id.
+            # The pattern of the route excludes slashes, but clients can send an id with an encoded slash.
             parameter["schema"] = {
                 "type": "string",
                 "minLength": 1,

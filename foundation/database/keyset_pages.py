@@ -58,7 +58,10 @@ class KeysetPage(Generic[Row]):
 
 
 def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q | None = None) -> KeysetPage[Row]:
-    """Return the page of `rows` at the place, ordered by the column `moment` and the key; `further` is checked for each row."""
+    """Return the page of `rows` at the place, ordered by the column `moment` and the key.
+
+    The condition `further` is checked for each examined row.
+    """
     is_newer = place is not None and place.is_newer
     order = (moment, "pk") if is_newer else (f"-{moment}", "-pk")
     walked = (rows if place is None else _from(rows, place, moment)).order_by(*order)
@@ -88,7 +91,10 @@ def met(walk: QuerySet[Any], further: Q) -> list[Any]:
 
 
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
-    """Narrow to the rows beyond the place: an index serves the range of times; the other condition drops shown rows of the same time."""
+    """Return the rows beyond the place.
+
+    An index serves the range of times; the other condition drops rows with the time of the place that were already shown.
+    """
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}
     return rows.filter(Q(**{f"{moment}__{beyond}": place.moment}) | Q(**{f"pk__{beyond}": place.key}), **within)

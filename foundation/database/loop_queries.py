@@ -161,7 +161,7 @@ class GatheredSelect(Generic[Instance]):
 
 @lru_cache(maxsize=1)
 def _wrapper() -> Any:
-    """Return a Django connection that is never opened: otherwise each task would create another one for the converters."""
+    """Return a Django connection that is never opened: otherwise each task would create another connection for the converters."""
     return connections.create_connection(DEFAULT_DB_ALIAS)
 
 

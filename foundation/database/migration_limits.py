@@ -41,7 +41,7 @@ def concurrent_indexes(database: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 def long_transactions(database: BaseDatabaseWrapper, *, seconds: float) -> list[str]:
-    """Return a description of each transaction of other sessions that is open for longer than this."""
+    """Return a description of each transaction of another session that is open for longer than `seconds`."""
     with database.cursor() as cursor:
         cursor.execute(_LONG_TRANSACTIONS, [seconds])
         return [f"process {pid} ({name}), {state}, open for {age} s" for pid, name, state, age in cursor.fetchall()]
@@ -50,7 +50,7 @@ def long_transactions(database: BaseDatabaseWrapper, *, seconds: float) -> list[
 def _unlimited(execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]) -> Any:  # noqa: FBT001  (Django)
     found = _CONCURRENTLY.match(str(sql))
     database: BaseDatabaseWrapper = context["connection"]
-    # Inside a transaction PostgreSQL refuses the statement, and the refusal is the result.
+    # Inside a transaction PostgreSQL refuses the statement. The caller gets this error.
     if found is None or database.in_atomic_block:
         return execute(sql, parameters, many, context)
     verb, index = found.groups()

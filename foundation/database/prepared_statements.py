@@ -87,7 +87,7 @@ class Line:
             self._answer = self._loop.create_future()
             answer = await self._answer
         except BaseException:
-            # A cancelled call leaves a partial answer behind, and after an error a statement may have to be parsed again.
+            # A canceled call leaves a partial answer behind, and after an error a statement may have to be parsed again.
             self.end()
             raise
         finally:
@@ -129,7 +129,7 @@ class Line:
                 self._take(self._answer, self._pgconn.get_result())
         except psycopg.Error as error:
             if self._answer is None:
-                # The server closed the idle connection; the next statement gets another one.
+                # The server closed the idle connection; the next statement gets another connection.
                 self.end()
             elif not self._answer.done():
                 self._answer.set_exception(error)

@@ -63,7 +63,7 @@ class ScriptSender:
                 if result.status not in _ANSWERED:
                     raise errors.error_from_result(result, encoding="utf-8")
                 results.append((result.command_tuples or 0, _first_row(result, raw)))
-        # The first result is that of the statement which sets `synchronous_commit`.
+        # The first result belongs to the statement that sets `synchronous_commit`.
         return results[1:]
 
     @contextmanager

@@ -65,8 +65,8 @@ def is_constant(text: str) -> bool:
 
 
 class _BoundedInterpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no types
-    """Counts the steps of an evaluation: projections and flattening can double a list at every step, and a function can sort it
-    each time.
+    """Counts the steps of an evaluation. Projections and flattening can double a list at every step, and a function can sort the list each
+    time.
     """
 
     def __init__(self) -> None:

@@ -61,7 +61,7 @@ class Gathering(Generic[Key, Value]):
             for answer in waiting.values():
                 if not answer.done():
                     answer.set_exception(error)
-                    # Retrieve the exception, because every caller may have been cancelled.
+                    # Retrieve the exception, because every caller may have been canceled.
                     answer.exception()
         finally:
             # Keys are without an answer here only if the event loop ends.

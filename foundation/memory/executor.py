@@ -63,7 +63,7 @@ async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:
 def _has_loaded(loads: dict[Any, asyncio.Future[Any]], place: Any, load: asyncio.Future[Any]) -> None:
     del loads[place]
     if not load.cancelled():
-        # Retrieve the exception, because every caller may have been cancelled.
+        # Retrieve the exception, because every caller may have been canceled.
         load.exception()
 
 
@@ -73,5 +73,5 @@ def and_give_back(work: Callable[[], Result]) -> Result:
         return work()
     finally:
         if connection.connection is not None:
-            # As Django does at the end of a request.
+            # Django makes the same call at the end of a request.
             connection.close_if_unusable_or_obsolete()

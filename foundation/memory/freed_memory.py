@@ -10,7 +10,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
-# A trim reads all free blocks, so it runs only after this many bytes were freed, and at most once per pause.
+# A trim reads all free blocks, so it runs only after this many bytes were freed, and at most once per `_PAUSE_SECONDS`.
 _WORTH_BYTES = 4 * 1024 * 1024
 _PAUSE_SECONDS = 1.0
 
@@ -38,6 +38,6 @@ def _trim() -> None:
 
 @lru_cache(maxsize=1)
 def _library() -> Any:
-    """Return the C library, None where it has no such call (musl)."""
+    """Return the C library, or None if the library has no `malloc_trim` (musl)."""
     library = ctypes.CDLL(None)
     return library if hasattr(library, "malloc_trim") else None

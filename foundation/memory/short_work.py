@@ -42,7 +42,7 @@ class _Finished:
         while self._answers:
             answer, result, error = self._answers.popleft()
             if answer.done():
-                # The caller was cancelled.
+                # The caller was canceled.
                 continue
             if error is None:
                 answer.set_result(result)

@@ -1,8 +1,8 @@
 """Fast path: short-lived caches of database answers, each with a maximum age and a maximum size. Pure.
 
-The plain path is the cache's `load`; an answer is never older than its maximum age. Finding the tenant of a host costs 0.5 µs of
-processor time instead of 1,400 (`python -m benchmarks fast_paths`, docs/figures.md). Nothing is loaded on an event loop: there,
-a miss raises `Missing`, and `foundation.memory.executor.remembered` loads the answer in a thread, once for all concurrent requests.
+The plain path is the cache's `load`; an answer is never older than its maximum age. Finding the tenant of a host costs 0.5 µs of processor
+time instead of 1,400 µs (`python -m benchmarks fast_paths`, docs/figures.md). Nothing is loaded on an event loop: there, a miss raises
+`Missing`, and `foundation.memory.executor.remembered` loads the answer in a thread, once for all concurrent requests.
 """
 
 from __future__ import annotations

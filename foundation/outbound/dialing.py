@@ -23,7 +23,7 @@ Resolver = Callable[[str, int, float], list[str]]
 
 
 def resolve(host: str, port: int, seconds: float) -> list[str]:
-    """Return every address of `host`; raise `HostUnresolved` when there is none, or none in time."""
+    """Return every address of `host`; raise `HostUnresolved` if no address is found within `seconds`."""
     found = _resolver_threads().submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     try:
         return list(dict.fromkeys(str(entry[4][0]) for entry in found.result(timeout=seconds)))

@@ -138,7 +138,7 @@ def _named_failures() -> Iterator[None]:
 
 
 def _ended_early(error: BaseException) -> bool:
-    """Tell whether a TLS failure is only a closed connection, which is temporary; a bad certificate is not."""
+    """Tell whether a TLS failure is only a closed connection, which is a temporary failure; a bad certificate is a permanent failure."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):

@@ -21,7 +21,7 @@ _MOST_ANSWER_BYTES = 64 * 1024
 
 
 class AnswersTooLong(OSError):
-    """The mail server sends more than a conversation needs."""
+    """The mail server sends more bytes than an SMTP session needs."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -53,7 +53,7 @@ class _Checked(smtplib.SMTP):
     call: Call
 
     def getreply(self) -> tuple[int, bytes]:
-        # The base class opens the reader here, and again after STARTTLS; its own reader restarts the timeout with every byte.
+        # The base class would open its own reader here, and again after STARTTLS. That reader restarts the timeout with every byte.
         if self.file is None and self.sock is not None:
             self.file = io.BufferedReader(_BoundedReader(self.sock, self.call))
         return super().getreply()

@@ -18,7 +18,7 @@ def text_records(name: str) -> frozenset[str]:
     """Return the TXT records at `name` itself; empty when there are none.
 
     Aliases are not followed: with a wildcard alias, the owner of the target of the alias could prove control over every name below a
-    domain. Queries the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
+    domain. Queries the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` if no server answers.
     """
     asked = dns.name.from_text(name)
     try:

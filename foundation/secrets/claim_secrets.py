@@ -1,6 +1,7 @@
 """Recognizes claims that are secrets. Pure.
 
-The audit log hides more names, such as `private_email` and `employee_code`. Here they are ordinary claims of a user, not secrets.
+The audit log hides more names, such as `private_email` and `employee_code`. In this module, such names are ordinary claims of a user, not
+secrets.
 """
 
 from __future__ import annotations

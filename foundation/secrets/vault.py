@@ -19,7 +19,7 @@ _NONCE_BYTES = 12
 
 
 class SecretUnreadable(RuntimeError):
-    """A stored secret cannot be decrypted: its key is missing, or it was moved or altered."""
+    """A stored secret cannot be decrypted: its key is missing, or the encrypted text was moved or altered."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -63,7 +63,7 @@ def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
 def digest(value: str) -> str:
     """Return `<key id>.<hex>`, the keyed SHA-256 digest of a random secret, made with the newest digest key.
 
-    For secrets of 256 random bits only: a slow hash adds no security there. Passwords use argon2 instead.
+    Only for secrets of 256 random bits: a slow hash would not make such secrets safer. Passwords use argon2 instead.
     """
     key_id, key = _newest(settings.DIGEST_KEYS, "DIGEST_KEYS")
     return f"{key_id}.{_keyed(key, value)}"
@@ -75,7 +75,7 @@ def digests(value: str) -> list[str]:
 
 
 def digest_matches(value: str, stored: str) -> bool:
-    """Compare `value` with a stored digest in constant time; False when the digest's key is gone."""
+    """Compare `value` with a stored digest in constant time; False if the key of the digest is no longer known."""
     key_id, _, expected = stored.partition(".")
     key = settings.DIGEST_KEYS.get(key_id, "")
     return hmac.compare_digest(_keyed(key or "absent", value), expected) and bool(key)

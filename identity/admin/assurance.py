@@ -88,7 +88,7 @@ def say_what_was_held(request: HttpRequest) -> None:
 
 
 def is_required_of(staff: Staff) -> bool:
-    """Tell whether a setting requires a second factor for the role of this account."""
+    """Tell whether `STAFF_SECOND_FACTOR` requires a second factor for the role of this account."""
     match settings.STAFF_SECOND_FACTOR:
         case "all":
             return True

@@ -221,7 +221,7 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
 def unused_map(cleaned: Mapping[str, Any], changed: Collection[str]) -> tuple[str, str] | None:
     """Return the field and the text of an error, or None.
 
-    An error is a change that selects the attribute map but leaves it without rows, or that enters rows but does not select the map.
+    It is an error if a change selects the attribute map but leaves the map without rows, or enters rows but does not select the map.
     """
     mode, rows = field_name(MODE), field_name(MAPPED)
     if rows not in cleaned or mode not in cleaned or not {mode, rows} & set(changed):

@@ -60,7 +60,7 @@ _MORE = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", 
 _SHOWN: dict[str, Any] = {name: shown_activity_of(name) for name in _ACTIVITIES}
 # As many as the management interface accepts.
 _METADATA_PAIRS = 10
-_STORED_ONLY = "This service stores the value and sends it in events; its own login does not use it."
+_STORED_ONLY = "This service stores the value and sends it in events. The logins of this service do not use it."
 
 
 def strategy_choices() -> list[tuple[str, str]]:
@@ -85,7 +85,7 @@ class ConnectionForm(ServiceForm):
     options = OptionsField(label="Options", help_text=f"Secrets and options that this service does not know are encrypted. {HOW_TO_ENTER}")
     more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
     realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
-    enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows them by name.")
+    enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows their names.")
     is_domain_connection = forms.BooleanField(
         required=False,
         label="For applications that register themselves",
@@ -280,7 +280,10 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return self.preview_of(row) if has_map and self.preview_of is not None else None
 
     def _callback(self, request: HttpRequest, guide: Guide, row: Connection | None) -> str:
-        """Return the callback address to enter at the provider. Empty without one, or if it needs the name of an unsaved row."""
+        """Return the callback address to enter at the provider.
+
+        Empty if there is no such address, or if the address needs the name of a row that is not saved yet.
+        """
         if not guide.callback or (guide.callback == "named" and row is None):
             return ""
         tenant = row.tenant_id if row else self.tenant_for_new(request)
@@ -304,7 +307,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return [(None, {"fields": first}), *fields, _folded("More", [*more, *dated])]
 
     def _guided(self, guide: Guide, *, may_change: bool) -> list[Any]:
-        """Return the sections of the fields of a strategy. Without the permission to change, they have read-only values."""
+        """Return the sections with the fields of a strategy. Without the permission to change, the sections have read-only values."""
         named = {option.name: field_name(option) if may_change else shown_option(option) for option in guide.fields}
         usual = [named[option.name] for option in guide.fields if not option.is_further]
         further = [named[option.name] for option in guide.fields if option.is_further]

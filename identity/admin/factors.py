@@ -46,8 +46,8 @@ def _effect(_request: HttpRequest, row: EnrolledFactor) -> str:
         return f"{user} can no longer use the recovery code in place of a lost factor. {_WHAT_ENDS}."
     sessions = ", and all sessions of the user end" if row.kind == Kind.PHONE else ""
     return (
-        f"{user} can no longer use this factor ({kind}). If it is the last factor, an attacker who "
-        f"knows the password may be able to log in with it alone. {_WHAT_ENDS}{sessions}."
+        f"{user} can no longer use this factor ({kind}). If this is the last factor, an attacker who knows the "
+        f"password may be able to log in with the password alone. {_WHAT_ENDS}{sessions}."
     )
 
 
@@ -79,7 +79,7 @@ RESET = ObjectAction(
 
 
 class EnrolledFactorAdmin(ReadOnlyAdmin[EnrolledFactor], ObjectActionsAdmin[EnrolledFactor]):
-    """Staff can remove factors, and cannot change them otherwise."""
+    """Staff can remove factors but cannot change them."""
 
     is_named_by_user = True
     list_display = ("device", "kind", "name", "shown_address", "user", "is_confirmed", "created_at", "last_used_at", "tenant")

@@ -117,7 +117,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         response = super().render_change_form(request, context, *args, **kwargs)
         if job is not None:
             offered = [action["name"] for action in response.context_data["object_actions"]]
-            # `primary_actions` is ordered: the answer to a question of the job precedes the download of a file.
+            # `primary_actions` is ordered: a decision that the job waits for comes before the download of a file.
             response.context_data["primary_action"] = next((name for name in self.primary_actions if name in offered), "")
         return response
 

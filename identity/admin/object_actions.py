@@ -113,7 +113,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     first_tab: str = "Details"
     # The label of the tab with the last events, where the page has tabs.
     events_tab: str = "Events"
-    # Whether the menu leads to the changes of the row in the audit log.
+    # Whether the menu has a link to the changes of the row in the audit log.
     has_history: bool = True
     # The field with the public identifier of the row, which the page shows with a button that copies it.
     id_field: str = ""

@@ -82,7 +82,7 @@ class OrganizationForm(ServiceForm):
         typed = {name: cleaned.get(name) for name in _COLORS if name not in self.errors}
         if len(typed) == len(_COLORS) and len([color for color in typed.values() if color]) == 1:
             missing = next(name for name, color in typed.items() if not color)
-            self.add_error(missing, "Enter both colors or none.")
+            self.add_error(missing, "Enter both colors, or leave both empty.")
         return cleaned
 
     @property
@@ -160,7 +160,7 @@ _CONNECTION_SETTINGS = {
 
 
 class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
-    """The only relation with settings that can be changed."""
+    """Connections of organizations. No other relation has settings that staff can change."""
 
     joined = ("organization", "connection")
     described = "connection {connection} of {organization}"

@@ -22,7 +22,7 @@ def refusals() -> tuple[type[Exception], ...]:
 
 
 def sentences(refusal: Exception) -> dict[str | None, list[str]]:
-    """Return the texts of a refusal by field. None is the key of texts about no field."""
+    """Return the texts of a refusal by field. Texts about no field have the key None."""
     if isinstance(refusal, Invalid):
         return dict(refusal.errors.items())
     return {None: [str(refusal)]}

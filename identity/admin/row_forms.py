@@ -75,7 +75,7 @@ class RowField(forms.CharField):
         found = list(self._rows.filter(Q(**{self._identifier: text}) | Q(name=text))[:2])
         exact = [row for row in found if getattr(row, self._identifier) == text] or found
         if not exact:
-            raise ValidationError("Choose one that exists.")
+            raise ValidationError("No object has this name or id.")
         if len(exact) > 1:
             raise ValidationError("Several objects have this name. Enter an id.")
         return exact[0]

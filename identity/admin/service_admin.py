@@ -30,8 +30,9 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ServiceAdmin(ObjectActionsAdmin[Row]):
-    """The base of such admin pages. Subclasses implement `create` and `change`; `row_acts` implements deletion. A refusal is shown at the
-    form or as a message.
+    """The base of such admin pages. Subclasses implement `create` and `change`; `row_acts` implements deletion.
+
+    A refusal is shown at the form or as a message.
     """
 
     form = ServiceForm
@@ -74,7 +75,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         form.refusal = getattr(request, "_refusal", None)
         # Django keeps fields that the form class declares, even if this page does not show them.
         shown = flatten_fieldsets(self.get_fieldsets(request, obj))
-        # On a page without the permission to change, Django takes the labels from here instead of from the fields of the form class.
+        # On a page without the permission to change, Django reads the labels from `Meta`, not from the fields of the form class.
         declared = {name: field.label for name, field in form.base_fields.items() if field.label}
         form._meta.labels = {**declared, **(form._meta.labels or {})}
         form.base_fields = {name: field for name, field in form.base_fields.items() if name in shown}
@@ -114,7 +115,10 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         obj.__dict__.update(created.__dict__)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Delete the row after a confirmation. Opens no transaction: the service may need several, and repeats a failed one."""
+        """Delete the row after a confirmation.
+
+        Opens no transaction, because the service may need several transactions and repeats a failed one.
+        """
         row = self.get_object(request, unquote(object_id))
         if not self.has_delete_permission(request, row):
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Forms that a service checks. Its refusals become errors of the form's fields."""
+"""Forms that a service checks. The refusals of the service become errors of the form's fields."""
 
 from __future__ import annotations
 

@@ -316,7 +316,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         try:
             changelist = super().get_changelist_instance(request)
         except (DataError, OverflowError) as error:
-            # No earlier check refuses values that a column cannot hold or compare: the query fails on them.
+            # No earlier check refuses values that a column cannot store or compare, so the query fails on such values.
             raise IncorrectLookupParameters(error) from error
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
         changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))

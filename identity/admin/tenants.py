@@ -49,7 +49,7 @@ class TenantForm(ServiceForm):
             "id": "Part of every event. Cannot be changed. 3 to 63 lowercase letters, digits and inner hyphens.",
             "event_retention_days": (
                 "Days for which events are kept, 1 to 3650. Empty: the default of the platform. Older events are deleted within "
-                "an hour. A client that does not read for longer must read all data again. A lower number takes effect at once and "
+                "an hour. A client that reads no events for this time must read all data again. A lower number takes effect at once and "
                 "cannot be undone."
             ),
         }
@@ -157,7 +157,7 @@ def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> 
     return f"{row.host} now belongs to {row.tenant_id}."
 
 
-_HOST_HELP = "Such as login.example.com. The page of the domain then shows the DNS record that proves your control of it."
+_HOST_HELP = "Such as login.example.com. The page of the domain then shows the DNS record that proves your control of the domain."
 
 
 class CustomDomainAdmin(OperatorsChange[CustomDomain]):

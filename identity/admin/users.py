@@ -52,7 +52,7 @@ class UserForm(ServiceForm):
     class Meta:
         model = User
         fields = ()  # The fieldsets of the admin class list the fields.
-        help_texts = {"email_verified": "A changed email address is unverified until this is set again."}
+        help_texts = {"email_verified": "If you change the email address, it is unverified until you check this box again."}
 
 
 class LinkForm(forms.Form):

@@ -134,7 +134,7 @@ class DomainVerificationEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "verify_custom_domain",
-            "Look for the TXT record of a custom domain, and let the domain answer if the record is there",
+            "Look for the TXT record of a custom domain; if the record is correct, the tenant answers on the domain",
             ("create:custom_domains",),
             200,
             CUSTOM_DOMAIN,

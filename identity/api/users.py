@@ -61,7 +61,7 @@ class UserEndpoint(Endpoint):
             UserToChange,
             refuses=(404, 409),
         ),
-        "destroy": Operation("delete_user", "Delete a user, if it is there", ("delete:users",), 204),
+        "destroy": Operation("delete_user", "Delete a user, if the user exists", ("delete:users",), 204),
     }
 
     def list(self, request: Request) -> Response:

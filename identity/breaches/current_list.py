@@ -88,8 +88,10 @@ _current = CurrentList()
 
 
 def is_in_breach(password: str) -> bool:
-    """Tell whether the list of this service holds a password. False without a list, and for a list that cannot be read: logins
-    continue."""
+    """Tell whether the list of this service contains a password.
+
+    False without a list, and for a list that cannot be read: logins continue.
+    """
     found = _current.get()
     if found is None:
         return False

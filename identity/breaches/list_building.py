@@ -1,7 +1,7 @@
 """Builds a list: writes range by range into a working file, then replaces the old list in one step. A stopped run can be resumed.
 
 During the build, these files are next to the list: `.part`, with the head and the records; `.ranges`, with the number of records of each
-finished range; and `.lock`, which one process holds. A record is on the disk before its range counts as finished.
+finished range; and `.lock`, which the building process locks. A record is on the disk before its range counts as finished.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ class ListBuilder:
         tell(self)
 
     def finish(self, *, accepts_smaller: bool = False) -> Facts:
-        """Replace the old list with the new one, and return the facts of the new one.
+        """Replace the old list with the new one, and return the facts of the new list.
 
         Readers see either the complete old list or the complete new list.
 
-        Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the existing one.
+        Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the existing list.
         """
         facts = Facts(self.count, self._plan.source, self._plan.at_least, self._began_at)
         if self.done != RANGES:
@@ -135,12 +135,12 @@ class ListBuilder:
 
     def _check_size(self, facts: Facts, *, accepts_smaller: bool) -> None:
         if not facts.count:
-            raise BuildRefused("The source holds no password.")
+            raise BuildRefused("The source contains no password.")
         present = present_list(self._plan.path)
         if present is None or accepts_smaller or present.facts.at_least != facts.at_least:
             return
         if facts.count < present.facts.count * _LEAST_SHARE:
-            text = f"The new list has {facts.count:,} passwords, the existing one {present.facts.count:,}. Nothing was replaced."
+            text = f"The new list has {facts.count:,} passwords, the existing list has {present.facts.count:,}. Nothing was replaced."
             raise BuildRefused(f"{text} If this is correct, run the command again with --accept-smaller.")
 
     def _cut_to_kept(self) -> None:

@@ -87,7 +87,7 @@ class BreachList:
             raise ListUnreadable
 
     def holds(self, password: str) -> bool:
-        """Tell whether the list holds this password. Raises `ListUnreadable`, and `OSError` if the disk fails.
+        """Tell whether the list contains this password. Raises `ListUnreadable`, and `OSError` if the disk fails.
 
         With 900 million entries, it wrongly returns True for about one in 3 * 10^11 passwords that are in no breach.
         """

@@ -107,7 +107,7 @@ class RangeInterface:
     pause: Callable[[float], None] = time.sleep
 
     def ranges(self, taking: Taking, *, start: int) -> Iterator[bytes]:
-        """Yield the ranges from number `start`; fetches some ahead. Raises `SourceRefused` for a range that fails repeatedly."""
+        """Yield the ranges from number `start`; fetches some ranges ahead. Raises `SourceRefused` for a range that fails repeatedly."""
         ahead: deque[Future[bytes]] = deque()
         with ThreadPoolExecutor(self.parallel, thread_name_prefix="ranges") as pool:
             try:

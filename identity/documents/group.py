@@ -16,7 +16,10 @@ def group_resource(group: Group) -> dict[str, Any]:
 
 
 def group_member_resource(member: GroupMember) -> dict[str, Any]:
-    """Return a member that was read with its user or group. The type of a nested group is `group` here and differs in events."""
+    """Return a member that was read with its user or group.
+
+    In this document, the type of a nested group is `group`; in events the type differs.
+    """
     user, nested = member.user, member.nested_group
     if user is not None:
         shown = {"id": user.user_id, "member_type": "user", "type": None, "connection_id": user.connection_id}

@@ -15,7 +15,7 @@ from identity.shapes import PROFILE, USER
 def user_document(user: User, linked: Sequence[LinkedIdentity] | None = None) -> dict[str, Any]:
     """Return the complete profile without empty fields. `blocked` is absent until it is set for the first time.
 
-    `linked` holds the linked identities in order of linking; without it they are read from the database.
+    `linked` contains the linked identities in order of linking. Without `linked`, the identities are read from the database.
     """
     identities = list(user.linked_identities.select_related("connection").order_by("pk")) if linked is None else linked
     made = {"identities": _identities(user, identities), "logins_count": user.logins_count or None}

@@ -18,7 +18,7 @@ _METADATA = ("user_metadata", "app_metadata")
 
 
 class InvalidFields(ValueError):
-    """The fields of an export are invalid; `path` names the invalid one."""
+    """The fields of an export are invalid; `path` names the first invalid field."""
 
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(reason)
@@ -27,7 +27,7 @@ class InvalidFields(ValueError):
 
 
 def fields_of(asked: Sequence[Mapping[str, str]], *, is_table: bool, known: Sequence[str]) -> list[Field]:
-    """Return the requested fields. Raises `InvalidFields` with the path of the first invalid one."""
+    """Return the requested fields. Raises `InvalidFields` with the path of the first invalid field."""
     most = MOST_CSV_FIELDS if is_table else MOST_FIELDS
     if len(asked) > most:
         raise InvalidFields(f"Array is too long ({len(asked)}), maximum {most}", "fields")

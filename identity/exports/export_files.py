@@ -18,7 +18,7 @@ _FILE = re.compile(r"(job_[A-Za-z0-9]{16})\.(?:json|csv)\.gz")
 
 
 class LinkExpired(ServiceError):
-    """The link has expired; read the job again for a new one."""
+    """The link has expired; read the job again for a new link."""
 
 
 @dataclass(frozen=True)

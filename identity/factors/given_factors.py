@@ -1,4 +1,4 @@
-"""Sets the factors of a user through the management interface. The caller has verified that they belong to the user."""
+"""Sets the factors of a user through the management interface. The caller has verified that the factors belong to the user."""
 
 from __future__ import annotations
 

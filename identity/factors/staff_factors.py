@@ -30,7 +30,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class WrongCode(Conflict):
-    """This code is not right, or it was used before. Wait for the next one and check the clock of your device."""
+    """This code is wrong, or it was used before. Wait for the next code, and check the clock of your device."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def rename_factor(*, staff_id: int, factor_id: str, name: str) -> StaffFactor:
 
 @unit_of_work
 def remove_factor(*, staff_id: int, factor_id: str) -> Staff:
-    """Remove a factor. Removing the last one also removes the recovery codes. Raises `NotFound` unless the account owns the factor."""
+    """Remove a factor. Removing the last factor also removes the recovery codes. Raises `NotFound` unless the account owns the factor."""
     staff = _locked(staff_id)
     factor = _own(staff, factor_id)
     kind, name = factor.kind, factor.name
@@ -124,8 +124,10 @@ def remove_factor(*, staff_id: int, factor_id: str) -> Staff:
 
 @unit_of_work
 def renew_recovery_codes(*, staff_id: int) -> tuple[Staff, tuple[str, ...]]:
-    """Replace all recovery codes and return the new ones, which cannot be shown again. Raises `Conflict` for an account without a
-    factor."""
+    """Replace all recovery codes and return the new ones, which cannot be shown again.
+
+    Raises `Conflict` for an account without a factor.
+    """
     staff = _locked(staff_id)
     if not has_factors(staff):
         raise Conflict("Recovery codes replace a factor. Add a factor first.")
@@ -201,7 +203,7 @@ def _own(staff: Staff, factor_id: str) -> StaffFactor:
 def _name(staff: Staff, name: str, *, renamed: StaffFactor | None = None) -> str:
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME:
-        raise Invalid({"name": [f"Give it a name of at most {LONGEST_NAME} characters."]})
+        raise Invalid({"name": [f"Enter a name of at most {LONGEST_NAME} characters."]})
     others = staff.factors.exclude(pk=renamed.pk) if renamed else staff.factors.all()
     if others.filter(name__iexact=name).exists():
         raise Invalid({"name": ["Another of your factors has this name."]})

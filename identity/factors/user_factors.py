@@ -37,7 +37,7 @@ _GROUP = 6
 
 @dataclass(frozen=True)
 class Confirmed:
-    """A confirmed factor. The first one comes with a recovery code, which cannot be shown again."""
+    """A confirmed factor. The first factor of a user comes with a recovery code, which cannot be shown again."""
 
     factor: EnrolledFactor
     recovery_code: str = ""
@@ -159,10 +159,11 @@ def add_key(
 
 @unit_of_work
 def give_factor(*, tenant_id: str, user_id: str, kind: str, address: str = "", secret: str = "", name: str = "") -> EnrolledFactor:
-    """Enroll an authenticator app by its `secret`, or an `address`, for a user. The caller has verified that the user owns it.
+    """Enroll an authenticator app by its `secret`, or an `address`, for a user.
 
-    Creates no recovery code, because nothing here could show it to the user. Raises `NotFound`, `AlreadyExists` for an address that is
-    enrolled already, `Conflict` for too many factors, and `Invalid` for an invalid name.
+    The caller has verified that the user owns the app or address. Creates no recovery code, because the caller cannot show a code to the
+    user. Raises `NotFound`, `AlreadyExists` for an address that is enrolled already, `Conflict` for too many factors, and `Invalid` for an
+    invalid name.
     """
     factor = begin_enrolment(tenant_id=tenant_id, user_id=user_id, kind=kind, address=address, secret=secret, name=name)
     factor.is_confirmed = True
@@ -181,7 +182,7 @@ def give_key(*, tenant_id: str, user_id: str, kind: str, made: NewCredential, re
 
 @unit_of_work
 def rename_factor(*, tenant_id: str, user_id: str, device: str, name: str) -> EnrolledFactor:
-    """Rename a factor. Raises `NotFound` unless the user owns it, and `Invalid` for an invalid name."""
+    """Rename a factor. Raises `NotFound` unless the user owns the factor, and `Invalid` for an invalid name."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
     before, factor.name = factor.name, _checked_name(name)
@@ -193,8 +194,10 @@ def rename_factor(*, tenant_id: str, user_id: str, device: str, name: str) -> En
 
 @unit_of_work
 def remove_factor(*, tenant_id: str, user_id: str, device: str, reason: str = "", is_by_user: bool = False) -> EnrolledFactor:
-    """Remove a factor or a passkey. Removing the last second factor also removes the recovery code. Raises `NotFound` unless the user
-    owns it."""
+    """Remove a factor or a passkey. Removing the last second factor also removes the recovery code.
+
+    Raises `NotFound` unless the user owns the factor.
+    """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
     EnrolledFactor.objects.of(tenant_id).filter(pk=factor.pk).delete()
@@ -236,8 +239,10 @@ def remove_all_factors(*, tenant_id: str, user_id: str, reason: str = "", keeps_
 
 @unit_of_work
 def renew_recovery_code(*, tenant_id: str, user_id: str) -> str:
-    """Replace the recovery code and return the new one, which cannot be shown again. Raises `Conflict` for a user without a second
-    factor."""
+    """Replace the recovery code and return the new code, which cannot be shown again.
+
+    Raises `Conflict` for a user without a second factor.
+    """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     if not factors_of(user):
         raise Conflict("A recovery code replaces a second factor. Enroll a factor first.")
@@ -248,8 +253,10 @@ def renew_recovery_code(*, tenant_id: str, user_id: str) -> str:
 
 @unit_of_work
 def use_recovery_code(*, tenant_id: str, user_id: str, code: str) -> str | None:
-    """Use the recovery code and return the code that replaces it, or None for a wrong code. A code works once, also under concurrent
-    use."""
+    """Use the recovery code and return the code that replaces it, or None for a wrong code.
+
+    A code works once, also under concurrent use.
+    """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     row = EnrolledFactor.objects.of(tenant_id).filter(user=user, kind=Kind.RECOVERY_CODE, is_confirmed=True).first()
     if not vault.digest_matches(_said(user, code), row.code_digest if row is not None else "") or row is None:
@@ -318,7 +325,10 @@ def _tell(user: User, factor: EnrolledFactor) -> None:
 
 
 def _say_whether(user: User) -> None:
-    """Update the profile member that says whether the user has a second factor. Saves, and so records an event, only on a change."""
+    """Update the profile member that says whether the user has a second factor.
+
+    Saves the user, and so records an event, only if the member changes.
+    """
     others = [name for name in user.multifactor if name != EnrolledFactor.PROVIDER]
     said = [*others, EnrolledFactor.PROVIDER] if factors_of(user) else others
     if said != user.multifactor:
@@ -339,7 +349,7 @@ def _checked_name(name: str) -> str:
 
 
 def _first_recovery_code(user: User, factor: EnrolledFactor) -> str:
-    """Store the recovery code that the enrollment has shown already. If it has shown none, return a new code."""
+    """Store the recovery code that the enrollment has shown already. If the enrollment has shown no code, return a new code."""
     if not factor.code_digest:
         return _new_recovery_code(user)
     _keep_recovery_code(user, factor.code_digest)

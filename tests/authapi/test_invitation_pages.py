@@ -196,8 +196,8 @@ def typed(client: Client, **changes: Any) -> dict[str, Any]:
     [
         ({"email": "none"}, "email", "Enter a valid email address"),
         ({"email": ""}, "email", "This field is required"),
-        ({"client_id": "unknown"}, "client_id", "Choose one that exists"),
-        ({"role": "unknown"}, "role", "Choose one that exists"),
+        ({"client_id": "unknown"}, "client_id", "No object has this name or id"),
+        ({"role": "unknown"}, "role", "No object has this name or id"),
     ],
 )
 def test_a_refused_invitation_is_explained_at_the_field_of_the_tab(

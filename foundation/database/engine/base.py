@@ -2,7 +2,7 @@
 
 Two errors are handled differently than in Django. A write that a standby refuses (SQLSTATE 25006) means that the server was demoted: the
 connection is closed, so that the next connection reaches the new primary. If a connection fails during COMMIT, it is unknown whether the
-transaction was saved.
+transaction was saved; the error is then `CommitInDoubt`.
 """
 
 from __future__ import annotations

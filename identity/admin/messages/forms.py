@@ -41,7 +41,7 @@ class TemplateForm(ShowsValues, forms.Form):
         max_length=2048,
         label="Page after the link",
         widget=_WIDE,
-        help_text="Address of a page of yours. Empty: a page of the service confirms the result.",
+        help_text="Address of a page on your site. Empty: a page of the service confirms the result.",
     )
     includes_email_in_redirect = forms.BooleanField(required=False, label="Send the email address of the user to that page")
 

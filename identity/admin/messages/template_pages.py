@@ -98,7 +98,7 @@ class MessagesPage(TenantPage):
         return self.page(request, "admin/message.html", self._shown(tenant_id, kind, language, row, form) | {"may_change": may_change})
 
     def preview(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
-        """Return the message with sample data: of the saved texts, or on POST of the texts in the form."""
+        """Return the message with sample data. GET uses the saved texts, POST the texts in the form."""
         kind, language = _kind(name), _language(request)
         row = template_at(tenant_id, kind, language)
         source = Source(row.subject, row.body, row.from_address) if row is not None else Source()

@@ -179,7 +179,7 @@ class GroupPanels(Tables):
             "Roles in organizations",
             ("Organization", "Role", "Assigned at (UTC)", ""),
             rows,
-            empty_text="No roles in organizations. Assign one on the page of the organization.",
+            empty_text="No roles in organizations. Assign a role on the page of an organization.",
             more_url=self.list_of(OrganizationGroupRole, q=row.pk),
             more_text="All roles in organizations",
         )

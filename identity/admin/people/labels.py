@@ -88,7 +88,7 @@ class NamesUsers:
             row.named_user = found.get(user)
 
     def tenant_id_of(self, row: Any) -> str:
-        """Return the tenant of the user. A row without a tenant column needs its own function."""
+        """Return the tenant of the user. For a model without a tenant column, the subclass overrides this method."""
         return str(row.tenant_id)
 
     def user_id_in(self, row: Any) -> str:

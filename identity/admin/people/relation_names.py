@@ -76,7 +76,7 @@ def _names(request: HttpRequest, joined: Iterable[tuple[str | None, dict[str, An
                 asked.setdefault(_JOINED[column], set()).add((tenant_id, key))
     found: dict[tuple[str | None, type[Model], Any], str] = {}
     for model, pairs in asked.items():
-        # An operator sees entries of several tenants. A row counts only for entries of its own tenant.
+        # An operator sees entries of several tenants. The name of a row is shown only in entries of the same tenant.
         rows = model.all_tenants.filter(tenant_id__in={one for one, _ in pairs}, pk__in={key for _, key in pairs})  # type: ignore[attr-defined]
         found |= {(row.tenant_id, model, row.pk): _name_of(row) for row in rows}
     return found

@@ -143,7 +143,7 @@ class UserPanels(Tables):
         ]
         return cut(
             "Organizations",
-            ("Organization", "Roles in it", "Member since (UTC)", ""),
+            ("Organization", "Roles in the organization", "Member since (UTC)", ""),
             rows,
             empty_text="No organizations.",
             more_url=self.list_of(OrganizationMember, q=user.user_id),

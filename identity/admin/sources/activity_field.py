@@ -17,7 +17,8 @@ _LONGEST_SHOWN = 80
 
 
 class ActivityField(forms.ChoiceField):
-    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes them; its label lists them."""
+    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes these members. Its label lists
+    their names."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, **options)
@@ -55,7 +56,7 @@ class ActivityField(forms.ChoiceField):
 
     def clean(self, value: Any) -> Any:
         if value is None:
-            # A page always sends the choice. A program can omit it, and the stored value then stays.
+            # A page always sends the choice. A program can omit the choice; the stored value is then kept.
             return self.stored
         choice = super().clean(value)
         if choice == _STORED:

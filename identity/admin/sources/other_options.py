@@ -20,7 +20,9 @@ class OptionsField(ValuesField):
     def to_python(self, value: Any) -> Any:
         found = super().to_python(value)
         if double := next((name for name in found if any(other.startswith(f"{name}.") for other in found)), None):
-            raise ValidationError(f"“{double[:40]}” has a row of its own, and rows for its members. Keep one of them.")
+            raise ValidationError(
+                f"“{double[:40]}” has a row, and its members have rows, too. Keep either its row or the rows of its members."
+            )
         return nested(self.schema, found)
 
     def prepare_value(self, value: Any) -> Any:
@@ -40,7 +42,7 @@ def flattened(schema: Members, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def nested(schema: Members, rows: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nested options, which undoes `flattened`. A dot after a name that is no object in the schema stays in the name."""
+    """Return the nested options: the inverse of `flattened`. A dot after a name that is no object in the schema stays in the name."""
     found: dict[str, Any] = {}
     for name, value in rows.items():
         place, node, parts = found, schema, name.split(".")

@@ -21,7 +21,7 @@ _SHOWN = 50
 
 
 class ConnectionTabs:
-    """The tabs of one site. A table is left out for accounts that may not see its rows."""
+    """The tabs of one site. Accounts that may not see the rows of a table do not see the table."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site

@@ -86,7 +86,7 @@ def test_a_value_that_was_changed_after_the_page_was_opened_is_named_and_kept(br
     assert client.name == "Shop of Ada"
     assert refused.status_code == 200
     text = refused.content.decode()
-    assert f"{STALE} The saved value is now: Shop of Ada. To replace it with your value, save again." in text
+    assert f"{STALE} The saved value is now: Shop of Ada. To replace the saved value with your value, save again." in text
     assert 'value="Shop of Bob"' in text
     assert "<h1>Shop of Ada" in text
 

@@ -250,7 +250,7 @@ def test_objects_with_known_members_are_rows_of_their_members_and_no_json(browse
         f"options-{key}-{number}": text for number, pair in enumerate(named) for key, text in zip(("name", "value"), pair, strict=True)
     }
     clash = {"options-name-3": "attributes", "options-value-3": "x"}
-    told = "“attributes” has a row of its own, and rows for its members. Keep one of them."
+    told = "“attributes” has a row, and its members have rows, too. Keep either its row or the rows of its members."
     assert saved(browser, row, **sent, **filled, **clash) == {"options": [told]}
     assert now(row).options == row.options
     assert not saved(browser, row, **sent, **filled)

@@ -186,7 +186,7 @@ def test_a_role_of_another_organization_is_not_offered(browser: Client, tenant: 
 
     answer = browser.post(act(organization, "assign-member-role"), typed("assign-member-role", user=user.user_id, role=other.pk))
 
-    assert answer.context["panels"][1].form.form.errors == {"role": ["Choose one that exists."]}
+    assert answer.context["panels"][1].form.form.errors == {"role": ["No object has this name or id."]}
 
 
 def test_a_refusal_of_the_service_is_shown_on_the_tab(browser: Client, tenant: Tenant, organization: Organization, user: User) -> None:
@@ -378,7 +378,7 @@ def test_the_branding_and_the_metadata_of_an_organization_are_form_fields(browse
     [
         ({"logo_url": "http://acme.example/logo.png"}, "logo_url", "Enter an address that starts with https://."),
         ({"primary_color": "blue"}, "primary_color", "Enter # and 3 to 8 hexadecimal digits, such as #0059d6."),
-        ({"page_background_color": ""}, "page_background_color", "Enter both colors or none."),
+        ({"page_background_color": ""}, "page_background_color", "Enter both colors, or leave both empty."),
         ({"metadata-value-0": "gold"}, "metadata", "Enter a name for the value “gold”."),
         ({"metadata-name-0": "a", "metadata-name-1": "a"}, "metadata", "The name “a” appears twice."),
     ],
