@@ -46,8 +46,8 @@ def password_problem(
 ) -> PasswordProblem | None:
     """Return why `password` is too weak for a connection with these options, or None.
 
-    `personal` are the user's own names and addresses, which the password must not contain if the connection says so. `common` are the
-    most frequent passwords, in lower case, which are refused if the connection enables its dictionary.
+    `personal` are the user's own names and addresses, which the password must not contain if the connection enables this rule. `common` are
+    the most frequent passwords, in lower case, which are refused if the connection enables its dictionary.
     """
     policy = policy_of(options)
     shortest = shortest_length(options)

@@ -28,5 +28,5 @@ def is_stopped(tenant_id: str) -> bool:
 
 
 def of_running_tenants(rows: models.QuerySet[Row], *, path: str = "tenant_id") -> models.QuerySet[Row]:
-    """Return the rows without those of stopped tenants. `path` is the lookup from a row to the id of its tenant."""
+    """Return the rows, except the rows of stopped tenants. `path` is the lookup from a row to the id of its tenant."""
     return rows.exclude(Exists(Tenant.objects.filter(pk=OuterRef(path), status__in=STOPPED)))

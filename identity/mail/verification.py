@@ -220,7 +220,7 @@ def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
     A link of an address change also sets the address. If another user has the address by now, the link counts as expired.
     """
     ticket = usable_ticket(tenant_id=tenant_id, token=token)
-    # The lock of the user's row orders concurrent calls: the second one finds the ticket used.
+    # The lock of the user's row orders concurrent calls: the second call finds the ticket used.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = usable_ticket(tenant_id=tenant_id, token=token)
     if ticket.former_email is not None:

@@ -18,7 +18,7 @@ _COMMON: dict[str, tuple[str, Any]] = {
     "support_url": ("Address of the support page; empty if none is set.", "https://example.com/help"),
     "request_language": ("The language of the message.", "en"),
     "application.name": ("The application that caused the message; empty if there is none.", "Example Shop"),
-    "application.clientID": ("Its client id.", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4f"),
+    "application.clientID": ("The client id of that application.", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4f"),
     "connection.name": ("The connection of the user.", "people"),
     "user.email": ("The email address of the user.", "ada@example.com"),
     "user.email_verified": ("Whether the email address is verified.", False),
@@ -121,7 +121,7 @@ _ALL = (
     Kind(
         "reset_email",
         "New password",
-        "Sent to a user who has forgotten the password: a link to set a new one.",
+        "Sent to a user who has forgotten the password: a link to set a new password.",
         built_in="reset_email",
         variables={**_LINK, **_UNTIL, **_SOURCE},
         is_always_sent=True,
@@ -147,7 +147,7 @@ _ALL = (
     Kind(
         "stolen_credentials",
         "Breached password",
-        "Sent once to a user whose password was found in a breach, if Sign-in settings enable it: a link to set a new one.",
+        "Sent once to a user whose password was found in a breach, if Sign-in settings enable it: a link to set a new password.",
         built_in="stolen_credentials",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE},
         has_link=True,

@@ -25,7 +25,7 @@ _KNOWN_DIRECTIVES = frozenset("aAbBdeHIjklmMpPSyYZzsFTDR%")
 
 
 class Unbounded(Exception):
-    """The template builds more than a mail may hold."""
+    """The template builds a text that is too long for a mail."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -193,7 +193,7 @@ def _date(value: Any, shape: Any = "%Y-%m-%d") -> str:
     """Return a time in another format. Only listed directives are accepted: C's `%100000000d` would fill the memory."""
     text, pattern = str(_text(value)), str(_text(shape))[:100]
     if any(found[1] not in _KNOWN_DIRECTIVES for found in _DIRECTIVE.finditer(pattern)) or "%" in _DIRECTIVE.sub("", pattern):
-        raise Unbounded("The date filter does not know this format.")
+        raise Unbounded("The date filter does not support this format.")
     if isinstance(value, datetime):
         moment = value
     elif text in ("now", "today"):

@@ -56,7 +56,7 @@ def mail_server(tenant_id: str) -> MailServer:
     try:
         password = provider.secret("smtp_pass")
     except SecretUnreadable as error:
-        raise MessageRefused("The password of the mail server cannot be opened: save it again.") from error
+        raise MessageRefused("The password of the mail server cannot be decrypted: enter the password again.") from error
     backend = ProviderBackend(host=own["smtp_host"], port=own["smtp_port"], username=own.get("smtp_user", ""), password=password)
     default_from = provider.default_from or settings.DEFAULT_FROM_EMAIL
     return MailServer(backend, default_from, is_own=True, headers=own.get("headers", {}))

@@ -51,7 +51,7 @@ class CountryRefused(NumberRefused):
 def normalized_number(text: str, *, countries: Collection[str] = ()) -> str:
     """Return a number as `+4915112345678`. `countries` are the allowed ISO codes; empty allows every country.
 
-    Raises `NumberOdd`, `NumberKindRefused` or `CountryRefused`. None of them contains the number.
+    Raises `NumberOdd`, `NumberKindRefused` or `CountryRefused`. The error never contains the number.
     """
     if len(text) > _LONGEST_INPUT or not text.strip().startswith(("+", "00")):
         raise NumberOdd

@@ -32,7 +32,7 @@ SETTLED = frozenset({SENT, IN_DOUBT, DROPPED})
 _LONGEST_CALL = timedelta(seconds=60)
 _GIVEN_UP_AFTER = timedelta(hours=24)
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 15.0, 900.0
-_IN_DOUBT_TEXT = "The connection ended while the message was handed over. It may have been sent, and is not sent again."
+_IN_DOUBT_TEXT = "The connection ended while the message was handed over. The message may have been sent, so it is not sent again."
 
 
 class ProviderAwayTooLong(ServiceError):
@@ -96,7 +96,7 @@ def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
         _write(job, row, IN_DOUBT, _IN_DOUBT_TEXT)
         return True
     if lasts_until is not None and lasts_until <= now:
-        _write(job, row, DROPPED, "Not sent: it expired before the provider accepted it.")
+        _write(job, row, DROPPED, "Not sent: the message expired before the provider accepted it.")
         return True
     row.summary = {**row.summary, _UNTIL: (now + _LONGEST_CALL).isoformat()}
     # Extends the lease, so that the sweep gives the job to no other worker while this worker waits for the provider.

@@ -6,7 +6,7 @@ from identity.services.failures import ServiceError
 
 
 class ProviderAway(Exception):
-    """The provider could not be reached, or refused for now. It has surely not accepted the message, so a retry is safe."""
+    """The provider could not be reached, or refused for now. The provider has certainly not accepted the message, so a retry is safe."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)

@@ -112,7 +112,7 @@ def _redirected(row: MessageProvider, before: Mapping[str, Any], given: Mapping[
     moved = [name for name in _TARGETS[row.name] if before.get(name) != row.settings.get(name)]
     if not (kept and moved and row.settings.get("smtp_user", "x")):
         return {}
-    return {name: [f"{moved[0]} changes, so the secret would be sent elsewhere. Enter it again."] for name in kept}
+    return {name: [f"{moved[0]} changes, so the secret would be sent elsewhere. Enter the secret again."] for name in kept}
 
 
 def _problems(row: MessageProvider) -> dict[str, list[str]]:
@@ -124,7 +124,7 @@ def _problems(row: MessageProvider) -> dict[str, list[str]]:
     countries = row.settings.get("allowed_countries", [])
     unknown = [code for code in countries if code not in KNOWN_COUNTRIES] if isinstance(countries, list) else ["?"]
     if unknown:
-        found["allowed_countries"] = ["Give codes of countries in two capital letters, such as DE."]
+        found["allowed_countries"] = ["Enter country codes of two capital letters, such as DE."]
     return found
 
 
@@ -132,16 +132,16 @@ def _smtp_problems(row: MessageProvider) -> dict[str, list[str]]:
     own, problems = row.settings, {}
     host, port = own.get("smtp_host"), own.get("smtp_port")
     if not (isinstance(host, str) and (_HOST.fullmatch(host) or (":" in host and _IPV6.fullmatch(host)))):
-        problems["smtp_host"] = ["Give the name of the mail server, such as smtp.example.com."]
+        problems["smtp_host"] = ["Enter the host name of the mail server, such as smtp.example.com."]
     if type(port) is not int or not 1 <= port <= 65535:
-        problems["smtp_port"] = ["Give a port number, such as 587."]
+        problems["smtp_port"] = ["Enter a port number, such as 587."]
     if not _is_line(own.get("smtp_user", "")):
         problems["smtp_user"] = ["A user name must be one line."]
     if row.default_from and not (_is_line(row.default_from) and checked_sender(row.default_from)):
-        problems["default_from"] = ["Give an address, such as Example <mail@example.com>."]
+        problems["default_from"] = ["Enter an address, such as Example <mail@example.com>."]
     headers = own.get("headers", {})
     if not (isinstance(headers, dict) and len(headers) <= _MOST_HEADERS and all(map(_is_header, headers.items()))):
-        problems["headers"] = [f"Give at most {_MOST_HEADERS} headers whose names begin with X-, each with one line of text."]
+        problems["headers"] = [f"Enter at most {_MOST_HEADERS} headers whose names begin with X-, each with one line of text."]
     return problems
 
 
@@ -150,9 +150,9 @@ def _twilio_problems(row: MessageProvider) -> dict[str, list[str]]:
     for name in ("twilio_sid", "messaging_service_sid"):
         value = own.get(name, "" if name != "twilio_sid" else None)
         if not (value == "" or (isinstance(value, str) and _SID.fullmatch(value))):
-            problems[name] = ["Give the SID as Twilio shows it."]
+            problems[name] = ["Enter the SID as Twilio shows it."]
     if not (row.default_from or own.get("messaging_service_sid")):
-        problems["default_from"] = ["Give a sender, or the SID of a messaging service."]
+        problems["default_from"] = ["Enter a sender, or the SID of a messaging service."]
     if not _is_line(row.default_from):
         problems["default_from"] = ["A sender is a number such as +15005550006, or a name of up to eleven letters."]
     return problems
@@ -166,7 +166,7 @@ def _webhook_problems(row: MessageProvider) -> dict[str, list[str]]:
         is_address = is_secure and bool(parts.hostname) and "@" not in parts.netloc and _is_line(url)
     except ValueError:
         is_address = False
-    problems = {} if is_address else {"url": ["Give an https address without a user name."]}
+    problems = {} if is_address else {"url": ["Enter an https address without a user name."]}
     if not _is_line(row.default_from):
         problems["default_from"] = ["A sender must be one line."]
     return problems

@@ -52,7 +52,7 @@ class _Content:
     def sealed(self, job: Job) -> str:
         text = json.dumps({"recipient": self.recipient, "context": self.context})
         if len(text) > _LONGEST_CONTEXT:
-            raise Invalid({"context": ["The message holds too much."]})
+            raise Invalid({"context": ["The content of the message is too large."]})
         return vault.seal(text, place=message_place(job))
 
     @classmethod
@@ -60,7 +60,7 @@ class _Content:
         try:
             return cls(**json.loads(vault.unseal(job.parameters[SEALED], place=message_place(job))))
         except vault.SecretUnreadable as error:
-            raise MessageRefused("The message cannot be opened: its key is missing.") from error
+            raise MessageRefused("The content of the message cannot be decrypted: its key is missing.") from error
 
 
 @unit_of_work

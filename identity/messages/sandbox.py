@@ -51,12 +51,12 @@ class _Context(RenderContext):
     def disabled_tags(self) -> list[str]:
         self._steps_left -= 1
         if self._steps_left < 0:
-            raise Unbounded("The template has too much to do.")
+            raise Unbounded("The template takes too many steps to render.")
         return []
 
     @disabled_tags.setter
     def disabled_tags(self, value: object) -> None:
-        """Ignore the value: no tag of a template disables another one."""
+        """Ignore the value: no tag of a template disables another tag."""
 
     def assign(self, key: str, val: Any) -> None:
         """Limit the number of variables: the engine measures all of them at each assignment."""

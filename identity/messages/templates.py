@@ -99,7 +99,7 @@ def _check(row: MessageTemplate, kind: Kind) -> None:
             problems[column] = [str(error)]
             continue
         if column == "from_address" and row.from_address and kind.channel == EMAIL and not checked_sender(found.from_address):
-            problems[column] = ["Give an address, such as Example <mail@example.com>."]
+            problems[column] = ["Enter an address, such as Example <mail@example.com>."]
         if column == "body" and row.body and not found.text.strip():
             problems[column] = ["The message would be empty."]
         if column == "subject" and row.subject and not found.subject:
@@ -112,7 +112,7 @@ def _check(row: MessageTemplate, kind: Kind) -> None:
 def _rule_problems(row: MessageTemplate) -> dict[str, list[str]]:
     problems = {}
     if row.url_lifetime_seconds is not None and not 1 <= row.url_lifetime_seconds <= LONGEST_LIFE_SECONDS:
-        problems["url_lifetime_seconds"] = [f"Give 1 to {LONGEST_LIFE_SECONDS} seconds, or nothing for the default."]
+        problems["url_lifetime_seconds"] = [f"Enter 1 to {LONGEST_LIFE_SECONDS} seconds, or nothing for the default."]
     if row.result_url:
         try:
             parts = urlsplit(row.result_url)
@@ -120,5 +120,5 @@ def _rule_problems(row: MessageTemplate) -> dict[str, list[str]]:
         except ValueError:
             is_address = False
         if not is_address or any(not character.isprintable() or character in " \\" for character in row.result_url):
-            problems["result_url"] = ["Give a web address, such as https://example.com/done."]
+            problems["result_url"] = ["Enter a web address, such as https://example.com/done."]
     return problems

@@ -22,12 +22,12 @@ TWILIO, GATEWAY = "twilio", "sms_gateway"
 def text_sender(tenant_id: str, connection: Connection | None = None) -> Sender:
     """Return the sender of a connection, else of the tenant, else of the platform.
 
-    Raises `TextsNotConfigured`, or `MessageRefused` if a secret cannot be opened.
+    Raises `TextsNotConfigured`, or `MessageRefused` if a secret cannot be decrypted.
     """
     try:
         found = _of_connection(connection) or _of_tenant(tenant_id) or _of_platform()
     except SecretUnreadable as error:
-        raise MessageRefused("The secret of the sender of text messages cannot be opened: save it again.") from error
+        raise MessageRefused("A secret for sending text messages cannot be decrypted: enter the secret again.") from error
     if found is None:
         raise TextsNotConfigured
     return found

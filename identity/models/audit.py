@@ -11,7 +11,7 @@ from django.utils import timezone
 class AuditEntry(models.Model):
     """One change of one row, or one act that changed no row.
 
-    `before` and `after` hold only the differences, or the whole row if it was added or deleted. Secrets are replaced by a marker.
+    `before` and `after` contain only the differences, or the whole row if it was added or deleted. Secrets are replaced by a marker.
     Triggers refuse every change of an entry, and every deletion except by the retention. There are no foreign keys, so an entry
     outlives the rows that it names.
     """

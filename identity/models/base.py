@@ -67,5 +67,5 @@ class DeletedInParts(models.Model):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether its deletion has begun. Then no row can be added to it, and no user can log in through it."""
+        """Whether the deletion of the row has begun. If so, no row can be added to it, and no user can log in through it."""
         return self.deletion_started_at is not None

@@ -14,10 +14,10 @@ from identity.models.base import TenantOwned
 
 
 class EnrolledFactor(TenantOwned):
-    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or stored as digests. A passkey's row holds only
-    the public key.
+    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or stored as digests.
 
-    An unconfirmed row is an open enrollment: it proves nothing, and is deleted within the hour.
+    A passkey's row contains only the public key. An unconfirmed row is an open enrollment: it proves nothing, and is deleted within the
+    hour.
     """
 
     class Kind(models.TextChoices):
@@ -50,7 +50,7 @@ class EnrolledFactor(TenantOwned):
     address = models.CharField(max_length=254, blank=True, help_text="Phone number or email address.")
     sealed_secret = models.TextField(blank=True, editable=False)
     is_confirmed = models.BooleanField(default=True, db_default=True)
-    # The newest time step with a used code. Codes of this step and of older ones are refused.
+    # The newest time step with a used code. Codes of this step and of older steps are refused.
     last_step = models.BigIntegerField(default=0, db_default=0, editable=False)
     code_digest = models.CharField(max_length=160, blank=True, default="", db_default="", editable=False)
     # The id in base64url, as browsers send it, and the domain of the key.

@@ -99,7 +99,7 @@ class Staff(AbstractBaseUser, PermissionsMixin):
         return fits
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """Return the hash that a session must hold. It changes with the password and with the factors."""
+        """Return the hash that a session must contain. It changes with the password and with the factors."""
         by_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]  # the stubs leave it out
         if not self.factors_version:
             return by_password

@@ -10,7 +10,7 @@ from foundation.secrets import vault
 
 
 class StaffFactor(models.Model):
-    """One enrolled factor of a staff account. Its secret is sealed. A passkey's row holds only the public key."""
+    """One enrolled factor of a staff account. Its secret is sealed. A passkey's row contains only the public key."""
 
     class Kind(models.TextChoices):
         TOTP = "totp", "Authenticator app"
@@ -21,7 +21,7 @@ class StaffFactor(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     name = models.CharField(max_length=60)
     sealed_secret = models.TextField(blank=True, editable=False)
-    # The newest time step with a used code. Codes of this step and of older ones are refused.
+    # The newest time step with a used code. Codes of this step and of older steps are refused.
     last_step = models.BigIntegerField(default=0, editable=False)
     # The id in base64url, as browsers send it.
     credential_id = models.CharField(max_length=1400, unique=True, null=True, editable=False)

@@ -141,7 +141,7 @@ class PasswordCredential(models.Model):
     # In the format of Django's hashers. Imported hashes are longer.
     password_hash = models.TextField()
     changed_at = models.DateTimeField(auto_now=True)
-    # Concerns this password only, so a new password resets it.
+    # The time is about the present password only, so a new password clears it.
     leak_told_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="When the user was notified that the password is in a breach."
     )

@@ -46,7 +46,7 @@ def hand_over(archive: Archive) -> str:
 def remove_tenant(*, tenant_id: str, progress: Callable[[int], None]) -> None:
     """Delete the rows of a tenant that has moved or whose import is undone, in chunks, without events. A repeated call continues.
 
-    At the source, entries of the audit log stay until their own retention ends. At the target they are copies, and are deleted.
+    At the source, entries of the audit log stay until their own retention ends. At the target, the entries are copies and are deleted.
     Raises `NotFound`, and `MoveRefused` for any other tenant.
     """
     status = _require_removable(tenant_id)

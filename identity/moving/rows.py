@@ -78,7 +78,7 @@ def _summary(table: CarriedTable, tenant_id: str, values: list[str], offsets: Of
 
 
 def cuts(table: CarriedTable, tenant_id: str, *, late: bool, after: str | None) -> Iterator[Cut]:
-    """Yield the tenant's rows in the order of the primary key, after one key, cut into parts. Holds one part in memory."""
+    """Yield the tenant's rows in the order of the primary key, after one key, cut into parts. Keeps one part in memory."""
     columns = (table.columns[0], *table.late) if late else table.early
     where = table.rows
     if late:
@@ -100,7 +100,7 @@ def cuts(table: CarriedTable, tenant_id: str, *, late: bool, after: str | None) 
 
 
 def _copied(statement: str, values: dict[str, Any]) -> Iterator[bytes]:
-    """Yield the lines of a COPY. It has a connection of its own, because the caller queries the database between two lines."""
+    """Yield the lines of a COPY. The COPY has its own connection, because the caller queries the database between two lines."""
     apart = connection.copy()
     try:
         with apart.cursor() as cursor:

@@ -91,7 +91,10 @@ def _at(value: Any, pointer: Pointer) -> Any:
 
 
 def with_values(stored: Any, values: list[tuple[Pointer, str, str]]) -> Any:
-    """Return the value of a column, with each value that the source encrypted replaced by the same value encrypted here."""
+    """Return the value of a column.
+
+    Each value that the source encrypted is replaced by the same value, encrypted with a key of the target.
+    """
     if isinstance(stored, bytes | memoryview):
         ((_, value, place),) = values
         return vault.seal_bytes(base64.b64decode(value), place=place)

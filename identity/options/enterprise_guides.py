@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from identity.options.further_fields import OPENID_FURTHER, SAML_FURTHER
 from identity.options.guide_fields import Guide, OptionField
 
-_SAVE_FIRST = "Save the connection first. Then its page Test connection shows the values to enter at the provider."
-_SAVE_SAML = "Save the connection first. Then its page Test connection shows the values to enter at the provider, and our metadata."
+_SAVE_FIRST = "Save the connection first. Then the page Test connection shows the values to enter at the provider."
+_SAVE_SAML = "Save the connection first. Then the page Test connection shows our metadata and the values to enter at the provider."
 # The fields that `authapi.upstream` fills.
 TEMPLATE_FIELDS = ("name", "nickname", "given_name", "family_name", "picture", "email")
 ATTRIBUTE_FIELDS = (
@@ -70,14 +70,21 @@ _OPENID = (
     *OPENID_FURTHER,
 )
 _SAML = (
-    OptionField("metadataUrl", "Address of the metadata", "Fetched now and every day. The fields below take precedence.", kind="address"),
+    OptionField(
+        "metadataUrl",
+        "Address of the metadata",
+        "The service fetches it now and every day. The fields below take precedence.",
+        kind="address",
+    ),
     OptionField("metadataXml", "Metadata", "The XML document, if the provider does not publish it.", kind="area"),
     OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
     OptionField("signOutEndpoint", "Sign-out address", kind="address"),
-    OptionField("signingCert", "Certificate of the provider", "In PEM format. Needed without metadata.", kind="area"),
+    OptionField("signingCert", "Certificate of the provider", "In PEM format. Required if there is no metadata.", kind="area"),
     OptionField("user_id_attribute", "Attribute that identifies the user", "Empty: the NameID of the assertion."),
     _ATTRIBUTES,
-    OptionField("signSAMLRequest", "Sign requests", "The provider verifies them with the certificate in our metadata.", kind="switch"),
+    OptionField(
+        "signSAMLRequest", "Sign requests", "The provider verifies the signature with the certificate in our metadata.", kind="switch"
+    ),
     OptionField(
         "protocolBinding",
         "Binding of requests",
@@ -96,11 +103,13 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
     "oidc": Guide(
         "OpenID Connect",
         (
-            OptionField("issuer", "Issuer", "Such as https://login.example.com. Its discovery document is fetched.", kind="address"),
+            OptionField(
+                "issuer", "Issuer", "Such as https://login.example.com. The service fetches its discovery document.", kind="address"
+            ),
             OptionField(
                 "discovery_url",
                 "Discovery document",
-                "Needed only if the document is not at the usual address below the issuer.",
+                "Required only if the document is not at the usual address below the issuer.",
                 kind="address",
             ),
             *_OPENID,
@@ -125,7 +134,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
     "adfs": Guide(
         "Active Directory Federation Services",
         (
-            OptionField("adfs_server", "Server", "Its host, such as adfs.example.com, or the address of its metadata."),
+            OptionField("adfs_server", "Server", "The host of the server, such as adfs.example.com, or the address of its metadata."),
             OptionField(
                 "fedMetadataXml", "Federation metadata", "The XML document, if the server cannot be reached from here.", kind="area"
             ),

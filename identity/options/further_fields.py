@@ -29,7 +29,9 @@ _AUTH_PARAMS = OptionField(
     columns=("Parameter", "Value"),
     is_further=True,
 )
-_LINK_PARAMS = replace(_AUTH_PARAMS, label="Parameters of a login by link", help_text="Used if the request of the application lacks them.")
+_LINK_PARAMS = replace(
+    _AUTH_PARAMS, label="Parameters of a login by link", help_text="Used if the request of the application lacks the parameters."
+)
 _PASSED_ON = OptionField(
     "authParamsMap",
     "Parameters passed on",
@@ -88,7 +90,7 @@ SAML_FURTHER = (
         kind="switch",
         is_further=True,
     ),
-    OptionField("idpinitiated.client_id", "Application of such logins", "Its client id.", is_further=True),
+    OptionField("idpinitiated.client_id", "Application of logins that the provider starts", "The client id.", is_further=True),
     OptionField(
         "idpinitiated.client_protocol",
         "Protocol of the application",

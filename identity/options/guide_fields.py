@@ -26,7 +26,7 @@ class OptionField:
     default: bool = False
     # The range of a number.
     bounds: tuple[int, int] | None = None
-    # The heads of the two columns of `claims` and `texts`.
+    # The headings of the two columns of `claims` and `texts`.
     columns: tuple[str, str] = ("Name", "Value")
     # The fields of the profile that `claims` may fill, and whether several claims may fill one field.
     profile_fields: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Setup guides for providers: the name on the button, the fields of the form, and the steps at the provider. Pure.
 
-Fields cover some of the options; the others are rows of a name and a value. Values are checked where they are used.
+Fields cover some of the options; all other options are rows of a name and a value. Values are checked where they are used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SOCIAL: Mapping[str, Guide] = {
             OptionField(
                 "allowed_audiences",
                 "Client ids of our other apps",
-                "One per line. Their tokens are accepted at /oauth/access_token.",
+                "One per line. Tokens that Google issued to these apps are accepted at /oauth/access_token.",
                 kind="lines",
             ),
             MODE,
@@ -89,7 +89,7 @@ _SOCIAL: Mapping[str, Guide] = {
     "waad": Guide(
         "Microsoft Entra",
         (
-            OptionField("tenant_domain", "Directory", "Its domain or id, such as contoso.com. Only its users may log in."),
+            OptionField("tenant_domain", "Directory", "Domain or id of the directory, such as contoso.com. Only its users may log in."),
             OptionField("client_id", "Application (client) ID", is_required=True),
             OptionField("client_secret", "Client secret", "Required unless the connection uses WS-Federation.", kind="secret"),
             OptionField(
@@ -126,7 +126,7 @@ _SOCIAL: Mapping[str, Guide] = {
             "Configure Sign in with Apple at the Services ID: enter the host of the callback address as domain, and the callback address "
             "as return URL. Apple accepts https only.",
             "Register a key with Sign in with Apple and download it. Apple offers the download only once.",
-            "Register the addresses that send mail to your users with the private email relay. Otherwise Apple drops their mail.",
+            "Register the addresses that send mail to your users with the private email relay. Otherwise Apple drops this mail.",
         ),
         "https://developer.apple.com/account/resources/identifiers/list/serviceId",
     ),
@@ -141,7 +141,7 @@ _SOCIAL: Mapping[str, Guide] = {
         (
             "Create an app with the use case Facebook Login.",
             "Enter the callback address under Valid OAuth Redirect URIs.",
-            "Request the permission email. Facebook does not say whether an address is verified, so none counts as verified.",
+            "Request the permission email. Facebook does not say whether an address is verified, so no address counts as verified.",
             "You may enable Require App Secret under Advanced: the service adds the proof to every call.",
         ),
         "https://developers.facebook.com/apps",

@@ -65,7 +65,7 @@ def changed_options(
 def _refuse_redirected(
     schema: Members, parts: Parts, *, shown: Mapping[str, Any], sealed: Mapping[Path, Any], kept: Mapping[Path, Any], place: str
 ) -> None:
-    """Refuse to keep credentials whose target changes. Otherwise a caller who cannot read them could redirect them."""
+    """Refuse to keep credentials whose target changes. Otherwise a caller who cannot read the credentials could redirect them."""
     credentials = sorted(path for path in kept if is_declared(schema, path))
     if not credentials:
         return

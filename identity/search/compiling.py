@@ -49,7 +49,10 @@ def compiled_search(text: str) -> Node[Condition]:
 
 
 class _Compiler:
-    """Turns terms into conditions, and counts these. A term without a field becomes one condition for each field that it searches."""
+    """Turns terms into conditions, and counts the conditions.
+
+    A term without a field becomes one condition for each field that it searches.
+    """
 
     def __init__(self) -> None:
         self._conditions = 0

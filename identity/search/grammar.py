@@ -34,7 +34,7 @@ from identity.search.queries import (
 )
 
 EXISTS = "_exists_"
-# PLY's parser and lexer hold the state of a run, so runs need a lock. A run takes 0.1 ms, and at most 0.1 s for the longest text.
+# PLY's parser and lexer store the state of a run, so runs need a lock. A run takes 0.1 ms, and at most 0.1 s for the longest text.
 _lock = Lock()
 _TOO_MANY_TERMS = f"the query has more than {MOST_TERMS} terms"
 _POSITION = re.compile(r"position (\d+)")

@@ -29,7 +29,7 @@ class SearchIndex:
     serves: str
 
 
-# The tenant is the first column of both, so values that are frequent in other tenants cost nothing.
+# The tenant is the first column of both indexes, so values that are frequent in other tenants cost nothing.
 INDEXES = (
     SearchIndex(
         "identity_user_by_text",
@@ -78,7 +78,7 @@ def _built(connection: Any, index: SearchIndex) -> str:
         return (
             f"The index {index.name} is missing: searches of users by {index.serves} read users row by row. "
             f"It needs the extensions {' and '.join(index.extensions)}; the server says: {str(error).strip().splitlines()[0]}. "
-            f"Ask an administrator of the database to create them, then run: manage.py build_search_indexes"
+            f"Ask an administrator of the database to create the extensions, then run: manage.py build_search_indexes"
         )
     finally:
         with connection.cursor() as cursor:

@@ -32,7 +32,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Text with wildcards between literal `pieces`: each wildcard is `?` if `singles` says so, otherwise `*`."""
+    """Text with wildcards between literal `pieces`: `singles` tells for each wildcard whether it is `?` instead of `*`."""
 
     pieces: tuple[str, ...]
     singles: tuple[bool, ...]
@@ -64,7 +64,7 @@ Matcher = Exact | Pattern | Between | Exists
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition on one field. `path` holds the parts of the field's name; it is empty for a term without a field."""
+    """One condition on one field. `path` contains the parts of the field's name; it is empty for a term without a field."""
 
     path: tuple[str, ...]
     matcher: Matcher

@@ -21,7 +21,7 @@ class SearchTookTooLong(Exception):
 
 @contextmanager
 def search_time_limited() -> Iterator[None]:
-    """Cancel statements of the block after `USER_SEARCH_TIMEOUT_MS`, and start none later. Raises `SearchTookTooLong`.
+    """Cancel statements of the block after `USER_SEARCH_TIMEOUT_MS`, and start no statement after that time. Raises `SearchTookTooLong`.
 
     The limit ends with the transaction, so a pooled connection does not keep it.
     """

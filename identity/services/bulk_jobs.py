@@ -1,4 +1,4 @@
-"""Runs an act on many rows as a job. The rows are fixed at the start, a service changes each row, and the job can be cancelled.
+"""Runs an act on many rows as a job. The rows are fixed at the start, a service changes each row, and the job can be canceled.
 
 1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the IP address and the reason.
 2. A step processes some rows and updates the job, in one transaction. If a worker dies, its step is done completely or not at all.
@@ -139,7 +139,7 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
         if not isinstance(error.__cause__, QueryCanceled):
             # After a deadlock, a lost connection or the task's time limit, the whole step is repeated.
             raise
-        problem = {"code": "TookTooLong", "message": f"It took longer than {_STATEMENT_SECONDS:g} seconds and was undone."}
+        problem = {"code": "TookTooLong", "message": f"The action took longer than {_STATEMENT_SECONDS:g} seconds and was undone."}
     except Exception as error:
         # An unexpected error of one row must not stop the others.
         logger.exception("job %s: row %s failed", job.pk, number)

@@ -1,4 +1,4 @@
-"""The input of a job in chunks. They are compressed, and encrypted while they are stored, because rows hold hashes and secrets."""
+"""The input of a job in chunks. Stored chunks are compressed, and encrypted because rows contain hashes and secrets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks of a domain over the network: whether its DNS has the TXT record, and whether requests to it reach this service.
 
-Both wait for external servers, so only a few run at a time, and none inside a transaction.
+Both checks wait for external servers, so only a few checks run at a time, and no check runs inside a transaction.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _is_proven(host: str) -> bool:
 
 
 def _forget_hosts() -> None:
-    """Clear the host cache of this process now and after the commit: until then it may cache the old rows again."""
+    """Clear the host cache of this process now and after the commit: until the commit, the process may cache the old rows again."""
     forget_hosts()
     transaction.on_commit(forget_hosts)
 

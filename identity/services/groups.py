@@ -88,9 +88,9 @@ def delete_group(*, tenant_id: str, group_id: str) -> Job | None:
 
 @unit_of_work
 def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] = (), nested_ids: Sequence[str] = ()) -> None:
-    """Add users and nested groups, all or none. Skips members that the group already has. Raises `NotFound` if one is missing.
+    """Add users and nested groups, all or none. Skips members that the group already has. Raises `NotFound` if a user or group is missing.
 
-    Only groups of a connection can be nested; raises `NotSupported` for others.
+    Only groups of a connection can be nested; raises `NotSupported` for other groups.
     """
     users = locked_users(tenant_id=tenant_id, user_ids=user_ids)
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
@@ -136,7 +136,7 @@ def remove_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]
 
 @unit_of_work
 def assign_role_to_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[str]) -> None:
-    """Assign one role to groups, all or none. Skips groups that already have it. Raises `NotFound`."""
+    """Assign one role to groups, all or none. Skips groups that already have the role. Raises `NotFound`."""
     (role,) = roles_named(tenant_id=tenant_id, role_ids=[role_id])
     for group in _locked_groups(tenant_id, group_ids):
         if not GroupRole.objects.of(tenant_id).filter(group=group, role=role).exists():
@@ -145,7 +145,7 @@ def assign_role_to_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[s
 
 @unit_of_work
 def remove_role_from_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[str]) -> None:
-    """Remove one role from groups. Skips groups that do not have it. Raises `NotFound` for an unknown role."""
+    """Remove one role from groups. Skips groups that do not have the role. Raises `NotFound` for an unknown role."""
     roles_named(tenant_id=tenant_id, role_ids=[role_id])
     rows = list(GroupRole.objects.of(tenant_id).filter(role_id=role_id, group_id__in=group_ids).order_by("group_id"))
     lock_rows(Group, [row.group_id for row in rows])

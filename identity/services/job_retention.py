@@ -19,8 +19,8 @@ _PARTS = (JobChunk, JobError, JobUser)
 def prune_jobs() -> int:
     """Delete jobs and tickets that ended more than `JOB_RETENTION_DAYS` ago. Returns the number of jobs.
 
-    The rows of a job are deleted before it, in separate chunks, so no transaction locks many rows. The next run continues an interrupted
-    run.
+    The rows of a job are deleted before the job, in separate chunks, so no transaction locks many rows. The next run continues an
+    interrupted run.
     """
     before = timezone.now() - timedelta(days=settings.JOB_RETENTION_DAYS)
     count = 0

@@ -1,6 +1,6 @@
 """Runs jobs. Each chunk is one transaction that also updates the job, so an interrupted job resumes after its last chunk.
 
-Each type of job registers its step. The worker of a job holds a lease; the sweep finds expired leases.
+Each type of job registers its step. The worker of a job has a lease; the sweep finds expired leases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FAILURE_LIMIT = 5
 _TAKEN_AT_ONCE = 50
 _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
-# Types with a time limit, because a tenant waits for the result. Deletions have none.
+# Types with a time limit, because a tenant waits for the result. Deletions have no time limit.
 _BOUNDED = (Job.Type.USERS_IMPORT, Job.Type.USERS_EXPORT)
 
 _steps: dict[str, Step] = {}
@@ -68,7 +68,10 @@ def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[
 
 
 def let_people_cancel(*job_types: Job.Type) -> None:
-    """Allow staff to cancel jobs of these types. For types whose steps only workers load: the pages of web processes must know them too."""
+    """Allow staff to cancel jobs of these types.
+
+    Used for types whose steps only workers load, because the pages in web processes show whether a job can be canceled.
+    """
     _cancellable.update(job_types)
 
 
@@ -102,16 +105,16 @@ def can_be_cancelled(job: Job) -> bool:
 def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
     """End a job after its present chunk. Finished chunks stay done. The job counts as failed, and its details name `actor`.
 
-    Raises `NotFound`, `NotSupported` for a type of job that cannot be cancelled, and `Conflict` for a job that has ended.
+    Raises `NotFound`, `NotSupported` for a type of job that cannot be canceled, and `Conflict` for a job that has ended.
     """
     job = Job.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=job_id).first()
     if job is None:
         raise NotFound("The job does not exist.")
     if job.type not in _cancellable:
-        raise NotSupported("A job of this type cannot be cancelled.")
+        raise NotSupported("A job of this type cannot be canceled.")
     if job.is_finished:
         raise Conflict("The job has ended already.")
-    _end(job, f"Cancelled by {actor}.")
+    _end(job, f"Canceled by {actor}.")
     return job
 
 
@@ -124,7 +127,7 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
     """Process up to `chunks` chunks of a job. Returns whether no work is left for now. Running a job twice does no harm.
 
     Work that a chunk requests outside the database is done after its commit. A refused chunk fails the job, with the reason. Other errors
-    are raised and counted, except errors of the database; the fifth one fails the job.
+    are raised and counted, except errors of the database. The fifth counted error fails the job.
     """
     done = 0
     try:

@@ -44,7 +44,7 @@ def create_connected_organization(*, tenant_id: str, name: str, connections: Seq
 
 @unit_of_work
 def add_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
-    """Add users as members, all or none. Skips users that already are members. Raises `NotFound` if one is missing."""
+    """Add users as members, all or none. Skips users that already are members. Raises `NotFound` if a user is missing."""
     users = locked_users(tenant_id=tenant_id, user_ids=user_ids)
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     for user in users:
@@ -95,7 +95,10 @@ def remove_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
 
 @unit_of_work
 def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, **flags: Any) -> OrganizationConnection:
-    """Allow logins to the organization through a connection. Raises `NotFound`, `Invalid`, or `AlreadyExists` if it is already added."""
+    """Allow logins to the organization through a connection.
+
+    Raises `NotFound`, `Invalid`, or `AlreadyExists` if the organization has the connection.
+    """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     _refuse_unknown(flags)
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
@@ -131,7 +134,10 @@ def remove_connection(*, tenant_id: str, organization_id: str, connection_id: st
 
 @unit_of_work
 def assign_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Assign roles in the organization to the members of a group, all or none. Skips roles the group already has. Raises `NotFound`."""
+    """Assign roles in the organization to the members of a group, all or none. Skips roles that the group already has.
+
+    Raises `NotFound`.
+    """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     group = _group(tenant_id, group_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids, organization_id=organization_id):

@@ -15,7 +15,7 @@ from identity.services.failures import Invalid
 def check_credential(credential: PasswordCredential, password: str) -> bool:
     """Tell whether the password is correct.
 
-    An older or imported hash is replaced after the first correct password. That is not a profile change, so it records no event.
+    An older or imported hash is replaced after the first correct password. This change is not a profile change, so no event is recorded.
     """
     fits, must_renew = verified(password, credential.password_hash)
     if fits and must_renew:
@@ -37,14 +37,17 @@ def set_password(user: User, password: str) -> None:
     before = PasswordCredential.objects.filter(user=user).first()
     if before is not None:
         _remember(user, before)
-        # Bypasses the recorded save: no event shows passwords, and the time of change stays.
+        # Bypasses the recorded save: no event shows passwords, and the time of change must stay unchanged.
         models.QuerySet(User).filter(pk=user.pk).update(last_password_reset=timezone.now())
     PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": stored, "leak_told_at": None})
     password_changed.send(sender=User, user=user, is_first=before is None)
 
 
 def note_leak(credential: PasswordCredential) -> bool:
-    """Store that the user is told of the breach of this password. Return False if this is stored already, or the password has changed."""
+    """Store that the user is notified of the breach of this password.
+
+    Return False if that is stored already, or the password has changed.
+    """
     same = PasswordCredential.objects.filter(pk=credential.pk, leak_told_at=None, changed_at=credential.changed_at)
     return bool(same.update(leak_told_at=timezone.now()))
 

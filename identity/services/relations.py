@@ -43,7 +43,7 @@ _ORDERS: dict[str, tuple[type[RecordedModel], ...]] = {
 def delete_relations(*, tenant_id: str, limit: int | None = None, **target: Any) -> int:
     """Delete up to `limit` relations of the target, such as `user=...` or `role=...`. Returns the number of deleted rows.
 
-    The roles of a membership are deleted before it. Call inside a transaction, with the target's own root locked.
+    The roles of a membership are deleted before the membership. Call inside a transaction, with the target's own root locked.
     """
     (column,) = target
     rows = _found(tenant_id, _ORDERS[column], target, limit)

@@ -129,7 +129,8 @@ def locked_role(*, tenant_id: str, role_id: str) -> Role:
 def roles_named(*, tenant_id: str, role_ids: Sequence[str], organization_id: str | None = None) -> list[Role]:
     """Return the roles in the order of their ids, to be assigned in the tenant or in the organization.
 
-    Raises `NotFound` if one does not exist, and `NotSupported` for a role of another organization, which applies only in that organization.
+    Raises `NotFound` if a role does not exist, and `NotSupported` for a role of another organization, which applies only in that
+    organization.
     """
     wanted = sorted(set(role_ids))
     roles = list(Role.objects.of(tenant_id).filter(pk__in=wanted).order_by("pk"))

@@ -1,6 +1,6 @@
 """Delete a tenant: suspend it, delete all its rows with events, let its streams deliver them, and keep the log for a while.
 
-1. `start` sets the status `deleting`: every host answers 403, its staff cannot sign in, open streams close. It creates a job.
+1. `start` sets the status `deleting`: every host answers 403, its staff cannot log in, open streams close. It creates a job.
 2. During `TENANT_DELETION_GRACE_DAYS` nothing is deleted, and `restore` cancels the deletion.
 3. The job deletes organizations, connections with their users, groups and roles, in this order, in chunks, each with its
    events; other jobs of the tenant end. Then it deletes clients, keys and tokens, which record no event.

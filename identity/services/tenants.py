@@ -43,7 +43,8 @@ def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
 
 @unit_of_work
 def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
-    """Replace name, retention and limit of a tenant. Raises `Invalid` for other fields and for invalid values."""
+    """Replace the name, the retention of events or the limit of streams of a tenant. Raises `Invalid` for other fields and for invalid
+    values."""
     unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
     if unknown:
         raise Invalid(unknown)

@@ -126,9 +126,10 @@ def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
 
 @unit_of_work
 def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
-    """Make the secondary user an identity of the primary. Deletes its memberships, row and metadata; the identity keeps its profile.
+    """Make the secondary user an identity of the primary user.
 
-    Raises `NotFound`, or `NotSupported` if both are the same user or the secondary has linked identities.
+    Deletes the memberships, the row and the metadata of the secondary user; the identity keeps the profile. Raises `NotFound`, or
+    `NotSupported` if both are the same user or the secondary has linked identities.
     """
     if primary_id == secondary_id:
         raise NotSupported("A user cannot be linked to itself.")
@@ -183,7 +184,7 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
 
 
 def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
-    """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` when one is missing.
+    """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` if a user is missing.
 
     Call it before the root of a relation is locked, because the deletion of a user also locks the user first. A relation of a deleted
     user could not be recorded as an event.
@@ -192,7 +193,7 @@ def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
 
 
 def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
-    """Return the users in key order. Raises `NotFound` if one does not exist."""
+    """Return the users in key order. Raises `NotFound` if a user does not exist."""
     return _complete(User.objects.of(tenant_id), user_ids)
 
 

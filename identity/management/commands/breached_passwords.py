@@ -22,9 +22,9 @@ _TOLD_EVERY_SECONDS = 5.0
 _ABOUT = """\
 The list of passwords that were found in breaches of other services.
 
-It is one file at BREACHED_PASSWORDS_FILE, shared by all web processes and tenants of this host. It holds truncated digests, 6 bytes
-for each password, and is searched on the disk: processes do not load it. Copy it to each host that runs web processes. Without a
-list no password is refused. Tenants decide what happens to a password in the list: Sign-in settings of the admin, or PATCH
+It is one file at BREACHED_PASSWORDS_FILE, shared by all web processes and tenants of this host. The file contains truncated digests, 6
+bytes for each password, and is searched on the disk: processes do not load it. Copy it to each host that runs web processes. Without a list
+no password is refused. Tenants decide what happens to a password in the list: Sign-in settings of the admin, or PATCH
 /attack-protection/breached-password-detection.
 
   manage.py breached_passwords import pwnedpasswords.txt   one sorted file, lines DIGEST:COUNT of SHA-1
@@ -51,10 +51,12 @@ class Command(BaseCommand):
         refresh = commands.add_parser("refresh", help="Build the list from a range interface; ranges that have not changed are kept.")
         refresh.add_argument("--parallel", type=int, default=16, metavar="N", help="Parallel requests, 1 to 64. Default: 16.")
         for maker in (imports, refresh):
-            maker.add_argument("--at-least", type=int, default=1, metavar="N", help="Leave out passwords seen less often. Default: 1.")
+            maker.add_argument(
+                "--at-least", type=int, default=1, metavar="N", help="Leave out passwords that were seen less than N times. Default: 1."
+            )
             maker.add_argument("--restart", action="store_true", help="Discard the progress of an earlier run, and start again.")
             maker.add_argument("--allow-missing", action="store_true", help="Accept a source in which whole ranges are missing.")
-            maker.add_argument("--accept-smaller", action="store_true", help="Accept a list that is much smaller than the existing one.")
+            maker.add_argument("--accept-smaller", action="store_true", help="Accept a list that is much smaller than the existing list.")
         commands.add_parser("status", help="Show whether there is a list, and how old it is.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -67,7 +69,7 @@ class Command(BaseCommand):
             raise CommandError("--at-least must be 1 or more.")
         with _failures_in_words():
             facts = self._imported(options) if options["act"] == "import" else self._refreshed(options)
-        self.stdout.write(f"The list is in place: {facts.count:,} passwords.")
+        self.stdout.write(f"The list is ready: {facts.count:,} passwords.")
 
     def _imported(self, options: dict[str, Any]) -> Facts:
         source: Path = options["source"].resolve()

@@ -13,8 +13,8 @@ from identity.models.staff import canonical_email
 
 class Command(BaseCommand):
     help = (
-        "Remove all second factors and recovery codes from a staff account and end its sessions. Its password alone then signs in. Before "
-        "you run it, verify the identity of the requester over another channel. The audit log records the reset."
+        "Remove all second factors and recovery codes from a staff account and end its sessions. The password alone is then enough to "
+        "log in. Before you run it, verify the identity of the requester over another channel. The audit log records the reset."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -23,6 +23,6 @@ class Sender(Protocol):
     def send(self, message: TextMessage) -> None:
         """Return once the provider has accepted the message.
 
-        Raises `ProviderAway` if the provider has surely not accepted it, so that a retry is safe; `InDoubt` if the provider may have
-        accepted it; and `MessageRefused` for a final refusal. Never called inside a transaction.
+        Raises `ProviderAway` if the provider has certainly not accepted the message, so that a retry is safe; `InDoubt` if the provider may
+        have accepted the message; and `MessageRefused` for a final refusal. Never called inside a transaction.
         """

@@ -73,7 +73,7 @@ class TwilioSender:
 
 
 def _failure(answer: Answer) -> Exception:
-    """Map a response to an outcome. Drops its text, which quotes the number."""
+    """Map a response to an outcome. Drops the text of the response, which quotes the number."""
     code = _code(answer.body)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS or code in _LATER:
         return ProviderAway(_LATER.get(code, "Twilio limits the rate of this account."))

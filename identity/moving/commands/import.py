@@ -21,7 +21,7 @@ of the source in SESSION_KEYS, DIGEST_KEYS and CURSOR_KEYS, and that the id, the
 ENCRYPTION_KEYS needs no key of the source: the command encrypts the secrets again with the newest key of this installation.
 
 Then it inserts the rows. The tenant is `arriving`: its hosts answer 503, and no worker works for it. At the end the command compares
-counts and digests of all tables with the source, and decrypts every secret once. If it is killed, run it again: it continues.
+counts and digests of all tables with the source, and decrypts every secret once. If the command is killed, run it again: it continues.
 
   manage.py tenants import /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key --check    only the checks
   manage.py tenants import /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key

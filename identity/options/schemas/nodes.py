@@ -73,7 +73,7 @@ def readable(names: str) -> dict[str, Node]:
 
 @dataclass(frozen=True)
 class Parts:
-    """Options in two parts: the readable ones, and the sealed values by path. The `repr` omits the values."""
+    """Options in two parts: the readable options, and the sealed values by path. The `repr` omits the values."""
 
     shown: dict[str, Any]
     secrets: dict[Path, Any] = field(repr=False)
@@ -102,7 +102,7 @@ def joined(shown: Mapping[str, Any], secrets: Mapping[Path, Any]) -> dict[str, A
 
 
 def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
-    """Tell whether a change keeps a sealed value. `shown` holds the options that the client could read, `sent` the new ones.
+    """Tell whether a change keeps a sealed value. `shown` has the options that the client could read, `sent` the new options.
 
     The value is kept if the new options leave out its path. But if the client could read an enclosing object and leaves this object out,
     the object is removed with its secrets. The value is replaced if the new options have null or a value at its path, or null or a value
@@ -158,7 +158,7 @@ def names_of(path: Path) -> list[str]:
 
 
 def _shown_members(node: Members | Each, options: Mapping[str, Any], names: tuple[str, ...], secrets: dict[Path, Any]) -> dict[str, Any]:
-    """Return the readable members of an object, and collect the others in `secrets`."""
+    """Return the readable members of an object, and collect all other members in `secrets`."""
     shown: dict[str, Any] = {}
     for name, value in options.items():
         inner = node.nodes.get(name) if isinstance(node, Members) else node.member(name)

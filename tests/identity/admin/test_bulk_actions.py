@@ -217,7 +217,7 @@ def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel
 
     assert run_job(job.pk)
     job.refresh_from_db()
-    assert (job.status, job.status_details) == ("failed", f"Cancelled by {staff.email}.")
+    assert (job.status, job.status_details) == ("failed", f"Canceled by {staff.email}.")
     assert blocked(tenant) == 10
     assert "Not changed" in browser.get(page_of(job)).content.decode()
     assert page_of(job) not in browser.get(LIST).content.decode()

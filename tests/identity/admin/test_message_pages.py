@@ -174,7 +174,7 @@ def test_a_sender_of_text_messages_is_saved(browser: Client, tenant: Tenant) -> 
     place = reverse("admin:identity_senders_one", kwargs={"channel": "sms"})
     body = {"is_enabled": "on", "name": "twilio", "twilio_sid": "AC1", "twilio_token": SECRET, "default_from": "+15005550006"}
     odd = browser.post(place, {**body, "allowed_countries": "DE, Nowhere"}).content.decode()
-    assert "Give codes of countries" in odd
+    assert "Enter country codes" in odd
     assert SECRET not in odd
     browser.post(place, {**body, "allowed_countries": "de, AT"})
     row = MessageProvider.objects.of(tenant.pk).get()

@@ -61,7 +61,7 @@ def test_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(p
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
     said = run("import", str(source), "--allow-missing")
-    assert "The list is in place: 200 passwords." in said
+    assert "The list is ready: 200 passwords." in said
     assert all(is_in_breach(password) for password in LEAKED)
     assert not any(is_in_breach(f"fresh-{number}") for number in range(500))
     assert not is_in_breach("lone surrogate \udcff")
@@ -100,7 +100,7 @@ def test_incomplete_unsorted_and_unrelated_files_do_not_replace_the_list(place: 
             run("import", str(source), "--restart", *arguments)
         assert is_in_breach("kept")
     source.write_text("")
-    with pytest.raises(CommandError, match="holds no password"):
+    with pytest.raises(CommandError, match="contains no password"):
         run("import", str(source), "--restart", "--allow-missing")
     assert BreachList(place).holds("kept")
 

@@ -146,5 +146,5 @@ def test_the_built_in_text_is_sent_if_a_template_fails_during_sending(tenant: Te
 
 def test_a_canceled_job_sends_no_message(tenant: Tenant) -> None:
     job = queued(tenant)
-    with pytest.raises(Exception, match="cannot be cancelled"):
+    with pytest.raises(Exception, match="cannot be canceled"):
         cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="x")

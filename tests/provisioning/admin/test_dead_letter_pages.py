@@ -372,7 +372,7 @@ def test_a_job_redelivers_all_listed_dead_letters_with_progress_and_cancellation
     assert cancel in shown
     assert browser.post(cancel).status_code == 302
     job.refresh_from_db()
-    assert (job.status, job.status_details) == ("failed", f"Cancelled by {staff.email}.")
+    assert (job.status, job.status_details) == ("failed", f"Canceled by {staff.email}.")
     assert browser.post(cancel).status_code == 403
     states = DeadLetter.objects.filter(stream_id=stream.pk).order_by("key").values_list("state", flat=True)
     assert list(states) == ["resolved", "resolved", "open", "open"]

@@ -160,7 +160,7 @@ def test_a_synchronization_can_be_canceled_once(api: Management, scim: EventStre
     place = started(api, scim)
     cancelled = api.post(f"{place}/cancel")
     assert (cancelled.status, cancelled.json["status"]) == (202, "failed")
-    assert "Cancelled by client" in cancelled.json["status_details"]
+    assert "Canceled by client" in cancelled.json["status_details"]
     for answer in ("cancel", "resume", "confirm", "decline"):
         assert api.post(f"{place}/{answer}").status == 409
 

@@ -154,7 +154,7 @@ def test_a_canceled_job_stops_and_does_not_undo_deliveries(tenant: Tenant, strea
     job = start(stream, rate=1)
     run_job(job.pk)
     ended = cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=ACTOR)
-    assert (ended.status, ended.status_details, ended.is_finished) == ("failed", f"Cancelled by {ACTOR}.", True)
+    assert (ended.status, ended.status_details, ended.is_finished) == ("failed", f"Canceled by {ACTOR}.", True)
     assert run_job(job.pk)
     deliver_all(stream)
     assert sorted(key for key, _, _ in recorder.taken) == ["user:a", "user:b"]

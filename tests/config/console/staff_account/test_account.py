@@ -48,7 +48,7 @@ def test_a_code_of_the_displayed_secret_enrolls_the_app(browser: Client, staff: 
     secret = secret_on(page)
     assert "<svg" in page
     wrong = browser.post(APP, {"name": "Phone", "code": "000000"}).content.decode()
-    assert "not right" in wrong
+    assert "is wrong" in wrong
     assert secret_on(wrong) == secret
     assert not staff.factors.exists()
 
