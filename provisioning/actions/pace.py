@@ -26,7 +26,7 @@ _REQUESTS_OF_A_TURN = 2
 # fewer tokens than are reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
-# The bucket holds the tokens of one second. The update locks the row, so two processes never take the same token.
+# The bucket has room for the tokens of one second. The update locks the row, so two processes never take the same token.
 _TAKE = """
 INSERT INTO provisioning_pace AS p (action_id, full_at, promised_until)
 VALUES (%(action)s, clock_timestamp() + make_interval(secs => %(step)s), clock_timestamp())
@@ -71,7 +71,7 @@ class Pace:
     def take(self, verb: str, seconds_left: float) -> None:
         """Take a token; wait for the token if it is available soon.
 
-        If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt does not count. In all other cases,
+        If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt is not counted. In all other cases,
         raises `TransientFailure` with the time to wait. A run that may have written cannot be put off, because its repetition must look up
         the user first.
         """

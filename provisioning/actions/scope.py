@@ -14,7 +14,7 @@ OUTSIDE = "outside the scope"
 def is_in_scope(document: Mapping[str, Any], scope: str) -> bool:
     """Tell whether the user is in the scope; an empty scope includes all users.
 
-    A missing value counts as false. Any other value that is not a boolean raises `DataFailure`, because the string "false" must neither
+    A missing value is treated as false. Any other value that is not a boolean raises `DataFailure`, because the string "false" must neither
     include nor exclude a user.
     """
     if not scope:

@@ -22,7 +22,9 @@ _TONES: dict[str, Tone] = {Trial.Outcome.PASSED: "good", Trial.Outcome.FAILED: "
 
 class RollbackForm(forms.Form):
     update_draft = forms.BooleanField(
-        required=False, label="Also copy it into the draft", help_text="If off, the draft does not change and differs from this version."
+        required=False,
+        label="Also copy this version into the draft",
+        help_text="If off, the draft does not change and differs from this version.",
     )
 
 
@@ -55,7 +57,7 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
             label="Deploy this version",
             explain=lambda _request, version: (
                 f"Creates a new version of {version.action} with the contents of version {version.number}, including its secrets. "
-                "Deliveries will run it."
+                "Deliveries will run the new version."
             ),
             run=_deploy_again,
             is_offered=lambda version: not version.is_deployed,

@@ -111,7 +111,9 @@ class ActionAdmin(ServiceAdmin[Action]):
     )
     proof_for = frozenset({"add"})
     empty_text = "No actions yet. Add one from the SCIM template, deploy it, then bind an event stream to it."
-    deletion_effect = "Its versions and secrets are deleted as well. It cannot be deleted while a stream is bound to it."
+    deletion_effect = (
+        "The versions and secrets of the action are deleted as well. An action cannot be deleted while a stream is bound to it."
+    )
     object_actions = (
         ObjectAction(
             name="deploy",
@@ -315,4 +317,4 @@ class ActionSecretAdmin(ReadOnlyAdmin[ActionSecret]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("action", "name", "updated_at")
-    empty_text = "No secrets. They are entered on the page of an action."
+    empty_text = "No secrets. Enter secrets on the page of an action."

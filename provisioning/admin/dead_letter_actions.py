@@ -115,15 +115,15 @@ def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} again, with a new series of attempts, before newer events of the same user. "
         "If a newer event of this user was already written, the event ends as superseded and nothing is sent. "
-        f"It failed with: {letter.reason}"
+        f"The last error was: {letter.reason}"
     )
 
 
 def _explain_current(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} with the current profile of the user and the same event id. "
-        "This helps if later updates were skipped because the user was never created there. "
-        "The attempt is marked as one with the current profile, and the recorded event is kept."
+        "This helps if later updates were skipped because the user was never created on the server. "
+        "The attempt is marked as an attempt with the current profile, and the recorded event is kept."
     )
 
 

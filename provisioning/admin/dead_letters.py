@@ -35,7 +35,8 @@ from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
 _FOLDED = ("collapse",)
-# Fields of the group "More". The heading of the page already shows the event id and type, the summary the reason and the attempts.
+# Fields of the group "More". The heading of the page already shows the event id and type, and the summary shows the reason and the
+# attempts.
 _OTHERS = ("tenant_id", "stream", "key", "created_at")
 _FAILURE = ("error_class", "error_status", "error_scim_type", "fingerprint")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")

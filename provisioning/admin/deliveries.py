@@ -31,7 +31,7 @@ _DELIVERIES_SHOWN = 50
 _NONE = "\N{EN DASH}"
 _BODIES = ("exchanges_text", "log_text", "mapped", "before")
 STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
-# Fields of the group "More". The heading of the page already shows the event id and type, the summary the reason and the error.
+# Fields of the group "More". The heading of the page already shows the event id and type, and the summary shows the reason and the error.
 _OTHERS = ("tenant_id", "stream", "key", "position", "detail_text", "redeliveries")
 _TIMES = ("created_at", "first_attempt_at", "last_attempt_at", "settled_at", "next_attempt")
 _FAILURE = ("error_class", "error_status", "error_scim_type")
@@ -159,7 +159,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
         if earlier.exists():
-            return "After earlier waiting events of the same user."
+            return "Waits for earlier events of the same user."
         if lane.token is not None and lane.delivery_id == row.pk:
             return "An attempt is running."
         return f"Next attempt at {localtime(max(lane.not_before, timezone.now())):%Y-%m-%d %H:%M:%S} (UTC)."

@@ -233,7 +233,7 @@ class ConnectPage(TenantPage):
         options = {name: value for name, value in action.options.items() if name != "server_profile"} | profile
         changes: dict[str, Any] = {"name": form.cleaned_data["name"]} if "name" in form.changed_data else {}
         changes |= {"options": options} if options != action.options else {}
-        # An update without changes would count as a change after the last test.
+        # An update without changes would be treated as a change after the last test.
         if changes or form.secrets():
             actions.update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes, secrets=form.secrets())
         kept_token.forget(request)

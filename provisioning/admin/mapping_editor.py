@@ -85,7 +85,7 @@ def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> Http
             else:
                 _refuse_if_stale(request, action)
                 warnings = _save(action, forms_in_order, enterprise=asked.cleaned_data["enterprise"])
-                told = "" if FROM_SETUP in request.GET else " Deploy the action to use it."
+                told = "" if FROM_SETUP in request.GET else " Deploy the action to use the mapping."
                 return _saved(model_admin, request, action, f"The mapping is saved in the draft.{told}", warnings)
         except Misconfigured as error:
             asked.add_error(None, str(error))
@@ -119,7 +119,8 @@ def _rows(kept: list[MappingRowForm]) -> list[dict[str, Any]]:
 def _refuse_if_stale(request: HttpRequest, action: Action) -> None:
     """Raise `Invalid` if the saved mapping has changed since the page was opened."""
     if changed_since(request.POST, {"mapping": action.mapping}):
-        raise Invalid({"": ["The mapping has changed since you opened the page. To replace it with this table, save again."]})
+        problem = "The mapping has changed since you opened the page. To replace the saved mapping with this table, save again."
+        raise Invalid({"": [problem]})
 
 
 def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> list[str]:

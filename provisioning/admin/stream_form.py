@@ -144,7 +144,9 @@ class StreamForm(ServiceForm):
         secret = _NEEDED.get(self.cleaned_data.get("method") or "", ((), ""))[1]
         if secret and not self.cleaned_data.get(secret) and not self._keeps_secret(secret):
             is_new = self.instance._state.adding
-            self.add_error(secret, "This field is required." if is_new else "Enter it again: a stored secret is never sent to a new URL.")
+            self.add_error(
+                secret, "This field is required." if is_new else "Enter the secret again: a stored secret is never sent to a new URL."
+            )
             return
         try:
             parse_configuration(self.destination(), allow_http=settings.OUTBOUND_ALLOW_HTTP)

@@ -180,7 +180,7 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
         )
         for job in service.of_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)[:_JOBS_SHOWN]
     ]
-    empty = "None yet. Users that existed before the stream was enabled reach the server with their next change."
+    empty = "No synchronizations yet. Users that existed before the stream was enabled reach the server with their next change."
     return Panel("Synchronizations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
 
 

@@ -20,7 +20,7 @@ _SHOWN = 20
 
 
 class UserTables(Tables):
-    """The tables of one site. A table is left out for accounts that may not see its rows."""
+    """The tables of one site. Accounts that may not see the rows of a table do not see the table."""
 
     def add_to(self, page: ObjectActionsAdmin[User]) -> None:
         """Add the tables to the tab with the last events, dead letters first."""

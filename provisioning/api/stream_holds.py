@@ -55,7 +55,7 @@ class StreamHoldEndpoint(Endpoint):
     }
 
     def resume(self, request: Request, id: str) -> Response:
-        """Resume the stream; has no effect if it is not held."""
+        """Resume the stream. Has no effect if the stream is not held."""
         stream = _found(id)
         if deletion_guard.is_staged(stream):
             raise Conflict(streams.DELETIONS_WAIT)

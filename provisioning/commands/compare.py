@@ -15,9 +15,9 @@ from provisioning.synchronization.state import outcomes_of
 
 HELP = f"""Compare the users of this service with the accounts on the SCIM server of a stream, and report differences.
 
-It reports users without an account, accounts without a user, and each attribute whose value on the server differs from the value that
-an update would write. Values are masked unless --values is given. The comparison writes nothing on either side, so it may run while
-the stream is enabled. It may report a user that changes during the comparison, although an update of this user follows.
+The command reports users without an account, accounts without a user, and each attribute whose value on the server differs from the value
+that an update would write. Values are masked unless --values is given. The comparison writes nothing on either side, so it may run while
+the stream is enabled. The command may report a user that changes during the comparison, although an update of this user follows.
 
   manage.py provision compare est_...
   manage.py provision compare est_... --report drift.jsonl --values

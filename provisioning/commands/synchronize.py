@@ -20,7 +20,7 @@ _ACTOR = "the command line"
 HELP = f"""Synchronize existing users with the SCIM server of a stream, before the stream is enabled.
 
 A stream delivers only changes made while it is enabled; existing users need one synchronization. Each user of the stream's
-connections is looked up by externalId. If this finds an account that differs, the account is updated. If it finds no account,
+connections is looked up by externalId. If the search finds an account that differs, the account is updated. If the search finds no account,
 the account that --match identifies is linked: it gets the externalId and the attributes of the user. Without such an account, a new
 account is created. Accounts of other users, and ambiguous accounts, are never changed; the report lists them.
 
@@ -59,12 +59,12 @@ def add_arguments(parser: CommandParser) -> None:
     how.add_argument("--enable", action="store_true", help="enable the stream at the end, from the position before the first user was read")
     how.add_argument("--delete-missing", action="store_true", help="delete accounts with our externalId whose user was deleted")
     how.add_argument("--deletion-limit", default="10", metavar="N|N%", help="more deletions than this wait for --confirm (10)")
-    how.add_argument("--yes", action="store_true", help="no dry run first and no confirmation")
+    how.add_argument("--yes", action="store_true", help="skip the dry run and the confirmation")
     job = parser.add_argument_group("existing jobs").add_mutually_exclusive_group()
     job.add_argument("--resume", metavar="JOB", help="continue a stopped job")
-    job.add_argument("--confirm", metavar="JOB", help="allow its deletions and continue")
-    job.add_argument("--decline", metavar="JOB", help="continue without its deletions")
-    job.add_argument("--cancel", metavar="JOB", help="cancel it; changes already made remain")
+    job.add_argument("--confirm", metavar="JOB", help="allow the deletions that a job waits for, and continue")
+    job.add_argument("--decline", metavar="JOB", help="finish a job without the deletions that it waits for")
+    job.add_argument("--cancel", metavar="JOB", help="cancel a job; changes already made remain")
 
 
 def add_common_arguments(parser: CommandParser) -> None:

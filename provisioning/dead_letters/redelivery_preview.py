@@ -56,7 +56,7 @@ def preview(letter: DeadLetter, *, current_profile: bool, names_hold: bool = Tru
     if stream is None:
         raise Conflict("The stream no longer exists.")
     if names_hold and stream.held_since is not None:
-        shown.notes.append(f"The stream is held: {stream.held_reason} A redelivery waits until it is resumed.")
+        shown.notes.append(f"The stream is held: {stream.held_reason} A redelivery waits until the stream is resumed.")
     if stream.destination_type == "webhook":
         # A webhook gets the stored bytes and has no state to read.
         shown.verb, shown.path, shown.sent = "POST", "the webhook of the stream", envelope
@@ -98,9 +98,9 @@ def _of_scim(setup: Setup, envelope: Mapping[str, Any], shown: Preview, *, posit
         session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS, position=position)
         _look(session, envelope, shown)
     except ActionError as failure:
-        shown.notes.append(f"It would fail now: {failure}")
+        shown.notes.append(f"A redelivery would fail now: {failure}")
     except MappingFailed as failure:
-        shown.notes.append(f"It would fail now: the user cannot be mapped: {failure}")
+        shown.notes.append(f"A redelivery would fail now: the user cannot be mapped: {failure}")
     shown.exchanges = [] if session is None else session.recorder.documents()
     return shown
 
@@ -130,13 +130,17 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
     client = session.client_of(str(document.get("user_id", "")))
     found = client.find(person)
     if client.links.is_stale:
-        shown.notes.append("The event is older than the account that is linked to the user, or than its deletion, so no request is sent.")
+        shown.notes.append(
+            "The event is older than the linked account of the user, or than the deletion of this account, so no request is sent."
+        )
         return
     place = None if found is None else user_path(found.id)
     if found is not None:
         shown.before = client.read(found.id)
     if found is None and message.type == "user.deleted" and (client.links.is_in_doubt or client.links.is_suspected):
-        shown.notes.append("It would fail now: the user may have an account, but no account was found that provably belongs to the user.")
+        shown.notes.append(
+            "A redelivery would fail now: the user may have an account, but no account was found that provably belongs to the user."
+        )
         return
     _judge(session, message.type, document, place, shown)
     if shown.verb in ("POST", "PUT", "PATCH"):

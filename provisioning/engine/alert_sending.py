@@ -36,7 +36,7 @@ _LIST = "/admin/provisioning/deadletter/"
 
 
 def send_alert(alert_id: int) -> bool:
-    """Send the alert, unless another worker has taken it or its tenant is stopped; store failures in the row of the alert.
+    """Send the alert, unless another worker has taken the alert or its tenant is stopped; store failures in the row of the alert.
 
     The caller must have no open transaction.
     """

@@ -85,8 +85,8 @@ _WAKE_LANES = """
 UPDATE provisioning_lane SET nudged_until = NULL WHERE id IN (
     SELECT id FROM provisioning_lane WHERE stream_id = %s AND nudged_until IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED)
 """
-# The counters stay until a delivery succeeds. If a probe that sent nothing, or a mistaken administrator, resumes the stream, its
-# next failure opens the breaker again.
+# The counters stay until a delivery succeeds. If a probe that sent nothing, or a mistaken administrator, resumes the stream, the next
+# failure of a delivery opens the breaker again.
 _CLOSE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
 _TAKE_PROBES = f"""
 UPDATE provisioning_breaker b SET probe_at = clock_timestamp() + make_interval(secs => %s)
@@ -162,7 +162,7 @@ def is_forbidden(*, stream_id: str, tenant_id: str) -> bool:
 
 
 def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:
-    """Pause the stream's deliveries until a probe succeeds or an administrator resumes it. Dispatch continues."""
+    """Pause the stream's deliveries until a probe succeeds or an administrator resumes the stream. Dispatch continues."""
     with transaction.atomic():
         if execute(_HOLD, [reason, stream_id, tenant_id]):
             logger.warning("stream %s is held: %s", stream_id, reason)

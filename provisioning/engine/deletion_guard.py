@@ -2,7 +2,7 @@
 deletions.
 
 Deletions are counted when events become deliveries, so the stream is held before the first deletion over the threshold runs.
-The whole stream is held, which keeps its order. Only an administrator resumes the stream, and never a probe.
+The whole stream is held, which keeps the order of its events. Only an administrator can resume the stream; a probe cannot.
 """
 
 from __future__ import annotations

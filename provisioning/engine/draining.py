@@ -1,10 +1,11 @@
-"""Tells whether a tenant's event streams have delivered all events. The deletion of a tenant waits until they have."""
+"""Tells whether a tenant's event streams have delivered all events. The deletion of a tenant waits until all events are delivered."""
 
 from __future__ import annotations
 
 from foundation.database.statements import fetch_one
 
-# Disabled streams are ignored. Held streams count: the deletion waits until the hold ends, but not beyond the deletion's own time limit.
+# Disabled streams are ignored. Held streams are included: the deletion waits until the hold ends, but not beyond the deletion's own time
+# limit.
 _UNDER_WAY = """
 SELECT EXISTS (SELECT 1 FROM events_outbox WHERE tenant_id = %(tenant)s AND EXISTS (
     SELECT 1 FROM events_eventstream WHERE tenant_id = %(tenant)s AND status = 'enabled'

@@ -1,6 +1,6 @@
 """Holds the lanes of one document while code outside of deliveries writes the document, so that no delivery of the document runs then.
 
-Such a hold is a lease, like the lease of a worker, so it expires if its process dies.
+Such a hold is a lease, like the lease of a worker, so the hold expires if its process dies.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ def lock_named(stream_id: str, key: str) -> NamedLane | None:
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:
-    """Lock the lane if the claim with this token still owns it; tell whether it does."""
+    """Lock the lane if the claim with this token still owns the lane; tell whether the lane was locked."""
     return fetch_one(_LOCK_CLAIMED, [lane_id, token]) is not None
 
 

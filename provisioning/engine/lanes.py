@@ -69,7 +69,7 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of that lane of the stream which has been due longest."""
+    """Claim the first delivery of the stream's lane that has been due longest."""
     with transaction.atomic():
         return _claim_oldest(stream_id, is_probe=is_probe)
 
@@ -150,7 +150,10 @@ def give_back(claim: Claim, *, is_settled: bool = False) -> None:
 
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
-    """Put a dead delivery back into its lane at its original position, inside the caller's transaction. Return False if it is not dead."""
+    """Put a dead delivery back into its lane at its original position, inside the caller's transaction.
+
+    Return False if the delivery is not dead.
+    """
     open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
     return delivery_rows.requeue(delivery_id, is_forced=is_forced)
 

@@ -49,7 +49,7 @@ def is_silent() -> bool:
 
 
 def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
-    """Publish a message; return whether the broker took it."""
+    """Publish a message; return whether the broker accepted the message."""
     if is_silent():
         return False
     try:

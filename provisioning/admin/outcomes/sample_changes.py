@@ -1,4 +1,4 @@
-"""Dry runs of the first dead letters of a bulk redelivery: their requests, and the changes that these would make on the server."""
+"""Dry runs of the first dead letters of a bulk redelivery: their requests, and the changes that these requests would make on the server."""
 
 from __future__ import annotations
 

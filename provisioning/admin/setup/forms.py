@@ -12,7 +12,7 @@ from provisioning.scim.settings import BEARER_TOKEN, REQUIRED
 
 _HELP = {
     scim.BASE_URL: "The base URL of SCIM 2.0, such as https://example.com/scim/v2. If you change the server, enter its token as well.",
-    scim.BEARER_TOKEN: "The server issues it, often as an API token or a secret token.",
+    scim.BEARER_TOKEN: "The server issues this token, often under the name API token or secret token.",
     scim.TIMEOUT_MS: f"Milliseconds per request. Default: {scim.DEFAULT_TIMEOUT_MS}.",
     scim.MAX_RETRIES: f"Repeats of a request after an error of the server or the network. Default: {scim.DEFAULT_MAX_RETRIES}.",
     scim.CONNECTION_ALLOWLIST: "Names of connections, separated by commas. Only their users are provisioned. Empty: all connections.",
@@ -74,7 +74,7 @@ class ServerForm(ActionForm):
 
     @property
     def further(self) -> list[forms.BoundField]:
-        """The fields that most servers do not need. The page folds them unless one has an error."""
+        """The fields that most servers do not need. The page folds these fields unless one of them has an error."""
         return [self[name] for name in _FURTHER]
 
     @property
@@ -103,8 +103,8 @@ class EnableForm(forms.Form):
         widget=forms.RadioSelect,
         initial="synchronize",
         choices=[
-            ("synchronize", "Synchronize them first; then the stream is enabled and delivers all changes made meanwhile"),
-            ("changes", "Do not synchronize them: enable the stream now and send only future changes"),
+            ("synchronize", "Synchronize existing users first; then the stream is enabled and delivers all changes made meanwhile"),
+            ("changes", "Do not synchronize existing users: enable the stream now and send only future changes"),
         ],
     )
     accept_untested = forms.BooleanField(label="Go live without these checks")

@@ -136,7 +136,7 @@ def test_an_invalid_response_is_shown_as_a_note_and_not_as_an_error(answer: byte
     with misbehaving_server(by_verb(GET=answer)) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
     assert (shown.verb, shown.sent) == ("", None)
-    assert shown.notes[0].startswith("It would fail now")
+    assert shown.notes[0].startswith("A redelivery would fail now")
 
 
 def test_a_response_that_is_not_json_is_shown_as_a_note(person: User) -> None:
@@ -210,7 +210,7 @@ def test_a_bulk_redelivery_to_an_unreachable_server_says_why_its_changes_are_unk
     page = browser.post(f"{reverse('admin:provisioning_deadletter_redelivery')}?stream_id={letter.stream_id}", {"changes": "1"})
 
     (row,) = page.context["panels"][-1].rows
-    assert (row[1].text, row[1].note[:18]) == ("Nothing is sent.", "It would fail now:")
+    assert (row[1].text, row[1].note[:28]) == ("Nothing is sent.", "A redelivery would fail now:")
 
 
 def test_an_account_that_may_not_see_profiles_gets_no_changes(person: User, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:

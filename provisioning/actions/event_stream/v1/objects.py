@@ -55,7 +55,7 @@ class Message:
 
     @classmethod
     def of_envelope(cls, envelope: Mapping[str, Any], *, prefix: str) -> Message:
-        """Read any envelope; members of the wrong type count as absent."""
+        """Read any envelope; members of the wrong type are treated as absent."""
         data = _object(envelope.get("data")) or {}
         texts = {name: value for name in ("id", "type", "source", "specversion", "time") if isinstance(value := envelope.get(name), str)}
         purpose = envelope.get(f"{prefix}purpose")
@@ -93,9 +93,9 @@ class Links(Protocol):
 class Run:
     """The context of a run: configuration of the action, number of the attempt, deadline.
 
-    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove the
-    owner of an account. `allow_named_deletion` is called before the deletion of an account that is identified by its name alone;
-    it raises an exception above an hourly limit.
+    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove the owner
+    of an account. `allow_named_deletion` is called before the deletion of an account that is identified by its name alone. The function
+    raises an exception above an hourly limit.
     """
 
     options: Mapping[str, Any]
