@@ -42,7 +42,7 @@ def _scalar_problem(value: Any) -> str | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        # PostgreSQL returns a large decimal as an integer, so one bound applies to both.
+        # PostgreSQL returns a large decimal as an integer, so one bound applies to integers and decimals.
         return None if -_LARGEST <= value < _LARGEST else "A number beyond 64 bits."
     return "Not a JSON value."
 

@@ -118,7 +118,7 @@ class AllTenantsManager(models.Manager[Row]):
 
 
 class TenantManager(models.Manager[Row]):
-    """Reads rows of the current tenant and raises `TenantRequired` when there is none."""
+    """Reads rows of the current tenant and raises `TenantRequired` if no tenant is bound."""
 
     def get_queryset(self) -> GuardedQuerySet[Row]:
         tenant = current_tenant()

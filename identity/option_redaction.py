@@ -142,7 +142,7 @@ def _store(entries: list[AuditEntry]) -> None:
 
 
 def _hide(entry: AuditEntry, findings: Findings) -> bool:
-    """Hide the secrets in both images of an entry. Returns whether there were any."""
+    """Hide the secrets in both images of an entry. Returns whether the entry had secrets."""
     is_changed = False
     for name in ("before", "after"):
         image = getattr(entry, name)
@@ -160,7 +160,10 @@ def _hide(entry: AuditEntry, findings: Findings) -> bool:
 
 
 def _strategy_of(entry: AuditEntry) -> str:
-    """Return the strategy of the connection of an entry. The strategy never changes. For a deleted row, other entries contain it."""
+    """Return the strategy of the connection of an entry. The strategy never changes.
+
+    For a deleted row, other entries contain the strategy.
+    """
     for image in (entry.before, entry.after):
         if image and isinstance(image.get("strategy"), str):
             return str(image["strategy"])

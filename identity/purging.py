@@ -1,8 +1,8 @@
 """Finds the rows of a tenant in the tables of all apps, and the order in which a purge deletes them.
 
-When an app is ready, it registers its tables once with `cover`. The path from a row to its tenant comes from the models: a
-`tenant_id` column, or a relation to a row that has one. A model without such a path must be named as a model of the platform, so that
-no new table is forgotten.
+When an app is ready, it registers its tables once with `cover`. The path from a row to its tenant comes from the models: a `tenant_id`
+column, or a relation to a row that has such a column. A model without such a path must be named as a model of the platform, so that no new
+table is forgotten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db import models
 
 
 class Stage(IntEnum):
-    """Order of deletion. The head of a log is first: without it no event can be recorded or numbered."""
+    """Order of deletion. The head of a log is first: without the head no event can be recorded or numbered."""
 
     FIRST = 0
     ROWS = 1

@@ -1,4 +1,4 @@
-"""A form field for a map that is entered as rows with fixed columns. It keeps members that no row can represent."""
+"""A form field for a map that is entered as rows with fixed columns. The field keeps members that no row can represent."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class KeysetChangeList(ChangeList):
         return super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE])
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Rows:
-        """Return all matching rows in order; actions on all matching rows use it."""
+        """Return all matching rows in order. Actions on all matching rows use this query set."""
         self.filter_specs, self.has_filters, remaining, _, self.has_active_filters = self.get_filters(request)
         same = self.model_admin.tenant_column if self.model_admin.is_bound(request) else ""
         self.order = Order.of(self.model, self.model_admin.get_ordering(request) or self.opts.ordering, same=same or "")
@@ -203,7 +203,7 @@ class KeysetChangeList(ChangeList):
         asked.is_walked = False
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page and count the rows, on a replica if one is recent enough."""
+        """Read the page and count the rows, on a replica if the replica is recent enough."""
         self.source = source_of(request)
         try:
             self._read(request)

@@ -9,7 +9,7 @@ _NEXT = "next"
 
 
 def place_to_return_to(request: HttpRequest) -> str:
-    """Return the URL in the query; empty if there is none, or if it leads to another site."""
+    """Return the URL in the query; empty if the query has no URL, or if the URL leads to another site."""
     asked = request.GET.get(_NEXT, "")
     is_own = asked.startswith("/") and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
     return asked if is_own else ""

@@ -2,7 +2,7 @@
 
 The page contains a digest of each value that it shows. If the saved value of a field no longer has this digest, and the submitted value is
 neither the shown value nor the saved value, the field gets an error that contains the saved value. The page then has new digests, so that
-saving again overwrites the value knowingly. A request without digests, such as one of a script, is not checked.
+saving again overwrites the value knowingly. A request without digests, such as a request of a script, is not checked.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _in_words(field: forms.Field, value: Any) -> str:
 
 
 def without_shown(data: QueryDict) -> QueryDict:
-    """Return submitted values without the digests, for a form that saves nothing, such as one for a preview."""
+    """Return submitted values without the digests, for a form that saves nothing, such as the form of a preview."""
     copied = data.copy()
     copied.pop(INPUT, None)
     return copied

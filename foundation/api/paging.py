@@ -139,7 +139,7 @@ def answer_list(
 
     if listing.only_take:
         return _taken(rows, query, listing, listed, order, reading)
-    # Parse these parameters in every form: the checkpoint form ignores their values but refuses invalid ones.
+    # Parse these parameters in every form: the checkpoint form ignores valid values but refuses invalid values.
     has_totals = switch_of(query, "include_totals", default=False)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)

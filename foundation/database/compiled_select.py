@@ -59,7 +59,7 @@ def _maker(model: Any) -> Any:
 
 
 def _populators(wanted: Any, chosen: Any) -> list[Any]:
-    """Return makers of a row's related instances, and of the instances that are related to those."""
+    """Return makers of a row's related instances, and of the instances that are related to these instances."""
     populators: list[Any] = get_related_populators(wanted, chosen, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]  # the stubs describe a later Django
     waiting = list(populators)
     while waiting:

@@ -53,7 +53,7 @@ class _Open:
         self._free = asyncio.Semaphore(_MOST_CONNECTIONS)
 
     async def rows(self, statement: Statement, values: Sequence[Value]) -> list[Row]:
-        """Return the rows of a statement. Raises `Cold` if it was not sent, and `Unanswered` if no answer came."""
+        """Return the rows of a statement. Raises `Cold` if the statement was not sent, and `Unanswered` if no answer came."""
         async with self._free:
             try:
                 line = await self.pool.line()
@@ -82,7 +82,7 @@ class UtcLoader(BaseTzLoader):  # type: ignore[misc]  # untyped in the stubs
     def load(self, data: Buffer) -> datetime:
         text = str(data, "ascii")
         if text.endswith("+00"):
-            # Python has no year beyond 9999; psycopg raises the error for it.
+            # Python has no year beyond 9999; psycopg raises the error for such a time.
             with suppress(ValueError):
                 return datetime.fromisoformat(text)
         moment: datetime = super().load(data)

@@ -34,7 +34,7 @@ def set_limits(database: BaseDatabaseWrapper, *, lock_seconds: float) -> None:
 def concurrent_indexes(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Let CREATE or DROP INDEX CONCURRENTLY wait for any time. CREATE INDEX CONCURRENTLY first drops an invalid index of the same name.
 
-    Such a statement waits for all older transactions, and blocks none of them. If it is canceled, it leaves an invalid index.
+    Such a statement waits for all older transactions, and blocks none of them. If the statement is canceled, an invalid index remains.
     """
     with database.execute_wrapper(_unlimited):
         yield

@@ -20,7 +20,7 @@ from psycopg_pool import AsyncConnectionPool
 
 # Maximum wait for an answer, in seconds. It is longer than the limits of all statements, so a connection without an answer is dead.
 _PATIENCE_SECONDS = 15.0
-# Connections that stay reserved while idle: two, because at most two reads of tails run at the same time, and one for everything else.
+# Connections that stay reserved while idle: two for the reads of tails, of which at most two run at a time, and one for everything else.
 _LINES_KEPT = 3
 # psycopg's pool waits longer after each failed connection. After this many seconds it gives up, and the next statement tries again.
 _RECONNECT_SECONDS = 5.0

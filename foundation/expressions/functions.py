@@ -44,7 +44,7 @@ class MappingFunctions(functions.Functions):  # type: ignore[misc]  # jmespath h
 
     @signature({"types": ["string", "number", "null"], "variadic": True})
     def _func_concat(self, *parts: Any) -> str | None:
-        """Join texts and numbers; null when one of them is null."""
+        """Join texts and numbers; null if one of the arguments is null."""
         if any(part is None for part in parts):
             return None
         return _joined("", [_text(part) for part in parts])

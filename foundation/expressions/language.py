@@ -110,7 +110,7 @@ def _parsed(expression: str) -> _Node:
         parsed: _Node = Parser().parse(expression).parsed
     except JMESPathError as error:
         lines = str(error).splitlines()
-        raise ExpressionRefused(f"{expression!r} is not understood: {lines[0] if lines else 'it is no JMESPath'}") from error
+        raise ExpressionRefused(f"{expression!r} is not understood: {lines[0] if lines else 'it is not JMESPath'}") from error
     except (RecursionError, ValueError) as error:
         raise ExpressionRefused(f"{expression!r} is not understood.") from error
     return parsed
@@ -121,7 +121,7 @@ def _check(root: _Node) -> None:
         if depth > _MAX_DEPTH:
             raise ExpressionRefused(f"An expression is nested at most {_MAX_DEPTH} deep.")
         if node["type"] == "function_expression" and node["value"] not in NAMES:
-            raise ExpressionRefused(f"There is no function {node['value']}(); there are {', '.join(sorted(NAMES))}.")
+            raise ExpressionRefused(f"There is no function {node['value']}(). The functions are {', '.join(sorted(NAMES))}.")
         if node["type"] == "expref":
             raise ExpressionRefused("Expressions that are given to functions with & are not supported.")
         if node["type"] == "slice" and 0 in node["children"][2:]:

@@ -44,7 +44,7 @@ class CheckedAdapter(HTTPAdapter):
         return pool
 
     def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
-        """Wrap a response; unlike the inherited method, this one looks for no cookies."""
+        """Wrap a response; unlike the inherited method, this method looks for no cookies."""
         response = requests.Response()
         response.request, response.raw, response.status_code = req, resp, resp.status
         response.headers = CaseInsensitiveDict(resp.headers)

@@ -62,7 +62,7 @@ _LOW_32_BITS = 0xFFFF_FFFF
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Parse networks such as `10.0.0.0/8`; a single address is a network of one. Raises `ValueError`."""
+    """Parse networks such as `10.0.0.0/8`; a single address is a network of one address. Raises `ValueError`."""
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
@@ -79,7 +79,7 @@ def is_allowed(text: str, private_networks: Iterable[Network]) -> bool:
 
 
 def _carried(address: Address) -> tuple[Address, ...]:
-    """Return the IPv4 addresses inside an IPv6 one (mapped, compatible, translated, 6to4, Teredo, NAT64), or the address itself."""
+    """Return the IPv4 addresses inside an IPv6 address (mapped, compatible, translated, 6to4, Teredo, NAT64), else the address itself."""
     if isinstance(address, IPv4Address):
         return (address,)
     number = int(address)

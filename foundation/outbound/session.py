@@ -62,7 +62,7 @@ class OutboundSession:
             current_call.reset(token)
 
     def addresses(self, url: str, *, deadline: float) -> list[str]:
-        """Return the addresses of the host; raise `AddressRefused` when one of them may not be reached."""
+        """Return the addresses of the host; raise `AddressRefused` if requests may not reach one of the addresses."""
         self._check_url(url)
         call = Call(deadline, self._rules, self._resolver)
         with _named_failures():
@@ -112,7 +112,7 @@ def _whole_body(response: requests.Response) -> bytes:
     body = bytearray()
     for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
         body += chunk
-        # Counted after decoding: a small compressed body can expand to a very large one.
+        # Counted after decoding: a small compressed body can expand to a very large body.
         if len(body) > MAX_BODY_BYTES:
             response.raw.close()
             raise AnswerTooLarge

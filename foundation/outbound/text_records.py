@@ -15,7 +15,7 @@ class RecordsUnread(Exception):
 
 
 def text_records(name: str) -> frozenset[str]:
-    """Return the TXT records at `name` itself; empty when there are none.
+    """Return the TXT records at `name` itself; empty if the name has no TXT record.
 
     Aliases are not followed: with a wildcard alias, the owner of the target of the alias could prove control over every name below a
     domain. Queries the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` if no server answers.
@@ -34,7 +34,10 @@ def text_records(name: str) -> frozenset[str]:
 
 
 def _resolver() -> dns.resolver.Resolver:
-    """Return a resolver without a cache. It queries the servers of `DNS_SERVERS`, or the servers of the machine if none are set."""
+    """Return a resolver without a cache.
+
+    It queries the servers of `DNS_SERVERS`, or the servers of the machine if `DNS_SERVERS` is empty.
+    """
     if not settings.DNS_SERVERS:
         return dns.resolver.Resolver()
     resolver = dns.resolver.Resolver(configure=False)

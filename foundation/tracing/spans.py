@@ -51,7 +51,7 @@ def is_on() -> bool:
 
 
 def span(name: str, **attributes: Attribute) -> AbstractContextManager[None]:
-    """Record a step inside the current span, or as a trace of its own."""
+    """Record a step inside the current span, or as a new trace."""
     return _tracing.step(name, attributes) if _tracing else _OFF
 
 

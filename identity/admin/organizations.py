@@ -47,7 +47,7 @@ def _color(label: str) -> forms.RegexField:
 
 
 class OrganizationForm(ServiceForm):
-    """The form of an organization. It joins the fields of the branding to the value that the service stores."""
+    """The form of an organization. The form combines the fields of the branding into the value that the service stores."""
 
     logo_url = forms.CharField(
         required=False,

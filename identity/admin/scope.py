@@ -57,7 +57,7 @@ def switch_tenant(request: HttpRequest, tenant_id: str | None) -> None:
 
 
 def only_tenant() -> str | None:
-    """Return the id of the only tenant; None if there is none or several."""
+    """Return the id of the only tenant; None if there is no tenant or more than one tenant."""
     found = list(Tenant.objects.order_by("pk").values_list("pk", flat=True)[:2])
     return found[0] if len(found) == 1 else None
 

@@ -20,7 +20,7 @@ from identity.services.failures import AlreadyExists, NotFound
 
 
 class IdentityEndpoint(Endpoint):
-    """The identities of one user, the primary one first."""
+    """The identities of one user, the primary identity first."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(

@@ -133,7 +133,9 @@ class UserEndpoint(Endpoint):
         if user is None:
             raise NotFound("The user does not exist.")
         if changes.pop("connection", user.connection.name) != user.connection.name:
-            raise not_supported("Only the primary identity of a user can be changed, and it is of another connection.")
+            raise not_supported(
+                "Only the primary identity of a user can be changed, and the primary identity belongs to another connection."
+            )
         with password_refused():
             check_profile_change(user, changes)
 

@@ -18,8 +18,8 @@ _AT_ONCE = 5_000
 def prune_audit_log() -> int:
     """Delete the entries that are older than `AUDIT_RETENTION_DAYS`. Write an entry with their number, and return the number.
 
-    The trigger permits the deletion only of entries older than the time that the transaction names. It never permits the deletion of
-    entries of the last thirty days.
+    The trigger permits the deletion only of entries older than the time that the transaction names. The trigger never permits the deletion
+    of entries of the last thirty days.
     """
     before = timezone.now() - timedelta(days=settings.AUDIT_RETENTION_DAYS)
     total = 0

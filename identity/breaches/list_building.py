@@ -103,7 +103,7 @@ class ListBuilder:
         tell(self)
 
     def finish(self, *, accepts_smaller: bool = False) -> Facts:
-        """Replace the old list with the new one, and return the facts of the new list.
+        """Replace the old list with the new list, and return the facts of the new list.
 
         Readers see either the complete old list or the complete new list.
 

@@ -97,7 +97,7 @@ def add_passkey(*, staff_id: int, name: str, passkey: NewPasskey) -> Enrolled:
 
 @unit_of_work
 def rename_factor(*, staff_id: int, factor_id: str, name: str) -> StaffFactor:
-    """Rename a factor. Raises `NotFound` unless the account owns it, and `Invalid` for a name that is empty, too long or in use."""
+    """Rename a factor. Raises `NotFound` unless the account owns the factor, and `Invalid` for a name that is empty, too long or in use."""
     staff = _locked(staff_id)
     factor = _own(staff, factor_id)
     before = factor.name
@@ -124,7 +124,7 @@ def remove_factor(*, staff_id: int, factor_id: str) -> Staff:
 
 @unit_of_work
 def renew_recovery_codes(*, staff_id: int) -> tuple[Staff, tuple[str, ...]]:
-    """Replace all recovery codes and return the new ones, which cannot be shown again.
+    """Replace all recovery codes and return the new codes, which cannot be shown again.
 
     Raises `Conflict` for an account without a factor.
     """

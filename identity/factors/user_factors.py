@@ -99,7 +99,7 @@ def begin_enrolment(*, tenant_id: str, user_id: str, kind: str, address: str = "
 
 @unit_of_work
 def confirm_enrolment(*, tenant_id: str, user_id: str, device: str, step: int = 0) -> Confirmed:
-    """Confirm a factor after the user has proven to own it. `step` is the time step of the code of an app.
+    """Confirm a factor after the user has proven to own the factor. `step` is the time step of the code of an app.
 
     Raises `NotFound` if the enrollment has expired, and `Conflict` if the factor was confirmed before.
     """

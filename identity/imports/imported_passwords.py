@@ -1,4 +1,4 @@
-"""Passwords with hashes of other systems: which descriptions are accepted, and whether a clear-text password matches one. Pure.
+"""Passwords with hashes of other systems: which descriptions are accepted, and whether a clear-text password matches such a hash. Pure.
 
 Acceptance and verification parse a description with the same code, so every accepted description can be verified. Costs are
 limited: a hash from a hostile file cannot use a processor for longer than about a second.

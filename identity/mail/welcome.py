@@ -1,4 +1,4 @@
-"""The mail that welcomes a user after sign-up, if the tenant has switched it on."""
+"""The mail that welcomes a user after sign-up, if the tenant has switched the mail on."""
 
 from __future__ import annotations
 

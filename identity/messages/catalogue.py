@@ -82,7 +82,7 @@ class Kind:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the service sends it at all."""
+        """Whether the service sends messages of this kind."""
         return bool(self.built_in)
 
     @property
@@ -233,7 +233,7 @@ _ALL = (
     Kind(
         "address_notice",
         "Changed email address",
-        "Tells the former email address that the account has a new one. Not sent for imports or for accounts of other providers.",
+        "Tells the former email address that the account has a new address. Not sent for imports or for accounts of other providers.",
         built_in="address_notice",
         is_public=False,
     ),

@@ -8,8 +8,8 @@ before the call and settled after it:
 3. Commit the result: accepted, refused or surely not accepted. The third result sets `waiting` again, for a retry.
 
 A worker that finds `sending` waits until that time. After that time, the other worker has died or lost the response, so it is unknown
-whether the message was sent. It is not sent again: a repeated code, or a message that is billed twice, does more harm than a missing
-message, which the user can request again.
+whether the message was sent. The message is not sent again: a repeated code, or a message that is billed twice, does more harm than a
+missing message, which the user can request again.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class ProviderAway(Exception):
 
 
 class InDoubt(Exception):
-    """The connection ended after the message was handed over: the provider may have sent it. It is not sent again."""
+    """The connection ended after the message was handed over. The message may have been sent, and is not sent again."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)

@@ -70,7 +70,10 @@ def update_provider(*, tenant_id: str, channel: str, name: str | None = None, **
 
 @unit_of_work
 def delete_provider(*, tenant_id: str, channel: str) -> bool:
-    """Delete the provider of a channel, and return whether there was one. The platform then sends the messages of the channel."""
+    """Delete the provider of a channel, and return whether the channel had a provider.
+
+    The platform then sends the messages of the channel.
+    """
     row = provider_of(tenant_id, channel)
     if row is None:
         return False

@@ -98,7 +98,7 @@ class Connection(DeletedInParts, RecordedModel):
         )
 
     def seal_plain_options(self) -> dict[Path, Any]:
-        """Seal the secrets that an older version of the service or of the schema stored unsealed. Returns them by path."""
+        """Seal the secrets that an older version of the service or of the schema stored unsealed. Returns the secrets by path."""
         parts = split(self.option_schema, self.options)
         # If an option has both a sealed and an unsealed value, the sealed value is newer.
         found = {path: value for path, value in parts.secrets.items() if path not in self.sealed_options}
@@ -108,11 +108,11 @@ class Connection(DeletedInParts, RecordedModel):
         return parts.secrets
 
     def clear_options(self) -> None:
-        """Drop all options, including the sealed ones."""
+        """Drop all options, including the sealed options."""
         self.options, self.sealed_options = {}, {}
 
     def open_options(self) -> dict[str, Any]:
-        """Return all options unsealed. Use it only to act on them, never in a response."""
+        """Return all options unsealed. Use the result only to act on the options, never in a response."""
         return open_options(self.options, self.sealed_options, place=self._secrets_place)
 
     def secret_option(self, path: Path) -> str | None:

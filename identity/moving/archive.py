@@ -96,7 +96,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Archive:
-    """A complete archive. Its facts are authentic; the bytes of a part are checked when it is read."""
+    """A complete archive. Its facts are authentic; the bytes of a part are checked when the part is read."""
 
     directory: Path
     archive_id: str
@@ -106,7 +106,7 @@ class Archive:
     parts: tuple[Part, ...] = field(repr=False)
 
     def check_parts(self) -> Iterator[Part]:
-        """Compare every part with its digest, and yield it. Raises `BadArchive`."""
+        """Compare every part with its digest, and yield the part. Raises `BadArchive`."""
         for part in self.parts:
             self._bytes_of(part)
             yield part
@@ -136,7 +136,7 @@ def begin(directory: Path, *, archive_id: str, tenant_id: str, journey: Journey,
     directory.mkdir(parents=True, exist_ok=True)
     # A killed export may have left the first line unfinished.
     if {path.name for path in directory.iterdir()} - {f"{_PROGRESS}.new"}:
-        raise BadArchive(f"{directory} is not empty. Use another directory, or delete it first.")
+        raise BadArchive(f"{directory} is not empty. Use another directory, or delete this directory first.")
     first = {"archive": archive_id, "tenant": tenant_id, "key_check": journey.check, "stop": stop, "before": before}
     _write(directory / _PROGRESS, _line(first))
     return Draft(directory, archive_id, tenant_id, journey, stop, before)
@@ -194,7 +194,10 @@ def read_key(path: Path) -> str:
 
 
 def read_or_make_key(path: Path, *, archive: Path) -> tuple[str, bool]:
-    """Read a journey key, or write a new one that only its owner can read. Return it, and whether it is new. Raises `BadArchive`."""
+    """Read a journey key, or write a new key that only its owner can read. Return the key, and whether the key is new.
+
+    Raises `BadArchive`.
+    """
     if path.resolve().is_relative_to(archive.resolve()):
         raise BadArchive("Keep the journey key outside the archive: anyone with the key and the archive can read the tenant's secrets.")
     if path.exists():

@@ -1,4 +1,4 @@
-"""Asks the operator before a step that stops a tenant, switches it or deletes rows."""
+"""Asks the operator before a step that stops or starts a tenant, moves the tenant to the target, or deletes its rows."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _completed(tenant_id: str, directory: Path, key: str) -> Exported:
     """Accept an archive that a killed export has completed. Raises `MoveRefused` if the tenant has run since."""
     archive = archives.open_archive(directory, key=key)
     if archive.tenant_id != tenant_id or archive.facts["stop"] != _stop(tenant_id):
-        raise MoveRefused(f"{directory} contains an archive from an earlier stop. Use another directory, or delete it first.")
+        raise MoveRefused(f"{directory} contains an archive from an earlier stop. Use another directory, or delete this directory first.")
     TenantMove.objects.filter(pk=tenant_id).update(archive_id=archive.archive_id)
     return Exported(archive.archive_id, len(archive.parts), sum(part.rows for part in archive.parts if not part.is_late))
 

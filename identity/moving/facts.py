@@ -1,4 +1,4 @@
-"""What an archive says about its tenant and its installation, and why a target refuses it."""
+"""What an archive says about its tenant and its installation, and why a target refuses the archive."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Cut:
 
 @contextmanager
 def without_time_limit() -> Iterator[None]:
-    """Let statements of this connection run longer than those of a web request: a COPY of a large table takes minutes."""
+    """Let statements of this connection run longer than the statements of a web request: a COPY of a large table takes minutes."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
     try:

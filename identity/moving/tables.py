@@ -116,7 +116,7 @@ class CarriedTable:
 
     @property
     def key(self) -> str:
-        """The column of the primary key, the first one in the archive."""
+        """The column of the primary key, the first column in the archive."""
         return self.columns[0].name
 
     @property

@@ -33,7 +33,7 @@ def database_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for a response. If an email connection has no body of the mail, adds an empty one.
+    """Return the options for a response. If an email connection has no body of the mail, adds an empty body.
 
     Deploy tools write the body into a separate file, and fail if it is missing.
     """

@@ -86,7 +86,7 @@ def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
 
 
 def with_endpoints(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options for a response: endpoints that they do not name come from the metadata."""
+    """Return options for a response: endpoints that the options do not name come from the metadata."""
     metadata = options.get(METADATA_OPTION)
     if not isinstance(metadata, Mapping):
         return dict(options)

@@ -36,7 +36,10 @@ _TRUST = OptionField(
     ),
 )
 _DOMAINS = OptionField(
-    "domain_aliases", "Domains of email addresses", "One per line. Users with such an address are sent to this provider.", kind="lines"
+    "domain_aliases",
+    "Domains of email addresses",
+    "One domain per line. Users with an address of these domains log in at this provider.",
+    kind="lines",
 )
 MAPPED = OptionField(
     "attribute_map.attributes",

@@ -102,7 +102,7 @@ _SOCIAL: Mapping[str, Guide] = {
             OptionField(
                 "domain_aliases",
                 "Domains of email addresses",
-                "One per line. Users with such an address are sent to this provider.",
+                "One domain per line. Users with an address of these domains log in at this provider.",
                 kind="lines",
             ),
             _scope("openid profile email"),

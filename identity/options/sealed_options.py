@@ -49,7 +49,7 @@ def changed_options(
     1. Split the sent options by the schema.
     2. A sealed value that is sent again unchanged keeps its token, so the row does not change.
     3. A sealed value that the sent options do not name is kept (`is_kept`).
-    4. Credentials are not kept if an address that receives them changes: `OptionsRefused` says that they must be sent again.
+    4. Credentials are not kept if an address that receives them changes: `OptionsRefused` says that the credentials must be sent again.
     """
     parts = split(schema, sent)
     kept = {path: token for path, token in sealed.items() if path not in parts.secrets and is_kept(path, shown=shown, sent=sent)}

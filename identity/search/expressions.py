@@ -38,7 +38,7 @@ class Like(Func):
 
 
 class JsonPredicate(Func):
-    """`column @@ path`. An index serves it if the path compares only with `==`."""
+    """`column @@ path`. An index serves the predicate if the path compares only with `==`."""
 
     template = "(%(expressions)s::jsonpath)"
     arg_joiner = " @@ "

@@ -56,7 +56,7 @@ FIELDS: dict[str, Field] = {
 }
 METADATA: dict[str, Field] = {
     "app_metadata": Field("app_metadata", Kind.JSON),
-    # Users can write this metadata. A narrow search limits the cost of searching it.
+    # Users can write this metadata. A narrow search limits the cost of a search in this metadata.
     "user_metadata": Field("user_metadata", Kind.JSON, is_narrow=True),
 }
 IDENTITY_PARTS = ("connection", "provider", "user_id", "isSocial")

@@ -112,8 +112,8 @@ class _Reader:
     def _boolean(self, node: Any, path: tuple[str, ...], depth: int) -> Clause:
         """Combine the terms of one level like Lucene's `BooleanQuery`.
 
-        1. AND makes the terms on both sides required. OR, or no operator, leaves them optional.
-        2. `+` requires a term; `-` and NOT prohibit it.
+        1. AND makes the terms on both sides required. OR, or no operator, leaves these terms optional.
+        2. `+` requires a term; `-` and NOT prohibit a term.
         3. All required terms must match and no prohibited term may match. Without a required term, one optional term must match.
         Prohibited terms alone match all other users, as in Elasticsearch.
         """

@@ -1,6 +1,6 @@
 """The two inverted indexes of the search. They need extensions that a server may lack or forbid.
 
-Searches work without them: the rows are then read one by one, within the time limit.
+Searches work without these indexes: the rows are then read one by one, within the time limit.
 """
 
 from __future__ import annotations

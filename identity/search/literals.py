@@ -37,7 +37,7 @@ def matcher_of(word: str) -> Matcher:
     for escaped, mark, plain in _PIECES.findall(word):
         if mark in ("*", "?"):
             if mark == "*" and singles and not singles[-1] and not pieces[-1]:
-                # Two stars in sequence mean the same as one.
+                # Two stars in sequence mean the same as one star.
                 continue
             singles.append(mark == "?")
             pieces.append("")

@@ -72,7 +72,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AllOf(Generic[Leaf]):
-    """True if all parts are true, or if there are none."""
+    """True if all parts are true, or if there are no parts."""
 
     parts: tuple[Node[Leaf], ...]
 

@@ -1,7 +1,7 @@
 """Reads pages of users that meet a condition, at a cost that does not depend on the planner's estimates.
 
 For a frequent condition, walking the users in list order finds a page soon. For a rare condition, it is faster to collect the matches
-through the condition's own indexes and sort them. The planner must guess the frequency, and a wrong guess costs seconds: it has no
+through the condition's own indexes and sort them. The planner must guess the frequency, and a wrong guess costs seconds: the planner has no
 statistics about a key of JSON or about one tenant. So read the first `WALK` rows, and decide by the matches among them.
 """
 
@@ -19,7 +19,7 @@ WALK = 3_000
 # A condition is frequent if at least one in this number of walked rows matches. For a frequent condition the walk continues. For a
 # rarer condition the matches are collected.
 _FREQUENT = 100
-# Maximum walk of a count. Beyond it, the condition's own index counts faster.
+# Maximum walk of a count. For a longer walk, the condition's own index counts faster.
 _COUNT_WALK = 20_000
 # Maximum length of a walk as a multiple of its estimate. After that the rows are collected.
 _MARGIN = 4
@@ -68,7 +68,7 @@ class SearchReading:
     def total(self, rows: Rows, order: ListOrder) -> int:
         """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`, above it the limit plus one.
 
-        Never less than the rows up to the end of the page, plus one if more follow. So a client that reads the total again with each
+        Never less than the rows up to the end of the page, plus one if more rows follow. So a client that reads the total again with each
         page, and stops at that total, misses no row.
         """
         if self._total is not None:
@@ -79,9 +79,9 @@ class SearchReading:
     def _keys(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
         """Return the keys of the rows from `start` on.
 
-        1. Walk the first `WALK` rows in order. If they contain the page, or there are no further rows, return it.
+        1. Walk the first `WALK` rows in order. If they contain the page, or there are no further rows, return the page.
         2. If the matches are frequent, continue the walk up to the estimated length times a margin.
-        3. If they are rare, or the order has no index, collect the keys and sort them.
+        3. If the matches are rare, or the order has no index, collect the keys and sort them.
         """
         if self.is_selective or not order.is_indexed:
             return self._collected(rows, order, start, size)

@@ -22,9 +22,9 @@ DELETE = "delete"
 
 @dataclass(frozen=True)
 class BulkAct:
-    """One act. `do` calls the service with a row, and returns a job if the service has started one.
+    """One act. `do` calls the service with a row, and returns a job if the service has started a job.
 
-    `label` is its name in lists and in the audit log; `done` describes rows after the act.
+    `label` is the name of the act in lists and in the audit log; `done` describes rows after the act.
     """
 
     name: str
@@ -85,7 +85,7 @@ def deletion_of_rows(model: type[models.Model], delete: Callable[[Any], Job | No
 
 
 def act_named(key: str) -> BulkAct | None:
-    """Return the act with this key, or None if the service no longer has it."""
+    """Return the act with this key, or None if the service no longer has the act."""
     return _acts.get(key)
 
 

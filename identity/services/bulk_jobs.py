@@ -141,7 +141,7 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
             raise
         problem = {"code": "TookTooLong", "message": f"The action took longer than {_STATEMENT_SECONDS:g} seconds and was undone."}
     except Exception as error:
-        # An unexpected error of one row must not stop the others.
+        # An unexpected error of one row must not stop the other rows.
         logger.exception("job %s: row %s failed", job.pk, number)
         problem = {"code": type(error).__name__, "message": "An unexpected error. See the log of the workers."}
     else:

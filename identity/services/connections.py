@@ -68,9 +68,8 @@ def update_connection(
 ) -> Connection:
     """Replace the named fields. Name and strategy never change.
 
-    `options` replaces the whole object, but keeps sealed members that it does not name; None clears all members. `discovered` is the
-    metadata of the provider in the new options. Raises `Invalid`, also if kept credentials would be sent
-    to a changed URL.
+    `options` replaces the whole object, but keeps sealed members that the new value does not name; None clears all members. `discovered` is
+    the metadata of the provider in the new options. Raises `Invalid`, also if kept credentials would be sent to a changed URL.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)
@@ -205,7 +204,7 @@ def _replace_options(connection: Connection, options: dict[str, Any] | None, dis
 
 
 def _keep_discovered(connection: Connection, discovered: Mapping[str, Any] | None) -> None:
-    """Store the metadata of the provider. The service found it, so it does not count as a URL that the caller changed."""
+    """Store the metadata of the provider. The service found the metadata, so its URLs do not count as changed by the caller."""
     if discovered:
         connection.options = {**connection.options, METADATA_OPTION: dict(discovered)}
 

@@ -36,5 +36,5 @@ def refuse_changed_strategy() -> None:
     if written:
         raise StrategyChanged(
             f"DATABASE_STRATEGY is {settings.DATABASE_STRATEGY!r}, but the data was written with {written!r}: "
-            f"set DATABASE_STRATEGY={written} again. It cannot be changed once there are connections."
+            f"set DATABASE_STRATEGY={written} again. The setting cannot be changed while connections exist."
         )

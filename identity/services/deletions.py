@@ -1,7 +1,7 @@
 """Delete rows that have many dependent rows: at once if there are few, otherwise in chunks by a job.
 
-1. The first transaction locks the row and deletes a chunk of dependents. If none is left, it deletes the row too.
-2. Otherwise it marks the row and creates a job. A marked row refuses changes and new dependents.
+1. The first transaction locks the row and deletes a chunk of dependents. If no dependent is left, the transaction deletes the row too.
+2. Otherwise the transaction marks the row and creates a job. A marked row refuses changes and new dependents.
 3. The job deletes a chunk per transaction, each with its events, and in the last transaction the row itself.
 
 A service registers the dependents of its rows with `deletion_of`. The job can be interrupted anywhere and resumes.

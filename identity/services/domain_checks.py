@@ -54,7 +54,7 @@ def check_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
 
 
 def reach_problem(*, tenant_id: str, domain_id: str) -> str:
-    """Return why requests to a verified domain do not reach the tenant; empty if they do.
+    """Return why requests to a verified domain do not reach the tenant; empty if requests reach the tenant.
 
     Raises `NotFound`, `Conflict` for an unverified domain, and `ChecksBusy`.
     """

@@ -25,11 +25,11 @@ _TAKEN = "The domain is in use already."
 
 @unit_of_work
 def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
-    """Add a pending host. It does not answer requests yet.
+    """Add a pending host. The tenant does not answer requests to this host yet.
 
-    The same host may be pending at another tenant: a pending domain must not prevent its owner from adding it. Raises `Invalid` for a
-    host that no tenant may have, `AlreadyExists` if this tenant has it or another tenant has verified it, and `Conflict` if the tenant has
-    too many.
+    The same host may be pending at another tenant: a pending domain must not prevent its owner from adding it. Raises `Invalid` for a host
+    that no tenant may have, `AlreadyExists` if this tenant has the host or another tenant has verified the host, and `Conflict` if the
+    tenant has too many.
     """
     host = host.strip().lower().removesuffix(".")
     problem = _host_problem(host)
@@ -71,7 +71,7 @@ def verify_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
     Raises `NotFound`, or `AlreadyExists` if another tenant has verified it before.
     """
     domain = _locked(tenant_id, domain_id)
-    # Two tenants may verify the same host concurrently: the first one gets it.
+    # Two tenants may verify the same host concurrently: the first tenant gets the host.
     lock_name(f"host:{domain.host}")
     if domain.verified_at is None:
         if _is_proven(domain.host):

@@ -1,4 +1,4 @@
-"""Validate and save one row, mapping errors of Django and PostgreSQL to those of services."""
+"""Validate and save one row, mapping errors of Django and PostgreSQL to errors of services."""
 
 from __future__ import annotations
 

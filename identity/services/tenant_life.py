@@ -48,7 +48,8 @@ def move(tenant: Tenant, status: str) -> None:
 def refuse_in_closing_tenant(tenant_id: str) -> None:
     """Raise `BeingDeleted` if the tenant is being deleted or is deleted, before a new row is added.
 
-    The shared lock makes a deletion wait for transactions that have passed this check, so that it finds all their rows.
+    The shared lock makes a deletion wait for transactions that have passed this check, so that the deletion finds all rows of these
+    transactions.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT status FROM identity_tenant WHERE id = %s FOR SHARE", [tenant_id])

@@ -35,7 +35,10 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
 
 @unit_of_work
 def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
-    """Suspend or activate a tenant. Open streams notice it within two seconds. Raises `NotSupported` for a tenant that is being deleted."""
+    """Suspend or activate a tenant. Open streams notice the change within two seconds.
+
+    Raises `NotSupported` for a tenant that is being deleted.
+    """
     tenant = locked_tenant(tenant_id)
     move(tenant, status)
     return tenant

@@ -129,7 +129,7 @@ def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
     """Make the secondary user an identity of the primary user.
 
     Deletes the memberships, the row and the metadata of the secondary user; the identity keeps the profile. Raises `NotFound`, or
-    `NotSupported` if both are the same user or the secondary has linked identities.
+    `NotSupported` if both are the same user or the secondary user has linked identities.
     """
     if primary_id == secondary_id:
         raise NotSupported("A user cannot be linked to itself.")

@@ -50,7 +50,7 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     search_help_text = "Id of a version or of an action."
     fields = ("action", "number", "is_deployed", "template", "entry_point", "options_text", "mapping_text", "secret_names", "created_at")
     readonly_fields = ("options_text", "mapping_text", "secret_names")
-    empty_text = "No versions yet. Deploying an action creates one."
+    empty_text = "No versions yet. Deploying an action creates a version."
     object_actions = (
         ObjectAction(
             name="deploy",

@@ -33,7 +33,7 @@ from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, action_warnings, actions
 
 _SHOWN = 5
-# The value of the field for secrets is one of these if a form does not show the field, or if the field is empty.
+# Values of the field for secrets if a form does not show the field, or if the field is empty.
 _NOTHING = ("", "{}", "null")
 
 
@@ -196,7 +196,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="No tests yet.", more_url=more, more_text="All")
 
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
-        """Return the fieldsets for the type of the action, template or entry point; for a new action the fieldsets of both."""
+        """Return the fieldsets for the type of the action, template or entry point; for a new action the fieldsets of both types."""
         is_scim = obj is None or obj.template == SCIM_USER_PROVISIONING
         options = [*(OPTIONS if is_scim else ()), *(["server_notes", "mapping_text"] if obj is not None and is_scim else [])]
         own = [("Options", {"fields": options})] if is_scim else []

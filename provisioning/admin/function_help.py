@@ -15,7 +15,7 @@ FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("upper(app_metadata.country)", "capital letters"),
     ("trim(name)", "removes spaces at both ends"),
     ("replace(email, '@old.example', '@new.example')", "replaces every occurrence of a text"),
-    ("split(email, '@')[1]", "the parts between separators; [0] is the first one"),
+    ("split(email, '@')[1]", "the parts between separators; [0] is the first part"),
     ("substring(nickname, `0`, `8`)", "8 characters from position 0"),
     ("starts_with(user_id, 'auth')", "true or false"),
     ("ends_with(email, '.example')", "true or false"),

@@ -71,7 +71,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     sortable_by = ("name", "created_at")
     search_fields = ("=id", "name")
     readonly_fields = ("outbound_addresses", "position", "held_since", "held_reason", "created_at", "updated_at")
-    empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to it."
+    empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to the action."
     deletion_effect = "Its deliveries and dead letters are deleted as well."
     object_actions = (
         ObjectAction(

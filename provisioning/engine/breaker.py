@@ -170,7 +170,7 @@ def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:
 
 
 def hold_for_person(*, stream_id: str, tenant_id: str, reason: str) -> None:
-    """Hold the stream without probes, inside the caller's transaction. Only an administrator resumes it; see `deletion_guard`."""
+    """Hold the stream without probes, inside the caller's transaction. Only an administrator resumes the stream; see `deletion_guard`."""
     execute(_HOLD_FOR_PERSON, [reason, stream_id, tenant_id])
     execute(_PLAN_NO_PROBE, [stream_id])
 

@@ -7,8 +7,8 @@ lane differs from the lane of the running delivery. Three rules limit its side e
 
 1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
    destination while another process is idle. A claim that must not run is given back, and its attempt is not counted.
-2. Claim in advance only while a first attempt runs. Claim only a delivery that has had no attempt yet and may have more than one. So a
-   delivery that crashes its worker costs one other delivery at most one attempt, and never its last attempt.
+2. Claim in advance only while a first attempt runs. Claim only a delivery that has had no attempt yet and may have more than one
+   attempt. So a delivery that crashes its worker costs one other delivery at most one attempt, and never its last attempt.
 3. Settle only plain successes with a script. Failures, holds and redeliveries are written synchronously, with no script pending.
 """
 

@@ -22,9 +22,9 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
 )
-# One statement, because it runs for every delivery. It locks the lane. If the claim no longer owns the lane, it writes only
-# the account link, which says what has happened at the destination. An outcome other than a skip resets the breaker's count of failures.
-# With the condition on the tenant, every index that contains the id is as fast as the primary key (see `lane_rows`).
+# One statement, because it runs for every delivery. The statement locks the lane. If the claim no longer owns the lane, the statement
+# writes only the account link, which says what has happened at the destination. An outcome other than a skip resets the breaker's count of
+# failures. With the condition on the tenant, every index that contains the id is as fast as the primary key (see `lane_rows`).
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE

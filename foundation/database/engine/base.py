@@ -38,7 +38,7 @@ class DatabaseErrorWrapper(DjangoErrorWrapper):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, ReadOnlySqlTransaction):
             self._wrapper.errors_occurred = True
-            # A pool discards a closed connection. In a transaction, Django drops it at the end of the outermost block.
+            # A pool discards a closed connection. In a transaction, Django drops the connection at the end of the outermost block.
             if self._wrapper.connection is not None:
                 self._wrapper.connection.close()
             if not self._wrapper.in_atomic_block:

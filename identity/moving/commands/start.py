@@ -13,11 +13,11 @@ from identity.moving.confirming import add_yes, confirm
 
 HELP = """Cancel a move: start a stopped tenant again at this installation.
 
-The tenant gets back the status that it had before `stop`. An archive that was exported is then out of date: delete it, and remove an
-import of it at the other installation with `manage.py tenants remove`.
+The tenant gets back the status that it had before `stop`. An archive that was exported is then out of date: delete the archive, and remove
+an import of the archive at the other installation with `manage.py tenants remove`.
 
-After `hand-over`, the tenant may already run at the other installation. If the tenant runs at both installations, both write to the
-same SCIM servers, and each refuses cursors and refresh tokens of the other installation. First check that the tenant is not open at
+After `hand-over`, the tenant may already run at the other installation. If the tenant runs at both installations, both write to the same
+SCIM servers, and each installation refuses cursors and refresh tokens of the other installation. First check that the tenant is not open at
 the other installation; then use --after-hand-over.
 
   manage.py tenants start acme
@@ -36,7 +36,8 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
     is_moved = Tenant.objects.filter(pk=tenant_id, status=Tenant.Status.MOVED).exists()
     if is_moved and not options["after_hand_over"]:
         raise CommandError(
-            f"{tenant_id} was handed over. If it does not run at the other installation, remove it there and use --after-hand-over."
+            f"{tenant_id} was handed over. If the tenant does not run at the other installation, remove the tenant there, "
+            "then use --after-hand-over."
         )
-    confirm(tenant_id, f"{tenant_id} will run here again. Archives of it are out of date.", options, stdout)
+    confirm(tenant_id, f"{tenant_id} will run here again. Archives of this tenant are then out of date.", options, stdout)
     stdout.write(f"{tenant_id} is {stopping.start_tenant(tenant_id=tenant_id)}.")

@@ -121,7 +121,7 @@ def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) ->
 
 
 def is_declared(schema: Members, path: Path) -> bool:
-    """Tell whether the schema declares the value at `path` as a secret or as an object that contains one."""
+    """Tell whether the schema declares the value at `path` as a secret or as an object that contains a secret."""
     node: Node | None = schema
     for name in names_of(path):
         node = node.nodes.get(name) if isinstance(node, Members) else node.member(name) if isinstance(node, Each) else None

@@ -42,7 +42,7 @@ COMMON: dict[str, Node] = {
     "federated_connections_access_tokens": Members(readable("active")),
     **dict.fromkeys(("client_secret", "password", "private_key", "bindPassword", "token", "access_token", "refresh_token"), SECRET),
 }
-# Options with URLs to which the service sends the credentials of a connection. A caller that changes one of them must send the
+# Options with URLs to which the service sends the credentials of a connection. A caller that changes one of these URLs must send the
 # credentials again. Otherwise the caller could redirect credentials to a URL of its choice.
 TARGETS = (
     "issuer",
