@@ -20,7 +20,7 @@ _USUAL_HISTORY, _LONGEST_HISTORY = 5, 24
 
 
 class Weakness(Enum):
-    """Codes of refusals, with the names that clients know."""
+    """Codes of refusals, with the names that clients expect."""
 
     STRENGTH = "PasswordStrengthError"
     DICTIONARY = "PasswordDictionaryError"

@@ -1,4 +1,4 @@
-"""Refusals of the management interface itself, with the codes that clients know."""
+"""Refusals of the management interface itself, with the codes that clients expect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Returns memory to the system after much of it was freed.
 
-The C library keeps free blocks between used blocks, so a process that once held many large bodies would stay large.
+The C library keeps free blocks between used blocks, so a process that once contained many large bodies would stay large.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Place = tuple[str, int]
 
 
 class NotTheMaster(redis.ConnectionError):
-    """The server is a replica. The next connection asks the sentinels again."""
+    """The server is a replica. The next connection queries the sentinels again."""
 
 
 @dataclass(frozen=True)

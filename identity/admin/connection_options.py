@@ -43,7 +43,7 @@ def guide_of(strategy: str) -> Guide | None:
 
 
 def strategy_in_words(strategy: str) -> str:
-    """Return the name of a strategy that people know, such as "SAML"; the strategy itself if it has no guide."""
+    """Return the usual name of a strategy, such as "SAML"; the strategy itself if it has no guide."""
     guide = guide_of(strategy)
     return strategy if guide is None else guide.label
 

@@ -82,7 +82,7 @@ class ConnectionForm(ServiceForm):
     guide: ClassVar[Guide | None] = None
 
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Source of the users. Cannot be changed.")
-    options = OptionsField(label="Options", help_text=f"Secrets and options that this service does not know are encrypted. {HOW_TO_ENTER}")
+    options = OptionsField(label="Options", help_text=f"Secrets and unknown options are encrypted. {HOW_TO_ENTER}")
     more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
     realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
     enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows their names.")

@@ -240,11 +240,11 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # The page of a row
 
     def response_add(self, request: HttpRequest, obj: Row, post_url_continue: str | None = None) -> HttpResponse:
-        """Name the row in the message as the heading of its page does."""
+        """Return the response with a message that names the row like the heading of its page."""
         return super().response_add(request, self._named(obj), post_url_continue)
 
     def response_change(self, request: HttpRequest, obj: Row) -> HttpResponse:
-        """Name the row in the message as the heading of its page does."""
+        """Return the response with a message that names the row like the heading of its page."""
         return super().response_change(request, self._named(obj))
 
     def _named(self, row: Row) -> Row:
@@ -253,7 +253,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return row
 
     def heading_of(self, row: Row) -> str:
-        """Return the title of the row's page: the name by which staff know the object."""
+        """Return the title of the row's page: the name that staff use for the object."""
         if self.titled:
             return self.titled.format(row=row)
         if not self.is_named_by_user:

@@ -41,7 +41,11 @@ _JOB: Schema = {
             "properties": dict.fromkeys(_COUNTS, _COUNT),
             "additionalProperties": _COUNT,
         },
-        "location": {**TEXT, "format": "uri", "description": "For a completed export: a link to the file, valid for one minute."},
+        "location": {
+            **TEXT,
+            "format": "uri",
+            "description": "For a completed export: a link to the file, by default valid for one minute.",
+        },
         "events_cursor": {**TEXT, "description": "For an export: a cursor; `GET /events?from=<cursor>` continues the export."},
     },
 }

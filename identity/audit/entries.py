@@ -1,4 +1,7 @@
-"""The only writer of the audit log: `record` notes an act, `record_row` the change of one row. Both write in the caller's transaction."""
+"""The only writer of the audit log: `record` writes an entry about an act, `record_row` an entry about the change of one row.
+
+Both write in the caller's transaction.
+"""
 
 from __future__ import annotations
 

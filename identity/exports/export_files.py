@@ -1,4 +1,4 @@
-"""The file of a finished export: a signed link that works for one minute, and its pieces, which every web process can read."""
+"""The file of a finished export: a signed link that works for `EXPORT_LINK_SECONDS`, and its pieces, which every web process can read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def file_name(job: Job) -> str:
 
 
 def signed_path(job: Job) -> str:
-    """Return path and query of a new link to the file. It works for this tenant, for `EXPORT_LINK_SECONDS`."""
+    """Return path and query of a new link to the file. The link works for this tenant, for `EXPORT_LINK_SECONDS`."""
     value = signing.TimestampSigner(salt=f"{_SALT}:{job.tenant_id}").sign(file_name(job))
     return f"/exports/{file_name(job)}?signature={value.removeprefix(file_name(job) + ':')}"
 

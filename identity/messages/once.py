@@ -120,5 +120,5 @@ def _write(job: Job, row: Job, state: str, details: str) -> None:
     job.summary, job.status_details, job.parameters, job.lease_until = row.summary, row.status_details, row.parameters, row.lease_until
 
 
-# Parameter of a job that holds the sealed content.
+# Parameter of a job that contains the sealed content.
 SEALED = "sealed"

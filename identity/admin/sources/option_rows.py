@@ -27,7 +27,7 @@ class ClaimsField(RowsField):
     def __init__(self, *, claim: str, fields: tuple[str, ...], repeats: bool, initial: Any = None, **options: Any) -> None:
         self._fields, self._repeats = fields, repeats
         stored = initial if isinstance(initial, Mapping) else {}
-        # A stored name that the service does not know is kept, and has no effect.
+        # An unknown stored name is kept, and has no effect.
         unknown = tuple((name, f"{name} (unknown field)") for name in stored if name not in fields and is_cell(name))
         choices = (_CHOOSE, *((name, name) for name in fields), *unknown)
         columns = (Column("claim", claim, longest=_LONGEST_CLAIM), Column("field", "Field of the profile", choices))

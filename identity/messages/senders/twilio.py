@@ -25,7 +25,7 @@ _LATER = {
 }
 _SAID = {
     20003: "Twilio refuses the account SID or the token.",
-    20404: "Twilio does not know the account.",
+    20404: "Twilio has no such account.",
     21211: "Twilio refuses the number as invalid.",
     21212: "Twilio refuses the sender as invalid.",
     21408: "The account of Twilio may not send to this country.",
@@ -36,7 +36,7 @@ _SAID = {
     21614: "The number cannot receive text messages.",
     21617: "The message is too long for Twilio.",
     21660: "The sender belongs to another account of Twilio.",
-    21701: "Twilio does not know the messaging service.",
+    21701: "Twilio has no such messaging service.",
     21703: "The messaging service has no sender.",
     21705: "Twilio refuses the SID of the messaging service as invalid.",
 }

@@ -17,8 +17,8 @@ from identity.moving.showing import shown_rows
 HELP = """Write a stopped tenant to an archive: all its rows, its event log, and its secrets.
 
 The archive is a directory. It is encrypted with the journey key: anyone with the archive and the key can read the password hashes and the
-secrets of the tenant. The command creates the key if FILE does not exist. Bring the key and the archive to the target over two
-different channels.
+secrets of the tenant. The command creates the key if FILE does not exist. Send the key and the archive to the target over two different
+channels.
 
 If the command is killed, run it again: it continues. If an administrator of the platform changes the tenant during the export, the
 command refuses to complete the archive.
