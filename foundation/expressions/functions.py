@@ -28,7 +28,7 @@ class FunctionFailed(ValueError):
 
 
 class MappingFunctions(functions.Functions):  # type: ignore[misc]  # jmespath has no types
-    """The functions by name."""
+    """The functions of mapping expressions. Expressions find a function `x` as the method `_func_x`."""
 
     @signature(_TEXT)
     def _func_lower(self, text: str | None) -> str | None:

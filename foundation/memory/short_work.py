@@ -30,9 +30,10 @@ class _Finished:
         self._is_told = False
 
     def note(self, answer: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-        """Return a result soon. Called by the threads."""
+        """Store a result, and let the event loop return it soon. Called by the threads."""
         self._answers.append((answer, result, error))
-        # `_hand_back` clears the flag before it reads the results. So it returns a result that is added now, or it is called again.
+        # `_hand_back` clears the flag before it reads the results. So a result that is added now is returned by this call of `_hand_back`,
+        # or by another call.
         if not self._is_told:
             self._is_told = True
             self.loop.call_soon_threadsafe(self._hand_back)
@@ -51,7 +52,7 @@ class _Finished:
 
 
 class ShortWork:
-    """The threads. They start with the first piece of work, and end with the process."""
+    """The threads of this process. They start with the first piece of work, and end with the process."""
 
     def __init__(self, threads: int) -> None:
         self._waiting: SimpleQueue[tuple[_Finished, asyncio.Future[Any], Callable[[], Any]]] = SimpleQueue()

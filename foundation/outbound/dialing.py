@@ -112,7 +112,7 @@ class _CheckedConnection:
         super().request(method, url, body, *args, **options)  # type: ignore[misc]  # a method of the class it is mixed into
 
     def send(self, data: Any) -> None:
-        """Send. The head of a request with a body is sent together with the body: two packets would wake the server twice."""
+        """Send data. The head of a request with a body is kept and sent together with the body: two packets would wake the server twice."""
         if self._has_body:
             self._has_body, self._head = False, data
             return

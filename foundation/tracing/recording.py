@@ -34,7 +34,7 @@ Given = Mapping[str, str | int | bool]
 
 
 class OwnSampling(Sampler):
-    """Samples a share of the traces that enter this process; spans inside follow their parent.
+    """Samples a share of the traces that enter this process; a span inside the process is sampled if its parent is.
 
     A trace that a caller has begun is sampled at random too, so neither the caller's flags nor its trace id influence the decision.
     """

@@ -26,7 +26,7 @@ AT_ONCE = 100
 _FEW = 10
 _REFUSALS_SHOWN = 10
 _BY_JOB = (
-    "A job processes these rows. Its page shows the progress, and you can cancel it. Changes made before you cancel are kept. "
+    "A job processes these rows. The page of the job shows the progress and has a button to cancel. Changes made until then are kept. "
     "Rows that match only later are not included."
 )
 

@@ -210,7 +210,7 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
 
 
 class FormerTenantAdmin(ReadOnlyAdmin[FormerTenant]):
-    """Ids of deleted tenants, which are never used again. For operators."""
+    """Ids of deleted tenants, which are never used again. Only operators see this page."""
 
     grows = False
     list_display = ("id", "purged_at")

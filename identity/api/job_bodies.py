@@ -47,7 +47,7 @@ class UsersToExport(Closed):
 
 
 class VerifiedIdentity(Closed):
-    user_id = UserId(max_length=300, help_text="With or without the provider.")
+    user_id = UserId(max_length=300, help_text="The id of the identity, with or without the provider.")
     provider = Text(max_length=40)
 
 

@@ -71,7 +71,7 @@ class IdentityToLink(Closed):
     """Names the secondary user, by provider and id or by an ID token of the secondary user."""
 
     provider = Text(required=False, max_length=40)
-    user_id = UserId(required=False, max_length=300, help_text="With or without the provider.")
+    user_id = UserId(required=False, max_length=300, help_text="The id of the secondary user, with or without the provider.")
     connection_id = Text(required=False, validators=[CONNECTION_ID])
     link_with = Text(required=False, max_length=16_384, help_text="Refused: name the secondary user by provider and user_id.")
 

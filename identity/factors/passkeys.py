@@ -39,7 +39,10 @@ PasskeyRefused = CeremonyRefused
 
 
 def origin_of(authority: str) -> str:
-    """Return the one origin whose pages may use passkeys: the platform's host, with the port of the request. The Host was checked."""
+    """Return the one origin whose pages may use passkeys: the platform's host, with the port of the request.
+
+    The Host header was checked before.
+    """
     _, port = split_authority(authority)
     return f"{scheme()}://{settings.PLATFORM_HOST}{f':{port}' if port else ''}"
 

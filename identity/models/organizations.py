@@ -14,7 +14,7 @@ ACCESS_LEVELS = [("none", "None"), ("readonly", "Read only"), ("limited", "Limit
 
 
 class Organization(DeletedInParts, RecordedModel):
-    """A customer of the tenant: a set of users with connections and roles of its own."""
+    """A customer of the tenant: a set of users with its own connections and roles."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_organization_id, editable=False)
     name = models.CharField(

@@ -11,8 +11,10 @@ from identity.models.base import DeletedInParts, TenantOwned
 
 
 class Role(DeletedInParts, TenantOwned):
-    """A named set of permissions, of the tenant or of one organization. Its changes record no event; assignments to groups and members
-    do."""
+    """A named set of permissions, of the tenant or of one organization.
+
+    Changes of a role record no event; its assignments to groups and members record events.
+    """
 
     class Type(models.TextChoices):
         TENANT = "tenant"

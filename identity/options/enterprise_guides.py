@@ -80,7 +80,7 @@ _SAML = (
         kind="address",
     ),
     OptionField("metadataXml", "Metadata", "The XML document, if the provider does not publish it.", kind="area"),
-    OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
+    OptionField("signInEndpoint", "Sign-in address", "Required if there is no metadata.", kind="address"),
     OptionField("signOutEndpoint", "Sign-out address", kind="address"),
     OptionField("signingCert", "Certificate of the provider", "In PEM format. Required if there is no metadata.", kind="area"),
     OptionField("user_id_attribute", "Attribute that identifies the user", "Empty: the NameID of the assertion."),
@@ -141,7 +141,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "fedMetadataXml", "Federation metadata", "The XML document, if the server cannot be reached from here.", kind="area"
             ),
-            OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
+            OptionField("signInEndpoint", "Sign-in address", "Required if there is no metadata.", kind="address"),
             OptionField("user_id_attribute", "Claim that identifies the user"),
             _ATTRIBUTES,
             _TRUST,

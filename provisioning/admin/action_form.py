@@ -76,7 +76,7 @@ class ActionForm(ServiceForm):
     upsert = forms.BooleanField(
         required=False,
         label="Create an account if an update finds no account",
-        help_text="Needed if earlier users were never synchronized. If this option is off, such an update is skipped with a warning.",
+        help_text="Required if earlier users were never synchronized. If this option is off, such an update is skipped with a warning.",
     )
     adopt_on_conflict = forms.BooleanField(
         required=False,

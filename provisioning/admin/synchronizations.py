@@ -64,7 +64,7 @@ class WriteForm(forms.Form):
 
 def _started(request: HttpRequest, stream_id: str, tenant_id: str, plan: Plan) -> str:
     job = service.start(tenant_id=tenant_id, stream_id=stream_id, plan=plan, actor=actor_of(request))
-    return f"{job.pk} is running. Its page shows the progress and the report."
+    return f"{job.pk} is running. The page of the job shows the progress and the report."
 
 
 def _dry_run(request: HttpRequest, stream: EventStream, values: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Raises alerts once a minute, as part of the sweep. All times are times of the database's clock. A worker sends each alert once.
+"""Raises alerts once a minute, as part of the sweep. All times are times of the database's clock. A worker sends each alert at most once.
 
 An alert is raised at most once per stream, kind and period. If two sweepers run, the unique constraint of `Alert` permits only one row.
 A worker takes the row before it sends the message, so a crash can lose a message but never repeat it; the next period raises a new alert.

@@ -52,7 +52,7 @@ class Command(BaseCommand):
         refresh.add_argument("--parallel", type=int, default=16, metavar="N", help="Parallel requests, 1 to 64. Default: 16.")
         for maker in (imports, refresh):
             maker.add_argument(
-                "--at-least", type=int, default=1, metavar="N", help="Leave out passwords that were seen less than N times. Default: 1."
+                "--at-least", type=int, default=1, metavar="N", help="Leave out passwords that were seen fewer than N times. Default: 1."
             )
             maker.add_argument("--restart", action="store_true", help="Discard the progress of an earlier run, and start again.")
             maker.add_argument("--allow-missing", action="store_true", help="Accept a source in which whole ranges are missing.")

@@ -198,7 +198,7 @@ def test_a_stop_reports_a_running_delivery(tenant: Tenant, recorder: object) -> 
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     assert claim_named(stream.pk, "user:a") is not None
-    assert stopping.stop(tenant.pk).still_runs() == ["1 deliveries run."]
+    assert stopping.stop(tenant.pk).still_runs() == ["1 deliveries are running."]
 
 
 def test_the_command_asks_for_confirmation_and_waits(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
