@@ -159,7 +159,7 @@ def test_a_mail_provider_is_saved_and_its_password_is_never_shown(browser: Clien
     kept = browser.post(place, {**body, "smtp_pass": "", "default_from": "a@example.com"}, follow=True)
     assert "Provider saved" in kept.content.decode()
     moved = browser.post(place, {**body, "smtp_pass": "", "smtp_host": "evil.example"}).content.decode()
-    assert "Enter it again" in moved
+    assert "Enter the secret again" in moved
     row = MessageProvider.objects.of(tenant.pk).get()
     assert (row.settings["smtp_host"], row.secret("smtp_pass")) == ("smtp.example.com", SECRET)
     assert SECRET not in str(list(AuditEntry.objects.filter(tenant_id=tenant.pk).values()))

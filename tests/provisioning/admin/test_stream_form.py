@@ -145,7 +145,7 @@ def test_a_new_secret_replaces_the_old_secret_and_the_signing_secret_is_kept(bro
 def test_a_stored_secret_is_never_sent_to_another_url(browser: Client, stream: EventStream) -> None:
     moved = {**SAME, "webhook_endpoint": "https://thief.example.test/in"}
     answer = browser.post(page(stream), moved)
-    assert "Enter it again" in shown(answer)
+    assert "Enter the secret again" in shown(answer)
     stream.refresh_from_db()
     assert stream.destination["webhook_endpoint"] == ENDPOINT
 
