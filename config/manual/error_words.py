@@ -6,7 +6,7 @@ from __future__ import annotations
 MANAGEMENT: dict[str, str] = {
     "connection_limit": "The tenant has its maximum of open streams. Close a stream, or wait until the slot of a dead stream expires.",
     "cursor_expired": "The events after the cursor were pruned. Read the resources again and resume from `X-Events-Cursor`.",
-    "inexistent_authentication_method": "The user has no such factor, passkey or password.",
+    "inexistent_authentication_method": "The user does not have the requested factor, passkey or password.",
     "inexistent_client": "The client does not exist.",
     "inexistent_connection": "The connection does not exist.",
     "inexistent_custom_domain": "The custom domain does not exist.",
@@ -20,7 +20,7 @@ MANAGEMENT: dict[str, str] = {
     "inexistent_user": "The user does not exist.",
     "insecure_transport": "The service answers over HTTPS only.",
     "insufficient_scope": "The token lacks the scope that the message names.",
-    "invalid_body": "A member of the body is invalid and the message names the member, or the body is too large.",
+    "invalid_body": "A member of the body is invalid (the message names the member), or the body is too large.",
     "invalid_cursor": "The cursor was not issued to this tenant, or was altered.",
     "invalid_paging": "The page is beyond the limit of page numbers. Use `take` and `from`.",
     "invalid_query_string": "A query parameter is invalid; the message names the parameter.",
@@ -35,12 +35,12 @@ MANAGEMENT: dict[str, str] = {
 
 # Codes of `error` messages inside an open stream.
 STREAM: dict[str, str] = {
-    "invalid_cursor": "Reserved; a bad cursor is refused before the stream opens.",
+    "invalid_cursor": "Reserved; no stream sends it, because an invalid cursor is refused before the stream opens.",
     "cursor_expired": "Read the resources again and resume from `X-Events-Cursor`.",
     "timeout": "Reconnect with the last offset.",
-    "payload_too_large": "Reserved; a change that is too large is refused when it is written.",
-    "processing_error": "Reconnect with the last offset; report the error to the operator if it recurs at the same offset.",
-    "connection_timeout": "A planned close, unless the message says otherwise: reconnect with the last offset.",
+    "payload_too_large": "Reserved; no stream sends it, because a change that is too large is refused when it is written.",
+    "processing_error": "Reconnect with the last offset; report it to the operator if it recurs at the same offset.",
+    "connection_timeout": "Reconnect with the last offset, unless the message names another cause than a planned end.",
 }
 
 # Why an action skipped an event.
@@ -49,7 +49,7 @@ SKIPS: dict[str, str] = {
     "connection not allowed": "The action does not provision the user's connection.",
     "duplicate delivery": "The destination already has the created user.",
     "malformed event": "The event has no type or no object.",
-    "missing externalId": "The mapping yields no `externalId` for the user, so its account cannot be identified.",
+    "missing externalId": "The mapping yields no `externalId` for the user, so the account of the user cannot be identified.",
     "missing userName": "The mapping yields no `userName` for the user, which SCIM requires.",
     "no user to delete": "The destination has no account of the user.",
     "older than the account": "The event is older than the linked account, or not newer than the deletion of the account: "
@@ -62,10 +62,11 @@ SKIPS: dict[str, str] = {
 
 # The next step of a delivery, by the kind of its failure.
 FAILURES: dict[str, str] = {
-    "action": "Tried again after the delays of `DELIVERY_RETRY_DELAYS`, then a dead letter.",
-    "transient": "Tried again; many consecutive failures hold the stream until the destination answers.",
-    "configuration": "Tried again; many consecutive failures hold the stream until an administrator corrects URL, credentials or rights.",
-    "data": "Tried again, then a dead letter; redeliver the dead letter after the user or the mapping has changed.",
-    "shape": "Tried again, then a dead letter: the service cannot interpret the response.",
+    "action": "The delivery is attempted again after the delays of `DELIVERY_RETRY_DELAYS`, and then becomes a dead letter.",
+    "transient": "The delivery is attempted again; many consecutive failures hold the stream until the destination answers.",
+    "configuration": "The delivery is attempted again; many consecutive failures hold the stream until an administrator corrects the "
+    "URL, credentials or permissions.",
+    "data": "The delivery is attempted again, and then becomes a dead letter. Redeliver it after the user or the mapping has changed.",
+    "shape": "The delivery is attempted again, and then becomes a dead letter.",
     "misconfigured": "The stream is held until the action is fully configured; no event is lost.",
 }

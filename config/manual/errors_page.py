@@ -38,12 +38,12 @@ people and may change; programs use `statusCode` and, if present, `errorCode`.
 _STATUSES = """| Status | Meaning for a program |
 |---|---|
 | 400, 404, 413, 415 | The request is invalid; repeating it fails again. |
-| 401 | The token is missing, wrong or expired: get a new token, once. |
+| 401 | The token is missing, wrong or expired: get a new token and repeat the request once. |
 | 403 | The client may not do this. |
 | 409 | The resource is being deleted, already exists, or is in a conflicting state: read it again. |
-| 410 | The cursor is too old; the body names `earliest_offset` and `earliest_time`. |
+| 410 | The cursor is too old; the body contains `earliest_offset` and `earliest_time`. |
 | 429, 503 | Wait as long as `Retry-After` or `X-RateLimit-Reset` says, and repeat. |
-| 500 | An unexpected condition; the log of the service has the details. |"""
+| 500 | The service met an unexpected condition; its log has the details. |"""
 _STREAM = """## Inside a stream
 
 The service sends an `error` message before it ends a stream that it opened with 200. If the message has an offset, resume at that offset.
@@ -51,8 +51,8 @@ If a stream ends without an `error` message, the network has cut the connection:
 _AUTHENTICATION = """## Authentication interface
 
 `/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the hosted pages answer with `error` and `error_description`, as
-in RFC 6749. `/authorize` sends both to the redirect address of the client if possible; otherwise a page shows them. Text in
-braces is a placeholder. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
+in RFC 6749. `/authorize` sends both members to the redirect address of the client if possible; otherwise a page shows both. Text in
+braces is a placeholder. Some statuses differ from RFC 6749, because existing client libraries expect these statuses."""
 _DELIVERIES = """## Deliveries
 
 Each failed attempt has a kind. The kind decides what happens next. You can filter dead letters by kind."""

@@ -36,7 +36,7 @@ that is not listed does not occur. [event-data.schema.json](event-data.schema.js
 """
 _MESSAGES = """## Messages on a stream
 
-Each `data:` line of `GET /events` is one of three messages. `event:` repeats the type and `id:` the offset.
+Each `data:` line of `GET /events` is one of three messages. The line `event:` repeats the type, and the line `id:` repeats the offset.
 
 ```json
 {"type": "user.created", "offset": "<cursor>", "event": {"...": "the envelope"}}
@@ -56,8 +56,8 @@ def overview_page() -> str:
         _MESSAGES,
         "## Context\n\n`data.context` names the tenant of a change and, if known, the request and the client that caused it. In the "
         "tables, *always* means that a field is present whenever the object around it is present. `client.metadata` is the "
-        "`client_metadata` of the client, so subscribers can read it. Events that were stored before this field existed lack it: a strict "
-        "model refuses these events until retention removes them from the log.",
+        "`client_metadata` of the client; every subscriber can read it. Events that were stored before this field existed do not contain "
+        "it. A consumer that requires the field refuses these events until they are pruned.",
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),

@@ -17,17 +17,17 @@ SUBJECTS: dict[str, str] = {
 }
 
 RESOURCES: dict[str, str] = {
-    "user": "Logins, rehashed passwords and the end of a block after failed logins record no event.",
+    "user": "The service records no event for a login, for a rehashed password, or for the end of a block after failed logins.",
     "connection": "No event contains secrets of a connection.",
     "organization": "The service removes the roles, members and connections of an organization before it deletes the organization.",
-    "group": "`connection_id` or `organization_id` is the owner of a group; a group with neither belongs to the tenant. The service "
+    "group": "`connection_id` or `organization_id` names the owner of a group; a group without both belongs to the tenant. The service "
     "removes the members and roles of a group before it deletes the group.",
 }
 
 # Descriptions of the verb at the end of a type.
 VERBS: dict[str, str] = {
     "created": "A {noun} was created.",
-    "updated": "A visible field of a {noun} has changed. `previous_object` shows the state before.",
+    "updated": "A visible field of a {noun} has changed. `previous_object` shows the state before the change.",
     "deleted": "A {noun} was deleted.",
     "added": "A {noun} was added.",
     "removed": "A {noun} was removed.",
@@ -49,7 +49,7 @@ ENVELOPE: dict[str, str] = {
     "type": "one of the types below",
     "source": "`urn:<namespace>:<tenant>.<domain>`; the namespace is the setting `EVENT_SOURCE_NAMESPACE`",
     "id": "the same for every delivery of the event: use it to recognize repetitions",
-    "time": "the time of the write, in UTC with milliseconds. Times may decrease from event to event; offsets define the order",
+    "time": "the time of the write, in UTC with milliseconds. A later event may have an earlier time; offsets define the order",
     "data": "`object`, the changed document; `previous_object` if the type has one; `context`",
     "tenant": "id of the tenant",
     "stream": "id of the event stream that delivers this copy",

@@ -24,14 +24,14 @@ curl https://id.example.com/api/v2/users -H "Authorization: Bearer $TOKEN"
 ```
 
 - **Token.** A bearer token whose audience is `https://<host of the tenant>/api/v2/`. The client is a global client or has a client grant.
-  The scopes are listed beside each operation: one of several is enough, but scopes joined by *and* are all required.
+  The scopes are listed beside each operation: of scopes joined by *or*, one is enough; scopes joined by *and* are all required.
 - **Rates.** Each response has `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; above the limit the status is 429.
 - **Errors** have [one body](../errors.md#management-interface). Every operation may answer {common}; further statuses are listed
   with the operation.
-- **Lists** have pages, selected by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which continues after
-  the last row of the previous page. If events report changes of the rows, the first page of the list has `X-Events-Cursor`
-  ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
-- **Bodies** are JSON or form-encoded; a member that is not described is refused.
+- **Lists** have pages. Select a page by `page` and `per_page`, or use the checkpoint form: `take` requests the first items, and `from`
+  the items after the last row of the previous page. If events report changes of the rows, the first page of the list has the header
+  `X-Events-Cursor` ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
+- **Bodies** are JSON or form-encoded; a body with a member that is not described is refused.
 - **Client libraries** of another vendor work unmodified with this interface: [the operations that they can use](client-libraries.md).
 - **Labels.** An operation without a label is generally available. Other operations have a label after their summary.
 """

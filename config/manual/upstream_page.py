@@ -15,7 +15,7 @@ The management libraries of another vendor work with this service unmodified. Th
 method, path and name in the Python library, and states how this service supports the operation: {counts}.
 
 - **served**: the operation works, as its page in this manual says.
-- **neutral**: the service has no such feature, for the listed reason. A read returns a constant, such as an empty list or a
+- **neutral**: the service does not have the feature, for the listed reason. A read returns a constant, such as an empty list or a
   disabled switch. The service accepts a write of the same value, so that a program can send back what it has read, and refuses any
   other value.
 - **refused**: the operation is not planned; the reason names an alternative.
@@ -38,6 +38,6 @@ def _sections(entries: Iterable[upstream.Entry]) -> Iterable[str]:
     for resource, group in groupby(entries, key=lambda entry: entry.segments[0]):
         yield f"## {resource}"
         yield table(
-            ("Operation", "In the Python library", "Standing", "Why"),
+            ("Operation", "In the Python library", "Support", "Reason"),
             ((code(f"{entry.method} /{entry.path}"), code(entry.name), entry.kind, entry.reason) for entry in group),
         )

@@ -37,7 +37,7 @@ COUNTRY_HEADER = env.text(
 TRUSTED_PROXIES = env.networks(
     "TRUSTED_PROXIES",
     "",
-    "Proxies whose X-Forwarded-Proto and X-Forwarded-For are trusted: IP addresses and networks; unix: for unix sockets.",
+    "Proxies whose X-Forwarded-Proto and X-Forwarded-For are trusted: IP addresses and networks; the item unix: means all unix sockets.",
 )
 
 # --- Staff ------------------------------------------------------------------------------------------------------------
@@ -74,7 +74,9 @@ WEB_SYNC_LIMIT = env.integer(
 )
 DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
 REDIS_URL = env.secret(
-    "REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server, or sentinels that name one; no event is lost if the server fails."
+    "REDIS_URL",
+    "redis://127.0.0.1:6379/0",
+    "URL of a Redis protocol server, or of sentinels that find it; no event is lost if the server fails.",
 )
 REDIS_PREFIX = env.text("REDIS_PREFIX", "identity", "Prefix of every key and channel in Redis.")
 REDIS_TIMEOUT_SECONDS = env.number(
@@ -129,7 +131,7 @@ METRICS_TOKEN = env.secret(
 )
 METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Networks that may read /metrics without a token.")
 METRICS_STREAMS = env.integer(
-    "METRICS_STREAMS", 100, "Number of event streams with metrics of their own: the oldest enabled streams; 0: none.", maximum=1000
+    "METRICS_STREAMS", 100, "Number of event streams that have separate metrics: the oldest enabled streams; 0: no stream.", maximum=1000
 )
 PROMETHEUS_MULTIPROC_DIR = env.text(
     "PROMETHEUS_MULTIPROC_DIR",
@@ -189,12 +191,12 @@ ANONYMOUS_RATE_PER_SECOND = env.integer(
 
 # --- Bodies of requests -----------------------------------------------------------------------------------------------
 UNREAD_BODY_BYTES = env.integer(
-    "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Maximum bytes of unfinished and unanswered bodies in a process.", minimum=1024 * 1024
+    "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Maximum bytes of request bodies in the memory of a process.", minimum=1024 * 1024
 )
 UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
     "UNREAD_BODY_BYTES_PER_ADDRESS",
     4 * 1024 * 1024,
-    "Maximum bytes of unfinished and unanswered bodies from one IP address.",
+    "Maximum bytes of request bodies from one IP address in the memory of a process.",
     minimum=1024 * 1024,
 )
 
@@ -203,7 +205,7 @@ OFFSET_LIMIT = env.integer(
     "OFFSET_LIMIT", 0, "Number of rows of a list that page numbers can reach; a later page gets 400. 0: no limit.", minimum=0
 )
 USER_SEARCH_TIMEOUT_MS = env.integer(
-    "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; a search that takes longer gets 503.", minimum=50
+    "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; a longer search gets 503.", minimum=50
 )
 USER_SEARCH_COUNT_LIMIT = env.integer(
     "USER_SEARCH_COUNT_LIMIT",
@@ -217,7 +219,7 @@ IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Concurrent imports of
 IMPORT_ERRORS_KEPT = env.integer(
     "IMPORT_ERRORS_KEPT", 10_000, "Failed rows of an import that are stored; more are only counted.", minimum=1
 )
-JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Maximum duration of an import or export; a job that takes longer fails.", minimum=1)
+JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Maximum duration of an import or export; a longer job fails.", minimum=1)
 AUDIT_RETENTION_DAYS = env.number(
     "AUDIT_RETENTION_DAYS", 400.0, "How long entries of the audit log are kept, 30 days at least.", minimum=30
 )
@@ -265,7 +267,7 @@ DELIVERY_LEASE_SECONDS = env.number(
 )
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
-DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which the message for a lane counts as lost.", minimum=0.1)
+DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which a nudge for a lane is considered lost.", minimum=0.1)
 DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Notify workers immediately when there is work.")
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
@@ -300,27 +302,31 @@ NOT_FOUND_ALERT_PERCENT = env.integer(
     "Alert when this percentage of a stream's events in a day concern users that its server does not find; 0: never.",
 )
 NOT_FOUND_ALERT_USERS = env.integer(
-    "NOT_FOUND_ALERT_USERS", 10, "Minimum number of events with users not found for the alert of NOT_FOUND_ALERT_PERCENT.", minimum=1
+    "NOT_FOUND_ALERT_USERS", 10, "Minimum number of events without a found user for the alert of NOT_FOUND_ALERT_PERCENT.", minimum=1
 )
 DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
     "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "Period in which the same alert of a stream is sent only once.", minimum=60
 )
 ALERT_WEBHOOK_URL = env.text(
-    "ALERT_WEBHOOK_URL", "", "URL to which the service posts the alerts of all tenants, in addition to mail; empty: none."
+    "ALERT_WEBHOOK_URL", "", "URL to which the service posts the alerts of all tenants, in addition to mail; empty: mail only."
 )
 ALERT_WEBHOOK_SECRET = env.secret(
     "ALERT_WEBHOOK_SECRET", "", "Key that signs the posts to ALERT_WEBHOOK_URL (Standard Webhooks): whsec_ and base64."
 )
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Private networks that outbound requests may reach.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
-OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted in addition to the public authorities.")
+OUTBOUND_CA_FILE = env.text(
+    "OUTBOUND_CA_FILE", "", "PEM file of certificate authorities that are trusted in addition to the public authorities."
+)
 PROVIDER_ADDRESSES = env.replacements(
     "PROVIDER_ADDRESSES",
     "URLs that replace the URLs of social providers, as strategy.name=URL: for GitHub Enterprise, or a provider with new URLs.",
 )
-DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: the name servers of the machine.")
-DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the proof of a custom domain.", minimum=0.1)
-OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
+DNS_SERVERS = env.servers("DNS_SERVERS", 53, "DNS servers for the TXT records of custom domains; empty: the DNS servers of the machine.")
+DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the DNS query that verifies a custom domain.", minimum=0.1)
+OUTBOUND_ADDRESSES = env.listing(
+    "OUTBOUND_ADDRESSES", "", "IP addresses of outbound requests, as region=address; the admin shows them to operators."
+)
 
 # --- Celery -----------------------------------------------------------------------------------------------------------
 BROKER_URL = env.secret("BROKER_URL", "", "The queue of the workers, such as RabbitMQ: amqp://user:password@host/vhost; empty: REDIS_URL.")
