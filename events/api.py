@@ -32,11 +32,11 @@ _CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description"
 _FLOOR_HEADERS: Schema = {
     FLOOR: {
         "schema": _CURSOR,
-        "description": "The earliest cursor that is served: as `from`, it delivers every retained event.",
+        "description": "The earliest cursor that is served. A stream with this cursor in `from` delivers every retained event.",
     },
     FLOOR_TIME: {
         "schema": {"type": "string", "format": "date-time"},
-        "description": "The earliest `from_timestamp`: every event from this time on is available. Absent while no event was pruned.",
+        "description": "The earliest `from_timestamp`: every event from this time on is available. Absent until an event is pruned.",
     },
 }
 _GONE: Schema = {
@@ -51,7 +51,7 @@ _EARLIEST: Schema = {
         "type": "string",
         "nullable": True,
         "format": "date-time",
-        "description": "When the event after this cursor was recorded; null if there is none.",
+        "description": "When the event after this cursor was recorded; null if there is no such event.",
     },
 }
 CANARY: Schema = {
@@ -66,7 +66,7 @@ CANARY: Schema = {
 
 @extend_schema_field(_EVENT_TYPE)
 class EventType(Text):
-    """The name of an event type. Refuses an unknown name with a message of the service."""
+    """The name of an event type. Refuses an unknown name with the service's own message instead of that of DRF."""
 
 
 class CanaryToSend(Closed):
@@ -117,7 +117,7 @@ def subscribe_operation() -> Schema:
         "description": "Server-sent events: each data line is one JSON message. Responses stay open; reconnect with the last offset.",
         "tags": ["events"],
         "parameters": [
-            _parameter("from", _CURSOR, "Cursor after which the stream resumes. Without a cursor, the stream starts at the present head."),
+            _parameter("from", _CURSOR, "Cursor after which the stream resumes. Without a cursor, it starts after the newest event."),
             _parameter(
                 "from_timestamp",
                 {
@@ -162,7 +162,7 @@ def stream_components() -> dict[str, Schema]:
         "time": {**text, "format": "date-time"},
         "data": {
             "type": "object",
-            "description": "Only on a test event: the `data` of the request.",
+            "description": "Only on a test event: the value of `data` in the request for the test event.",
             "properties": {"object": {"type": "object"}},
             "additionalProperties": True,
         },

@@ -6,7 +6,7 @@ class EventsConfig(AppConfig):
     verbose_name = "Event stream"
 
     def ready(self) -> None:
-        # Imported in this method, because models are loaded only now. The import registers the checks.
+        # Imported here, because the models are not loaded yet when this module is imported. The import registers the checks.
         from events import checks, figures  # noqa: F401, PLC0415
         from events.log import head_cursor, leaving  # noqa: PLC0415
         from events.record import receivers, tripwire  # noqa: PLC0415
@@ -20,6 +20,6 @@ class EventsConfig(AppConfig):
         leaving.declare()
         receivers.connect()
         tripwire.connect()
-        # Purge the head first: without it, no more events are recorded or numbered. Purge the streams first, too: without them, no more
-        # events are dispatched. Purge marks last, because a late change of a recorded row leaves a mark.
+        # Purge the head and the streams first: without the head, no event is recorded or numbered, and without the streams, no event is
+        # dispatched. Purge marks last, because a late change of a recorded row leaves a mark.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally", "Timeline"))

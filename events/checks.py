@@ -29,8 +29,9 @@ def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[Che
     found = tripwire.installed()
     return [
         Warning(
-            f"The trigger {trigger.name} on {trigger.table} is missing or outdated: changes that bypass the signals would be lost.",
-            hint="Run `manage.py migrate`, which installs it.",
+            f"The trigger {trigger.name} on {trigger.table} is missing or outdated: "
+            "changes that bypass Django's signals would record no event.",
+            hint="Run `manage.py migrate`, which installs the trigger.",
             id="events.W001",
         )
         for trigger in tripwire.expected_triggers()
@@ -40,10 +41,10 @@ def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 
 @register(Tags.database)
 def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report an attribute prefix or namespace that differs from the one in stored events.
+    """Report an attribute prefix or a namespace that differs from the prefix or namespace in stored events.
 
-    This is an error, so `migrate`, which runs at the start of every new version, refuses to continue. The fields of a log must keep their
-    names: a client that resumes after a change would not recognize the new names.
+    This is an error, so `migrate`, which runs at the start of every new version, refuses to continue. The names of envelope fields must
+    not change: a client that resumes after a change would not recognize the new names.
     """
     if not databases or "default" not in databases or "events_event" not in connection.introspection.table_names():
         return []
@@ -53,8 +54,8 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
         return []
     return [
         Error(
-            "EVENT_ATTRIBUTE_PREFIX or EVENT_SOURCE_NAMESPACE differs from the spelling in stored events.",
-            hint="Restore both settings; another spelling requires an empty log.",
+            "EVENT_ATTRIBUTE_PREFIX or EVENT_SOURCE_NAMESPACE differs from the value in stored events.",
+            hint="Restore the earlier values of both settings; new values require an empty log.",
             id="events.E002",
         )
     ]
@@ -62,7 +63,7 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 
 @register(Tags.database)
 def check_database_identity(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report that the database has another identity than the stored identity, until `manage.py events restored` confirms this database.
+    """Report a database whose identity differs from the stored identity, until `manage.py events restored` confirms this database.
 
     This is a warning, because a planned switchover loses nothing, and an unattended failover must not wait for an operator.
     """
@@ -78,7 +79,7 @@ def check_database_identity(databases: Sequence[str] | None = None, **_: Any) ->
 
 @register(Tags.database)
 def check_pooler(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a pooler in transaction mode. This is an error, because migrations change settings of the database session, too."""
+    """Report a pooler in transaction mode. This is an error, because migrations also change settings of the database session."""
     if not databases or "default" not in databases:
         return []
     try:

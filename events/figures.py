@@ -1,6 +1,6 @@
-"""Metrics whose values are in the database, read at each scrape with one bounded statement per app.
+"""Metrics whose values are read from the database at each scrape, with one statement per app and a timeout.
 
-Every process returns the same values, and they survive restarts.
+Every process returns the same values. The values do not start at zero after a restart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 logger = logging.getLogger(__name__)
 
 _STATEMENT_TIMEOUT_MS = 2000
-# A query counts at most this many rows, because a larger exact number does not matter.
+# A query counts at most this many rows: above this number, the exact value does not matter.
 MOST_COUNTED = 100_000
 
 
@@ -96,7 +96,7 @@ _registered: dict[str, DatabaseFigures] = {}
 
 
 def register(figures: DatabaseFigures) -> None:
-    """Register the metrics of an app. The app calls this function when it is ready."""
+    """Register the metrics of an app. The app calls this function in `AppConfig.ready`."""
     _registered[figures.app] = figures
 
 
@@ -112,7 +112,7 @@ EVENTS = DatabaseFigures(
         Figure(
             "outbox_watermark_age_seconds",
             "Age of the oldest event that has no position yet.",
-            # The primary key gives the order, so this reads only the first row of its index.
+            # The query orders by the primary key, so it reads only the first entry of the index.
             "SELECT extract(epoch FROM clock_timestamp() - e.time) FROM events_outbox o JOIN events_event e ON e.id = o.event"
             " ORDER BY o.event LIMIT 1",
         ),
@@ -137,7 +137,7 @@ EVENTS = DatabaseFigures(
         Figure("tripwire_marks_waiting", f"Changes that no event describes yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
         Figure(
             "tripwire_swept",
-            "Events that the sweep recorded, for changes that sent no signal.",
+            "Events that the sweep recorded, for changes for which Django sent no signal.",
             "SELECT count FROM events_tally WHERE name = 'swept'",
             is_counter=True,
         ),

@@ -1,4 +1,4 @@
-"""Hints: "look again, this tenant's log now ends at this position". A hint can be lost and never contains an event."""
+"""Sends and receives hints: "the log of this tenant now ends at this position". A hint can be lost and never contains an event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
-# The connection and the request together take at most 200 ms, so that Redis cannot delay the numberer longer.
+# To connect and to send take at most 200 ms together, because the numberer waits meanwhile.
 _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
@@ -28,12 +28,12 @@ _SILENCE_SECONDS = 5.0
 
 
 def hint_channel() -> str:
-    """Return the channel that every process publishes on and subscribes to."""
+    """Return the name of the Redis channel on which all processes publish hints, and to which all processes subscribe."""
     return f"{settings.REDIS_PREFIX}:hints"
 
 
 class HintPublisher:
-    """Publishes hints and never raises. After a failure it pauses; consecutive failures double the pause, up to ten seconds."""
+    """Publishes hints and never raises. After a failure it pauses; each further failure doubles the pause, up to ten seconds."""
 
     def __init__(self, url: str) -> None:
         self._client = redis_client(url, connect_seconds=_STEP_TIMEOUT_SECONDS, answer_seconds=_STEP_TIMEOUT_SECONDS)
@@ -44,7 +44,7 @@ class HintPublisher:
         return self.send(hint_channel(), f"{tenant_id}:{position}".encode()) is not None
 
     def send(self, channel: str, payload: bytes) -> int | None:
-        """Publish any payload; return the number of subscriptions that got it, or None if Redis is unavailable."""
+        """Publish any payload; return the number of subscriptions that received the payload, or None if Redis is unavailable."""
         if self._guard.is_open:
             return None
         try:
@@ -70,7 +70,7 @@ def publish_hint(tenant_id: str, position: int) -> bool:
 
 
 def publisher() -> HintPublisher:
-    """Return the publisher of this process, so that one pause after a failure covers every message."""
+    """Return the only publisher of this process. All messages share it, so that a pause after a failure applies to all of them."""
     with _publishers_lock:
         found = _publishers.get(settings.REDIS_URL)
         if found is None:
@@ -89,7 +89,7 @@ def parse_hint(payload: bytes) -> tuple[str, int] | None:
 class HintListener:
     """One subscription per process. Calls `heard(tenant_id, position)`, and `connected()` after each (re)connection.
 
-    `also` maps further channels to functions that take their messages; the functions must not raise.
+    `also` maps further channels to functions, which are called with each message of the channel and must not raise.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class HintListener:
         self._also = {channel.encode(): take for channel, take in (also or {}).items()}
 
     async def run(self) -> None:
-        """Listen until cancelled. Reconnect when the connection is lost; meanwhile polling finds new positions."""
+        """Listen until cancelled. Reconnect when the connection is lost; until then, polling finds new positions."""
         while True:
             try:
                 await self._listen()
@@ -117,10 +117,10 @@ class HintListener:
 
     async def _listen(self) -> None:
         client = async_redis_client(self._url, connect_seconds=_CONNECT_SECONDS, waits_for_messages=True)
-        # A connection without the library's bookkeeping of subscriptions, because a hint can arrive for every commit.
+        # A plain connection without the library's bookkeeping of subscriptions, to save time: a hint can arrive for every commit.
         connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:
-            # A frozen server accepts the connection and answers nothing.
+            # With a timeout, because a frozen server accepts the connection and never answers.
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await connection.connect()
                 await connection.send_command("SUBSCRIBE", hint_channel(), *self._also)

@@ -1,4 +1,4 @@
-"""A registry of the apps that still need entries of a log. This app does not import these apps."""
+"""A registry of other apps that still need entries of a log. The apps register themselves, because `events` does not import them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True)
 class Hold:
-    """A consumer that still needs every event after `position`. With `does_yield`, `make_way` copies these events, so they can be
-    pruned."""
+    """A consumer that still needs every event after `position`.
+
+    If `does_yield`, these events can be pruned nevertheless, because `make_way` copies them before.
+    """
 
     position: int
     holder: str
@@ -26,11 +28,11 @@ class LogFollower(Protocol):
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the holds on events at or below `through`.
 
-        The holds must stay valid while events are pruned: a consumer that starts meanwhile must start after the pruned events.
+        The holds must stay valid while events are pruned. A consumer that starts during the pruning must start after the pruned events.
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:
-        """Describe the effects of `step_back`, one sentence each."""
+        """Return the effects that `step_back` would have, as one sentence for each effect."""
 
     def step_back(self, tenant_id: str, *, head: int) -> None:
         """Discard all state beyond the head, in the caller's transaction, after the database was restored to an earlier state."""

@@ -19,7 +19,7 @@ from identity.models import Connection, Group, Organization, User
 
 
 def register(site: PagesSite) -> None:
-    """Register every model and page of this app with `site`, and show the last events on the pages of recorded models."""
+    """Register every model and page of this app with `site`, and show the last events of a row on the pages of recorded models."""
     also_refuses(EventTooLarge)
     site.register(LogEntry, LogEntryAdmin)
     site.register(Event, EventAdmin)

@@ -24,7 +24,7 @@ from identity.admin.people.labels import label_of
 from identity.admin.scope import staff_of
 from identity.models import Connection, Group, Organization, Role, User
 
-# For each kind of entity: the model, the identifier, and the fields that can name it, in order of preference.
+# For each kind of entity: the model, the field with the identifier, and the fields that can name the entity, in order of preference.
 _KINDS: Mapping[str, tuple[type[Any], str, tuple[str, ...]]] = {
     "user": (User, "user_id", ("name", "email", "username", "phone_number")),
     "connection": (Connection, "id", ("display_name", "name")),
@@ -57,12 +57,13 @@ class Entity:
 
     @property
     def cell(self) -> Cell:
-        """The cell of a table: the name with a link. Without a page to link to, the kind and the id, with a button that copies them."""
+        """Return the cell of a table: the name with a link. If the entity has no page, `<kind>:<id>` with a button that copies this
+        text."""
         return Cell(self.text, self.url) if self.url else Cell("", copied=self.root, note=DELETED if self.is_deleted else "")
 
     @property
     def listed(self) -> SafeString | str:
-        """The name in a list of rows, without a link. For an entity without a page, the kind and the id."""
+        """Return the name for a list of rows, without a link. If the entity has no page, return a short form of `<kind>:<id>`."""
         if self.url:
             return self.text
         marked = '<div class="cell-lines">{} {}</div>'
@@ -70,7 +71,7 @@ class Entity:
 
     @property
     def shown(self) -> SafeString:
-        """The text on the page of a row: the name with a link, and the id with a button that copies the id."""
+        """Return the text for the page of a row: the name with a link, and the id with a button that copies the id."""
         named = format_html('<a href="{}">{}</a> ', self.url, self.text) if self.url else badge(DELETED) if self.is_deleted else ""
         return format_html("{}{}", named, short_id(self.identifier))
 
@@ -78,7 +79,7 @@ class Entity:
 def entities_of(site: admin.AdminSite, request: HttpRequest, named: Iterable[Root]) -> dict[Root, Entity]:
     """Return the name and the page of each entity, with one query.
 
-    An entity without a row is marked as deleted. It has no page, like an entity that the account may not see.
+    An entity without a row is marked as deleted. A deleted entity has no page; neither has an entity that the account may not see.
     """
     staff = staff_of(request)
     wanted = {pair: pair[1].partition(":") for pair in named}

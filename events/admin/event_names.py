@@ -1,4 +1,4 @@
-"""Event types such as `organization.connection.removed` on pages: they are longer than a column of a phone, and contain no space."""
+"""Lets event types wrap on pages: a type such as `organization.connection.removed` is wider than a phone and contains no space."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ _TYPE = re.compile(rf"(?:\A|(?<=>))(?:{'|'.join(map(re.escape, EVENT_TYPES))})(?
 def wrapping(text: Any) -> SafeString:
     """Return a text, or escaped HTML, in which an event type wraps only after a dot. Copied text does not change."""
     escaped = conditional_escape(text)
-    # The text is escaped, and an event type contains no character with a meaning in HTML.
+    # Safe to mark: the text is escaped, and an event type contains no character with a meaning in HTML.
     return mark_safe(_TYPE.sub(lambda name: name[0].replace(".", ".<wbr>"), escaped))  # noqa: S308  # nosec

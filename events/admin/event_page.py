@@ -1,4 +1,4 @@
-"""The page of one event: its entities by name, what changed, and its message."""
+"""The page of one event: the names of its entities, the changed fields, and the stored message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from identity.admin.object_actions import ObjectActionsAdmin, button
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 Row = TypeVar("Row", bound=models.Model)
-# The id of the part of the page that the menu copies.
+# The id of the HTML element whose text the button "Copy as JSON" copies.
 MESSAGE_ID = "event-message"
 _WITHOUT_PREVIOUS = "The message of this event does not contain the earlier values."
 
@@ -69,7 +69,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def buttons_of(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
-        """Add the page of the entity, the message to copy, and the events and live events of the same entity or type."""
+        """Add buttons: the page of the entity, a copy of the message, and the log and the live events of the same entity or type."""
         entity, event_type = row.entity, self.event_in(row).type
         found = [button("entity", f"Show {entity.kind}", entity.url)] if entity.url else []
         found.append({**button("copy", "Copy as JSON", ""), "copies": MESSAGE_ID})
@@ -89,7 +89,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         if not row.may_see_log:
             return format_html('<div class="entity-line">{}</div>', entity.shown)
         links = (entity.shown, log_of(self.admin_site, entity=entity.root), live_of(self.admin_site, entity=entity.root))
-        lines = '<div class="entity-line">{}</div><div class="entity-line"><a href="{}">All its events</a> <a href="{}">Live</a></div>'
+        lines = '<div class="entity-line">{}</div><div class="entity-line"><a href="{}">All events</a> <a href="{}">Live events</a></div>'
         return format_html(lines, *links)
 
     @admin.display(description="Also about")

@@ -17,7 +17,7 @@ NAMES_AT_ONCE = 40
 
 
 class LivePage(TenantPage):
-    """The page itself contains no event. Its script reads the events from the stream, and the names of their entities from `names`."""
+    """Serves a page without events. The script of the page reads events from the stream, and the names of their entities from `names`."""
 
     label = "events.live-page"
     title = "Live events"
@@ -31,7 +31,7 @@ class LivePage(TenantPage):
         ]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Render the page of the tenant in scope. The query can select event types and an entity, for links from other pages."""
+        """Render the page of the tenant in scope. The query string can select event types and an entity; links on other pages use this."""
         context = {
             "tenant_id": tenant_id,
             "types": EVENT_TYPES,
@@ -47,7 +47,7 @@ class LivePage(TenantPage):
     def names(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
         """Return the name and the page of each entity in the parameters `root`, as JSON.
 
-        Raises 404 if there is no such parameter, or if the page that requests the names shows another tenant.
+        Raises 404 if the request has no parameter `root`, or if the page that requests the names shows another tenant.
         """
         asked = [root for root in request.GET.getlist("root")[:NAMES_AT_ONCE] if len(root) <= _LONGEST_ENTITY]
         if not asked or request.GET.get("tenant") != tenant_id:

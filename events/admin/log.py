@@ -28,7 +28,7 @@ from identity.hosts import address_beside
 
 
 class LogChangeList(ChangeList):
-    """Django's change list with our own rows, search and pages: no count, no offset, keyset paging."""
+    """Replaces the rows, search and pages of Django's change list: it pages by keys, without OFFSET and without counting rows."""
 
     search: LogSearch
     page: LogPage

@@ -24,7 +24,7 @@ _RANGE = ("first", "last", "since", "until")
 
 
 class LogSearch(forms.Form):
-    """Every field is optional; times are UTC."""
+    """The search form. Every field is optional; times are UTC."""
 
     type = forms.ChoiceField(required=False, choices=[("", "All types"), *((name, name) for name in EVENT_TYPES)])
     entity = forms.CharField(
@@ -81,7 +81,7 @@ class LogSearch(forms.Form):
 
 
 def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
-    """Return the entities that the term names by a full name or an id, or the users with this e-mail address."""
+    """Return the entities with this `<kind>:<id>` or this id, or the users with this e-mail address."""
     if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
@@ -94,7 +94,7 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
 
 
 def place_of(query: QueryDict) -> Place | None:
-    """Return the key at which the page begins, from the query. Ignores an invalid key."""
+    """Return the key at which the page begins, from the query string. Return None without a valid key."""
     for name in _PLACES:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 19:

@@ -79,7 +79,7 @@ class ConnectionsPage(TenantPage):
         ]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """List the connections. The page also reloads without JavaScript."""
+        """List the connections. The page reloads itself, also without JavaScript."""
         found = open_connections(tenant_id)
         context = {
             "tenant_id": tenant_id,
@@ -95,13 +95,13 @@ class ConnectionsPage(TenantPage):
         return self.page(request, "admin/open_connections.html", context)
 
     def disconnect(self, request: HttpRequest, tenant_id: str, connection_id: str) -> HttpResponse:
-        """Explain what closing a connection does; on POST, close it and record the member of staff in the audit log."""
+        """Show what closing the connection does; on POST, close the connection and record in the audit log who closed it."""
         found = open_connections(tenant_id)
         chosen = next((shown for shown in self._shown(found, tenant_id) if shown.connection.connection_id == connection_id), None)
         if chosen is None:
             if request.method != "POST":
                 raise Http404
-            messages.warning(request, "This connection had already ended.")
+            messages.warning(request, "This connection has already ended.")
             return HttpResponseRedirect(self.address)
         if request.method == "POST":
             self._close(request, tenant_id, chosen)
@@ -109,7 +109,7 @@ class ConnectionsPage(TenantPage):
         return self.page(request, "admin/disconnect.html", {"title": "Disconnect", "chosen": chosen, "list_url": self.address})
 
     def send_canary(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Send a test event to the open streams of one client, and show the time after which each stream got it."""
+        """Send a test event to the open streams of one client, and show after how many milliseconds each stream got the event."""
         client = Client.objects.of(tenant_id).filter(client_id=request.POST.get("client", "")).first()
         if client is None:
             raise Http404
@@ -122,7 +122,7 @@ class ConnectionsPage(TenantPage):
     def _close(self, request: HttpRequest, tenant_id: str, chosen: Shown) -> None:
         connection = chosen.connection
         if not disconnect(tenant_id, connection.connection_id):
-            messages.warning(request, "This connection had already ended.")
+            messages.warning(request, "This connection has already ended.")
             return
         _note(request, tenant_id, connection)
         text = f"The connection of {chosen.client_name} is closed. The client may reconnect with its offset at once."
@@ -174,8 +174,10 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
 
 
 def _note(request: HttpRequest, tenant_id: str, connection: OpenConnection) -> None:
-    """Record the closing in the process log and in the audit log. The audit entry is about the client, or about the tenant if the client
-    no longer exists."""
+    """Record in the process log and in the audit log that staff closed the connection.
+
+    The audit entry is about the client, or about the tenant if the client no longer exists.
+    """
     row: Any = Client.objects.of(tenant_id).filter(client_id=connection.client_id).first() or Tenant.objects.get(pk=tenant_id)
     message = f"Disconnected {connection.connection_id} from {connection.address}"
     record(message, about=row)

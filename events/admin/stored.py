@@ -1,4 +1,4 @@
-"""Read-only admin pages of the stored rows besides the log: events, the outbox, heads of logs, marks and event streams."""
+"""Read-only admin pages of stored rows other than log entries: events, the outbox, heads of logs, marks and event streams."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-# Without a tenant, a search by entity reads only this many of the newest events, because the index by entity begins with the tenant.
+# If no tenant is chosen, a search by entity reads only this many of the newest events: the index by entity begins with the tenant.
 _NEWEST = 10_000
 _ENTITY_EVENTS = 1_000
 _PANEL_EVENTS = 20
 
 
 def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
-    """Return the keys of the event with this id, or of the newest events of this entity, both through an index.
+    """Return the key of the event with this id, or the keys of the newest events of this entity. Both searches use an index.
 
-    The index by entity begins with the tenant, so without a tenant only the newest events are searched.
+    The index by entity begins with the tenant. If no tenant is chosen, only the newest events are searched.
     """
     if term.startswith("evt_"):
         return Event.objects.filter(event_id=term).values("pk")
@@ -43,7 +43,7 @@ def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
 
 
 class EventAdmin(NamesEntities, EventPage[Event]):
-    """Every stored event, with or without a position."""
+    """Lists every stored event, with or without a position."""
 
     id_field = "event_id"
     entity_column = "root"
@@ -99,18 +99,20 @@ class HeadAdmin(ReadOnlyAdmin[Head]):
 
 
 class MarkAdmin(ReadOnlyAdmin[Mark]):
-    """Changes that no event covers yet. Row images are hidden because they can contain secrets."""
+    """Lists the marks: changes that no event describes yet. Row images are hidden, because they can contain secrets."""
 
     titled = "Unrecorded change of {row.table_name}"
     list_display = ("table_name", "row_key", "document_table", "document_key", "marked_at", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
     fields = ("tenant_id", "table_name", "row_key", "document_table", "document_key", "marked_at")
-    empty_text = "Every change has its event. This is the normal state."
+    empty_text = "Every change is recorded as an event. This is the normal state."
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Mark]) -> models.QuerySet[Mark]:
-        """Search the newest marks only, because no index of marks begins with the tenant, and the sweep empties the table within
-        seconds."""
+        """Return only the newest marks.
+
+        No index of marks begins with the tenant. The sweep records marks within seconds, so older marks are rare.
+        """
         return rows.filter(pk__in=Mark.objects.order_by("-pk").values("pk")[:FOUND])
 
 
@@ -128,7 +130,7 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
 
 
 def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterable[Event]) -> dict[int, str]:
-    """Return the page of each event that the account may see, with one query. Without such a page, the address is empty.
+    """Return the URL of the page of each event, with one query. If the account may see no page of an event, its URL is empty.
 
     The log entry exists from the numbering of the event to its pruning. Before and after that time, the event has only its own page.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Account:
-    """Totals that grow while reading. `offset` is the offset of the last event in the output."""
+    """Counts events and connections during one run. `offset` is the offset of the last event in the output."""
 
     started_at: float
     offset: str | None = None

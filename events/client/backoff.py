@@ -1,4 +1,4 @@
-"""The pause before the next connection. Pure: random numbers and times are arguments."""
+"""Computes the pause before the next connection. Pure: the caller passes the source of random numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SPREAD = 0.1
 
 @dataclass
 class Backoff:
-    """Pauses between connections: the server's `retry:` after progress, growing pauses with jitter after consecutive failures."""
+    """Computes pauses: the server's `retry:` after a connection with progress, and growing pauses with jitter after failures in a row."""
 
     chance: Callable[[], float]
     base_seconds: float = 0.5
@@ -20,11 +20,11 @@ class Backoff:
     failures: int = field(default=0, init=False)
 
     def wish(self, retry_ms: int) -> None:
-        """Adopt the `retry:` of the server, within limits."""
+        """Use the `retry:` of the server from now on, but at most `longest_seconds`."""
         self.retry_seconds = min(retry_ms / 1000, self.longest_seconds)
 
     def after_progress(self) -> float:
-        """Return the pause in seconds after a connection that made progress: a normal end, not a failure."""
+        """Return the pause in seconds after a connection that made progress, whose end is therefore not counted as a failure."""
         self.failures = 0
         return self._spread(self.retry_seconds)
 

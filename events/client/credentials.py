@@ -39,12 +39,12 @@ class Credentials(Protocol):
         ...
 
     def must_repeat(self, answer: Exchange) -> bool:
-        """Tell whether the DPoP proof was the only reason of a refusal; if so, the caller repeats the request with a new proof."""
+        """Tell whether the DPoP proof was the only reason for a refusal; if so, the caller repeats the request with a new proof."""
         ...
 
 
 class Source:
-    """Base class of the sources. Sends the token as a bearer token, or with a DPoP proof of the key to which the token is bound."""
+    """Base class of the sources. Sends a token as a bearer token or, if the source has a key, with a DPoP proof of this key."""
 
     prover: Prover | None = None
 
@@ -164,7 +164,7 @@ class ClientCredentials(Source):
 
 
 def _refused(refusal: Refused) -> Refused | NoToken:
-    """Tell whether a retry can help: an overloaded or restarting token endpoint recovers; wrong credentials do not."""
+    """Return the error for a refusal. A retry helps if the token endpoint is overloaded or restarts, but not for wrong credentials."""
     return refusal if refusal.remedy is Remedy.WAIT else NoToken(f"The token endpoint refused these credentials: {refusal}")
 
 
@@ -179,4 +179,4 @@ def masked(text: str, credentials: Credentials) -> str:
 def require_private(server: Server, *, allow_http: bool) -> None:
     """Refuse to send a secret over a network without TLS. Raises `Untrusted`."""
     if server.is_plain and not allow_http:
-        raise Untrusted(f"{server.origin} is plain http over a network, which exposes the token. Use https, or --allow-http.")
+        raise Untrusted(f"{server.origin} is plain http over a network and exposes the token. Use https, or --allow-http.")

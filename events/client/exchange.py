@@ -36,7 +36,7 @@ class Deadlines:
 
 
 class Exchange:
-    """A request with its response. `read` returns bytes as soon as any arrive."""
+    """A request and its response. `read` returns bytes as soon as some arrive."""
 
     def __init__(self, sock: socket.socket, answer: http.client.HTTPResponse, *, connected_at: float, sent_at: float) -> None:
         self.socket = sock
@@ -47,11 +47,11 @@ class Exchange:
         self.headers_at = time.monotonic()
 
     def header(self, name: str) -> str:
-        """Return a header on one line; empty when it is absent."""
+        """Return the value of a header on one line; an empty text if the header is absent."""
         return ", ".join(self.answer.headers.get_all(name, []))
 
     def read(self, *, within: float | None = None) -> bytes:
-        """Return the next piece, empty at the end of the body.
+        """Return the next bytes of the body; empty bytes at its end.
 
         Raises `Unreachable` when the connection breaks or the read times out.
         """
@@ -66,7 +66,7 @@ class Exchange:
             return self.answer.read(_LARGEST_BODY)
 
     def refusal(self) -> Refused:
-        """Return this response as an error, with its document."""
+        """Return this response as an error that contains the document of the response."""
         asked = {"Retry-After": self.answer.headers.get("Retry-After", "")}
         wait = retry_after(asked, datetime.now(UTC), shortest=0.0, longest=_LONGEST_RETRY_AFTER_SECONDS)
         return Refused(self.status, printable(self.answer.reason), self.content(), self.answer.headers.get("Location"), wait)

@@ -26,7 +26,7 @@ class StreamError(Exception):
 
 
 class Unreachable(StreamError):
-    """The connection could not be opened, or it broke."""
+    """The connection could not be opened, or was interrupted."""
 
 
 class Untrusted(StreamError):
@@ -42,7 +42,7 @@ class NoStream(StreamError):
 
 
 class NoToken(StreamError):
-    """These credentials yield no access token."""
+    """The credentials do not lead to an access token."""
 
     remedy = Remedy.STOP
 
@@ -62,7 +62,7 @@ class Refused(StreamError):
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return the error document; empty when the body contains none."""
+        """Return the error document; an empty mapping if the body contains no document."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -78,7 +78,7 @@ class Refused(StreamError):
 
     @property
     def sentence(self) -> str:
-        """Return the status, the code and the server's message on one line."""
+        """Return one line with the status, the code and the message of the server."""
         document = self.document
         said = document.get("message") or document.get("error_description") or self.body.decode("utf-8", "replace")
         words = " ".join(printable(str(said)).split())[:_SHOWN_CHARACTERS]
@@ -107,12 +107,12 @@ class Ended(StreamError):
 
     @property
     def is_planned(self) -> bool:
-        """Tell whether the connection ended normally, so that the client reconnects."""
+        """Tell whether this is a planned end, after which the client reconnects."""
         return self.code == "connection_timeout"
 
     @property
     def remedy(self) -> Remedy:  # type: ignore[override]  # the code decides, not the class
-        # An event above the size limit stays above it after every reconnect.
+        # A reconnect does not help: an event above the size limit is above the limit in every connection.
         return Remedy.STOP if self.code in {"cursor_expired", "invalid_cursor", "payload_too_large"} else Remedy.WAIT
 
 

@@ -1,6 +1,6 @@
 """One readable line per event: time, type, entity, and a summary of the change. Pure.
 
-The line shows texts of user profiles on an operator's terminal, so control characters are escaped.
+The line can contain texts from user profiles and is shown on an operator's terminal, so control characters are escaped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times as operators type them: `10m`, `2h`, `7d`, or an RFC 3339 time. Pure."""
+"""Parses the times that operators type: `10m`, `2h`, `7d`, or an RFC 3339 time. Pure."""
 
 from __future__ import annotations
 

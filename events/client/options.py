@@ -1,4 +1,4 @@
-"""Command-line options that name a service and carry credentials; shared by every command that reads a stream."""
+"""Command-line options for the URL of a service and for credentials; shared by every command that reads a stream."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from events.client.proving import Prover, new_prover, prover_of
 from events.client.server import InvalidAddress, Server, read_server
 
 CREDENTIAL_SOURCES = """\
-Credentials, the first of these that is present:
-  --token-file FILE                         a file with an access token, read again when the token is refused
+Credentials: the command uses the first of these that is present:
+  --token-file FILE                         a file with an access token; read again after the service refused the token
   --client-id ID and --client-secret-file FILE
   EVENTS_TOKEN                              environment: an access token
   EVENTS_CLIENT_ID, EVENTS_CLIENT_SECRET    environment: a client; tokens are fetched and renewed automatically
@@ -27,12 +27,12 @@ The client needs the scope read:events. No token and no secret is ever printed."
 
 
 class InvalidOptions(ValueError):
-    """These options are invalid or exclude each other."""
+    """Raised for options that are invalid or exclude each other."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A service and the credentials to read from it."""
+    """A service, and the credentials with which the client reads from it."""
 
     server: Server
     credentials: Credentials
@@ -63,7 +63,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=45.0,
         metavar="SECONDS",
-        help="read timeout: the connection counts as dead if no data arrives for this time (45)",
+        help="read timeout: the connection is considered dead if no data arrives for this time (45)",
     )
 
 
@@ -72,11 +72,11 @@ def deadlines_of(options: Mapping[str, Any]) -> Deadlines:
 
 
 def access_of(options: Mapping[str, Any], environment: Mapping[str, str], up_file: Path) -> Access:
-    """Return the service that the options, the environment or a running checkout name. Raises `InvalidOptions` and `StreamError`."""
+    """Return the service from the options or from a running checkout, with credentials. Raises `InvalidOptions` and `StreamError`."""
     facts = {} if options["url"] else _facts(up_file)
     url = options["url"] or facts.get("base_url")
     if not url:
-        raise InvalidOptions("Name the service: no URL was given, and `make up` does not run here.")
+        raise InvalidOptions("Give the URL of the service, because `make up` does not run here.")
     try:
         server = read_server(url, connect_to=options["connect_to"], ca_file=options["ca_file"] or facts.get("ca_file"))
     except InvalidAddress as error:
@@ -110,7 +110,7 @@ def _prover(options: Mapping[str, Any]) -> Prover | None:
     if not options["dpop"]:
         return None
     if options["token_file"]:
-        raise InvalidOptions("A token in a file is already bound to a key: name this key with --dpop-key-file.")
+        raise InvalidOptions("--dpop makes a new key, but the token in the file is bound to another key. Use --dpop-key-file.")
     return new_prover()
 
 

@@ -1,4 +1,4 @@
-"""Writes events to standard output in one of three output formats and everything else to standard error, with secrets masked."""
+"""Writes events to standard output in one of three formats, and all other lines to standard error with secrets masked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from events.client.credentials import Credentials, masked
 from events.client.lines import event_line
 from events.client.parser import Item, Message
 
-# Messages that are not events: they only move the cursor or end the stream.
+# Types of messages that are not events: they only advance the offset or end the stream.
 CONTROL_MESSAGES = frozenset({"offset-only", "error"})
 
 
@@ -31,7 +31,7 @@ class Output:
         self._stream = stream
         self._form = form
         self._is_coloured = is_coloured
-        # Write event bytes unchanged. Only the text streams in tests have no `buffer`.
+        # The binary buffer writes the bytes of events unchanged. Only the text streams in tests have no `buffer`.
         self._binary = getattr(stream, "buffer", None)
 
     def take(self, item: Item) -> None:
@@ -40,7 +40,7 @@ class Output:
             self._write(item.raw)
         elif isinstance(item, Message) and is_event(item):
             if self._form == "json":
-                # Line breaks in JSON occur between tokens only.
+                # JSON has line breaks only between tokens, so the lines can be joined.
                 self._write(item.data.replace(b"\n", b" ") + b"\n")
             else:
                 self._write(event_line(item.event, item.data, is_coloured=self._is_coloured).encode("utf-8", "replace") + b"\n")
@@ -82,7 +82,7 @@ def wants_colour(stream: Any, environment: dict[str, str] | os._Environ[str], *,
 
 
 def discard_rest(stream: Any) -> None:
-    """Redirect standard output to the null device, so that the interpreter's last flush does not fail on a closed pipe."""
+    """Redirect the stream to the null device, so that the interpreter's last flush does not fail on a closed pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -20,7 +20,7 @@ class BlockTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment, which keeps a connection alive. `raw` is the bytes since the last item."""
+    """A comment, which keeps a connection alive. `raw` contains the bytes after the previous item."""
 
     text: str
     raw: bytes
@@ -36,7 +36,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A block without data: it dispatches no message but can set the last event id."""
+    """A block without data. It contains no message, but can set the last event id."""
 
     id: str
     raw: bytes
@@ -44,7 +44,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One dispatched block. `data` is the bytes from the wire; `id` is the last event id after this message."""
+    """A block with data. `data` contains the bytes from the wire; `id` is the last event id after this message."""
 
     event: str
     data: bytes
@@ -60,9 +60,9 @@ Item = Comment | Retry | Bookmark | Message
 
 
 class EventStreamParser:
-    """Converts the bytes of one body to items. Never dispatches an unfinished block at the end of the body.
+    """Converts the bytes of one body to items. Drops an unfinished block at the end of the body.
 
-    The `raw` of all items, together with `pending`, equals the bytes that were fed.
+    The `raw` of all items and `pending`, joined, equal the bytes that the caller passed to `feed`.
     """
 
     def __init__(self, *, last_id: str = "", max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -80,7 +80,7 @@ class EventStreamParser:
 
     @property
     def pending(self) -> bytes:
-        """Return the bytes since the last item."""
+        """Return the bytes after the last item."""
         return bytes(self._buffer)
 
     def feed(self, piece: bytes) -> Iterator[Item]:
@@ -155,7 +155,7 @@ class EventStreamParser:
         event, self._event = self._event, b""
         data, self._data = self._data, []
         moved, self._last_id = self._id != self._last_id, self._id
-        # A `data:` line without a value is empty data; only a block without any `data` line dispatches nothing.
+        # A `data:` line without a value is a message with empty data; only a block without any `data` line is no message.
         if data:
             return Message(event.decode("utf-8", "replace") or "message", b"\n".join(data), self._id, self._taken())
         return Bookmark(self._id, self._taken()) if moved else None

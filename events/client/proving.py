@@ -65,9 +65,9 @@ def prover_of(path: Path) -> Prover:
     except (OSError, UnicodeError) as error:
         raise NoToken(f"The key file cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}.") from error
     except (JoseError, ValueError, TypeError) as error:
-        raise NoToken("The key file holds no private EC key in PEM or as a JWK.") from error
+        raise NoToken("The key file contains no private EC key in PEM or as a JWK.") from error
     if not key.is_private or key.curve_name != "P-256":
-        raise NoToken("The key file must hold a private key on the curve P-256.")
+        raise NoToken("The key file must contain a private key on the curve P-256.")
     return Prover(key)
 
 

@@ -14,14 +14,15 @@ _EVENTS_PATH = "/events"
 
 
 class InvalidAddress(ValueError):
-    """The text is not a valid address of a service; the message says why."""
+    """The text is not a valid address of a service; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One service: its public host name, which its certificate contains, and the IP address or host to connect to.
+    """A service: its public host name, which its certificate contains, and the IP address or host to which the client connects.
 
-    `connect_to` bypasses DNS, and so bypasses any proxy: the client connects to one server directly, with the public name of the service.
+    With `connect_to`, the client connects to this server directly, without DNS and without a proxy, but still requests the public host
+    name.
     """
 
     scheme: str
@@ -33,7 +34,7 @@ class Server:
 
     @property
     def authority(self) -> str:
-        """Return host and port in the form of the `Host` header and of URLs."""
+        """Return host and port as in a `Host` header or a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -75,7 +76,7 @@ def read_server(url: str, *, connect_to: str | None = None, ca_file: str | None 
         parts = urlsplit(url if "://" in url else f"https://{url}")
         port = parts.port
     except ValueError as error:
-        raise InvalidAddress(f"{url!r} is no address: {error}.") from error
+        raise InvalidAddress(f"{url!r} is not an address: {error}.") from error
     if parts.scheme not in _PORTS or not parts.hostname:
         raise InvalidAddress(f"{url!r} is not an http or https address.")
     if parts.username is not None or parts.query or parts.fragment:

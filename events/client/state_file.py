@@ -15,8 +15,10 @@ class UnusableState(StreamError):
 
 
 class StateFile:
-    """One stream's last offset. The file is replaced atomically: if the process is killed, the file contains either the old or the new
-    offset."""
+    """Stores the last offset of one stream.
+
+    The file is replaced atomically: if the process is killed, the file contains either the old or the new offset.
+    """
 
     def __init__(self, path: Path, url: str) -> None:
         self._path = path

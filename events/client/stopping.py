@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM interrupt a wait immediately. Work other than a wait is finished first, so that no event is written partly."""
+"""Handles Ctrl+C and SIGTERM: a wait ends immediately; other work is finished first, so that no event is written only in part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import FrameType, TracebackType
 
 
 class Stopped(Exception):
-    """A signal asked the process to stop; `number` is the signal."""
+    """A signal requested the process to stop; `number` is the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

@@ -1,4 +1,4 @@
-"""A subscription that reconnects with the last offset that its caller has handled.
+"""A subscription that reconnects with the offset of the last message that its caller has handled.
 
 No event is lost or repeated while the process runs: the next connection starts after the last yielded message, and an incomplete
 block is never yielded.
@@ -25,7 +25,7 @@ _LASTING_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The path to subscribe to, and where a stream without an offset starts: at a cursor, at a time, or at the head of the log."""
+    """The event types to read, and where a stream without an offset starts: after a cursor, at a time, or at the head of the log."""
 
     types: tuple[str, ...] = ()
     cursor: str | None = None
@@ -65,7 +65,7 @@ class Endurance:
 
 
 class Subscription:
-    """Reads one stream. `offset` belongs to the last message that the caller has finished."""
+    """Reads one stream. `offset` is the offset of the last message that the caller has handled."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Subscription:
         self._well_at = time.monotonic()
 
     def happenings(self) -> Iterator[Happening]:
-        """Yield items and changes of the connection, without end. Raises `StreamError` if a new connection cannot help.
+        """Yield items and changes of the connection, without end. Raises `StreamError` if a new connection would fail again.
 
         With `is_once`, the iterator ends after a normal end of the connection.
         """
@@ -120,7 +120,7 @@ class Subscription:
         if error.remedy is Remedy.STOP:
             return False
         if error.remedy is Remedy.NEW_TOKEN:
-            # If the server refuses even a new token, it will not accept that token later.
+            # The server refuses even a new token, so a retry with this token would fail again.
             if self._is_token_new or not self._credentials.renew():
                 return False
             self._is_token_new = True
@@ -153,7 +153,7 @@ class Subscription:
             case Comment() | Message() | Bookmark():
                 pass
         yield item
-        # The caller requests the next item, so the caller has finished the present item.
+        # The caller requested the next item, so it has handled this item.
         if isinstance(item, Message | Bookmark) and item.id:
             self.offset = item.id
 
@@ -183,7 +183,7 @@ class Subscription:
             content_type = stream.header("Content-Type")
             if content_type.partition(";")[0].strip().lower() != "text/event-stream":
                 raise NoStream(
-                    f"The response has status 200, but its type is not an event stream: {printable(content_type) or 'of no type'}."
+                    f"The response has status 200, but its content type is not text/event-stream: {printable(content_type) or 'none'}."
                 )
             return stream
         except BaseException:
@@ -192,7 +192,7 @@ class Subscription:
 
     def _query(self) -> str:
         pairs = [("event_type", name) for name in self._wanted.types]
-        # After the first offset, the header contains the position. The original start is not sent again, because it may have expired.
+        # After the first offset, `Last-Event-ID` contains the position. The original start is not sent again, because it may have expired.
         if self.offset is None and self._wanted.cursor is not None:
             pairs.append(("from", self._wanted.cursor))
         elif self.offset is None and self._wanted.timestamp is not None:

@@ -26,7 +26,7 @@ class Subcommand(Protocol):
         """Declare the arguments of the subcommand."""
 
     def handle(self, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
-        """Run the subcommand and return the exit status. Raises `CommandError` for errors that the caller can correct."""
+        """Run the subcommand and return the exit status. Raises `CommandError` for errors that the user of the command can correct."""
 
 
 def subcommands() -> dict[str, Subcommand]:

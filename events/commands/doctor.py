@@ -26,20 +26,21 @@ _RESET = "\x1b[0m"
 
 HELP = f"""Find out whether a server between a service and its clients buffers, compresses, caches or cuts a stream.
 
-It acts as a client and prints one line per check: ok, warn or FAIL, the finding, and what to change. It writes no
-event. It opens one stream at a time; with --slots, as many streams as the tenant may have.
+The command acts as a client and prints one line per check: ok, warn or FAIL, the finding, and what to change. It
+writes no event. It opens one stream at a time; with --slots, it opens as many streams as the tenant may have.
 
 Checks
   error answers       401 and 400 arrive with the service's JSON; Last-Event-ID reaches the service
   compression         the doctor offers gzip, br and zstd; a server that compresses the stream delays events
-  TLS, HTTP/2         version, certificate, offered protocols
-  headers, framing    delay, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
+  TLS, HTTP/2         the TLS version, the certificate, the offered protocols
+  headers, framing    delay of the headers, HTTP version, chunked encoding; content type, cache headers,
+                      X-Accel-Buffering
   first byte, opening the first bytes arrive at once and together; otherwise a server buffers
-  heartbeat           bytes within --watch seconds
-  canary              --canary: a test event of the service, which is in no log, arrives at once; every open stream of
-                      the same client gets it
-  long life           --idle MINUTES: which server ends the connection, and when
-  slots               --slots: whether the service notices disconnected clients
+  heartbeat           a heartbeat arrives within --watch seconds
+  canary              with --canary: a test event arrives at once. The service stores no test event, and sends it to
+                      every open stream of the same client
+  long life           with --idle MINUTES: which server ends the connection, and when
+  slots               with --slots: whether the service notices that clients have disconnected
 
 Examples
   manage.py events doctor https://id.example.com                              through the proxy, like clients
@@ -51,7 +52,7 @@ Examples
 
 Exit status
   0  every check passed
-  1  warnings
+  1  at least one warn, no FAIL
   2  at least one FAIL, or an invalid command line"""
 
 
@@ -61,9 +62,11 @@ def add_arguments(parser: CommandParser) -> None:
     what = parser.add_argument_group("what to examine")
     what.add_argument("--watch", type=_positive, default=20.0, metavar="SECONDS", help="heartbeat timeout (20)")
     what.add_argument("--idle", type=_positive, metavar="MINUTES", help="keep the stream open this long")
-    what.add_argument("--canary", action="store_true", help="ask for a test event and measure its latency")
-    what.add_argument("--slots", action="store_true", help="fill the tenant's slots and check that they are released")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
+    what.add_argument("--canary", action="store_true", help="request a test event and measure its latency")
+    what.add_argument(
+        "--slots", action="store_true", help="open streams up to the tenant's limit, close them, and check that their slots become free"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:

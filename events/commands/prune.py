@@ -11,16 +11,16 @@ from django.core.management.base import CommandError, CommandParser, OutputWrapp
 from events.log import retention
 from events.models import Head
 
-HELP = """Drop events that are older than their tenant's retention.
+HELP = """Delete events that are older than their tenant's retention.
 
-A worker does the same every hour. The retention is the setting EVENTS_RETENTION_DAYS, or the tenant's own
-number of days in the admin. Events of waiting deliveries, and events that an enabled event stream has not read, stay;
-the output shows the number of these events and the streams that need them.
+A worker prunes every hour. The retention is the setting EVENTS_RETENTION_DAYS, or the number of days that the admin
+sets for the tenant. Events of waiting deliveries, and events that an enabled event stream has not read, are kept; the
+output shows the number of these events and the streams that need them.
 
-It prunes in transactions of at most 5,000 positions, beside a running service, and can be stopped and repeated at any
-time. Clients whose cursor lies below the new floor get 410 with the earliest cursor that still works.
+The command prunes in transactions of at most 5,000 positions while the service runs. You can stop and repeat it at any
+time. A client whose cursor is below the new floor gets 410 with the earliest cursor that is still valid.
 
-  manage.py events prune --dry-run        what would be dropped, and what is held back
+  manage.py events prune --dry-run        what would be deleted, and what is held back
   manage.py events prune                  all tenants
   manage.py events prune --tenant acme    one tenant, for example after lowering its retention
 """
@@ -29,7 +29,7 @@ _TELL_EVERY_SECONDS = 2.0
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--tenant", help="Id of the only tenant to prune; all tenants by default.")
-    parser.add_argument("--dry-run", action="store_true", help="Count what would be dropped, and change nothing.")
+    parser.add_argument("--dry-run", action="store_true", help="Count the events that would be deleted, and change nothing.")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
@@ -55,7 +55,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
 
 
 class _Rate:
-    """Counts positions and reports the rate from time to time."""
+    """Counts pruned positions, and reports the number and the rate every few seconds."""
 
     def __init__(self, output: OutputWrapper) -> None:
         self.count = 0

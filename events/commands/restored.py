@@ -1,4 +1,4 @@
-"""`manage.py events restored`: tells the service that its database was restored."""
+"""`manage.py events restored`: begins new epochs after the database was restored."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ Run it once after a restore from backup, a recovery to a point in time or a fail
 reach the service again. Restart web and worker processes that ran during the restore.
 
 Effects on each log:
-  - It begins a new epoch. Every earlier cursor answers 410, and open streams end with `cursor_expired`: clients
-    synchronize again. With an old cursor, a client could resume beyond the lost events and silently miss new events at
-    the same positions.
-  - Event streams to destinations continue from their own positions, which were restored with the log. A stream
-    beyond the head, as after restoring only some of the tables, is reset to the head, and its deliveries beyond the
-    head are dropped.
+  - The log begins a new epoch. A request with an earlier cursor gets 410, and open streams end with `cursor_expired`:
+    clients must read all resources again. With an old cursor, a client could resume beyond the lost events and
+    silently miss new events at the same positions.
+  - Event streams to destinations continue from their own positions, which were restored with the log. If only some of
+    the tables were restored, the position of a stream can be beyond the head: then the stream is reset to the head, and
+    its deliveries beyond the head are deleted.
 Limits:
   - Changes that the restore lost remain at destinations that had received them. A user whose creation was lost still
-    exists there: compare the destination with the users of this service.
+    has an account there: compare the destination with the users of this service.
   - Events in the backup that were delivered after the backup was made can be delivered again with the same ids.
 
-With --all, it also stores the identity of this database; the service compares it at each start. If that check reports a
-difference and you know that nothing was lost (a planned switchover, an upgrade of PostgreSQL, a move), use
---nothing-lost: cursors stay valid, and only the stored identity changes.
+With --all, the command also stores the identity of this database. At each start, the service compares the stored
+identity with that of the database. If the service reports a difference, and you know that nothing was lost (a planned
+switchover, an upgrade of PostgreSQL, a move), use --nothing-lost: cursors stay valid, and only the stored identity
+changes.
 
   manage.py events restored --all             shows the effects and asks for confirmation
   manage.py events restored --all --yes       in a runbook
@@ -79,13 +80,13 @@ def _require_whole(states: Sequence[LogState]) -> None:
 def _explain(states: Sequence[LogState], stdout: OutputWrapper) -> None:
     for state in states[:_SHOWN]:
         entries = state.head - state.floor
-        stdout.write(f"{state.tenant_id}: {entries:,} events up to position {state.head:,}, recorded at {state.recorded_at}")
+        stdout.write(f"{state.tenant_id}: {entries:,} events up to position {state.head:,}, the last recorded at {state.recorded_at}")
     if len(states) > _SHOWN:
         stdout.write(f"... and {len(states) - _SHOWN:,} more logs")
     for state in states:
         for effect in state.effects:
             stdout.write(f"{state.tenant_id}: {effect}")
-    stdout.write(f"Logs that begin a new epoch: {len(states):,}. Every cursor of their clients answers 410 from then on.")
+    stdout.write(f"Logs that begin a new epoch: {len(states):,}. From then on, each request with an earlier cursor gets 410.")
 
 
 def _confirmed() -> bool:
@@ -109,5 +110,5 @@ def _note(stdout: OutputWrapper, stderr: OutputWrapper) -> int:
 def _remind(stdout: OutputWrapper) -> int:
     difference = database_identity.compare_at_start()
     if difference is not None:
-        stdout.write("This is not the database whose identity is stored. If other tenants were restored, too, use --all.")
+        stdout.write("The stored identity is that of another database. If the logs of all tenants were restored, use --all.")
     return 0

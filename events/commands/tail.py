@@ -37,23 +37,23 @@ from events.record.catalogue import EVENT_TYPES
 
 _RESYNCHRONIZE = (
     "the events between this cursor and the oldest stored event were deleted: read the resources again from the management",
-    "interface, or export them (manage.py export_users prints the cursor to resume from)",
+    "interface, or export the users (manage.py export_users also prints the cursor with which you resume)",
 )
 UNUSABLE, REFUSED, EXPIRED, UNREACHABLE = 2, 3, 4, 5
 
 HELP = f"""Follow the event stream of a service, and reconnect when the connection ends.
 
-It reads over HTTP, so it shows what clients see. Events go to standard output, everything else to
-standard error. After a connection ends, the next one starts at the last offset in the output: no event
-is lost or repeated. At the end it prints the totals, and the command that resumes.
+The command reads over HTTP, so it shows what clients receive. It prints events to standard output, and all other
+lines to standard error. After a connection ends, the next connection starts at the last offset in the output: no
+event is lost or repeated. At the end the command prints totals, and the command line that resumes the stream.
 
 Examples
   manage.py events tail                                     the service that `make up` runs here
   manage.py events tail --type 'user.*' --since 2h          events of users in the last two hours, and new ones
-  manage.py events tail --json | jq .event.data.object      one message per line, the exact bytes of the wire
+  manage.py events tail --json | jq .event.data.object      one message per line, exactly the received bytes
   manage.py events tail --json --max 1 --since 1d | head    the first event of the last day
   manage.py events tail https://id.example.com --state tail.state
-                                                            store the offset in a file, also across kill -9
+                                                            store the offset in a file, to resume even after kill -9
   manage.py events tail https://id.example.com --connect-to 10.0.0.7:8000
                                                             connect to one server directly, without the proxy
 
@@ -63,7 +63,7 @@ Exit status
   0    --max was reached; with --once, the stream ended as planned; or the program that reads the output closed the pipe
   2    the command line is invalid, or the state file cannot be used
   3    the service refused: no permission, unknown host, invalid cursor
-  4    the cursor points before the retained data; the output says what to do
+  4    the events after the cursor were pruned; the output says what to do
   5    no connection, with --once or for the time of --give-up-after; or a certificate that does not verify
   130  stopped by Ctrl+C
   143  stopped by SIGTERM"""
@@ -87,9 +87,9 @@ def add_arguments(parser: CommandParser) -> None:
     what.add_argument(
         "--state", type=Path, metavar="FILE", help="store the offset in FILE; an existing file takes precedence over --from and --since"
     )
-    how = parser.add_argument_group("how to show it")
+    how = parser.add_argument_group("how to print events")
     form = how.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_const", const="json", dest="form", help="one message per line, the exact bytes")
+    form.add_argument("--json", action="store_const", const="json", dest="form", help="one message per line, exactly the received bytes")
     form.add_argument("--raw", action="store_const", const="raw", dest="form", help="every byte of the stream")
     how.add_argument("--verbose", action="store_true", help="also show heartbeats, lag, connections and waits, on standard error")
     ends = parser.add_argument_group("when to stop")
@@ -197,13 +197,13 @@ class Tail:
         self._account.offset = getattr(item, "id", "") or self._account.offset
 
     def _settle(self) -> None:
-        """Flush the output, then store its offset: if the process is killed between these steps, events are repeated, but none is lost."""
+        """Flush the output, then store its last offset. If the process is killed in between, events are repeated, but no event is lost."""
         self._output.flush()
         if self._state and self._account.offset:
             self._state.write(self._account.offset)
 
     def _explained(self, error: StreamError) -> str:
-        """Return the report of an error. For an expired cursor, the report has the command that reads the remaining events."""
+        """Return the lines about an error. For an expired cursor, they contain the command that reads the remaining events."""
         if _status_of(error) != EXPIRED:
             return f"stopped: {error}"
         document = error.document if isinstance(error, Refused) else {}
@@ -214,12 +214,12 @@ class Tail:
             command = resume_command({**self._options, "state": None}, printable(str(document["earliest_offset"])))
             lines.append(f"to read the remaining events: {shlex.join(command)}")
         if self._options["state"]:
-            lines.append(f"the state file still holds the expired cursor: remove {self._options['state']} to start again")
+            lines.append(f"the state file still contains the expired cursor: remove {self._options['state']} to start again")
         return "\n".join(lines)
 
 
 def chosen_types(wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the types that names and patterns select. Raises `InvalidOptions` with similar names for each unknown name."""
+    """Return the event types that match the given names and patterns. Raises `InvalidOptions` with similar names for an unknown name."""
     chosen: dict[str, None] = {}
     complaints = []
     for name in wanted:
@@ -260,7 +260,7 @@ def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
     command += [f"--{options['form']}"] if options["form"] else []
     for name in options["types"]:
         command += ["--type", name]
-        # If there is a state file, it contains the offset.
+        # The state file contains the offset, so the command needs no --from.
     return command if offset is None or options["state"] else [*command, "--from", offset]
 
 

@@ -39,7 +39,9 @@ def add_arguments(parser: CommandParser) -> None:
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
     if options["dpop"]:
-        raise CommandError("A token of --dpop is bound to a key that this command does not keep. Use --dpop-key-file.", returncode=UNUSABLE)
+        raise CommandError(
+            "With --dpop, the token would be bound to a key that this command does not store. Use --dpop-key-file.", returncode=UNUSABLE
+        )
     try:
         access = access_of(options, os.environ, settings.DATA_DIR / "up.json")
     except InvalidOptions as error:

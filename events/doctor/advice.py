@@ -19,7 +19,7 @@ BUFFERING = {
 }
 COMPRESSION = {
     "nginx": "gzip off; (and brotli off;) in the location of the stream, or take text/event-stream out of gzip_types",
-    "caddy": "match encode to other paths than the stream",
+    "caddy": "exclude the path of the stream from encode",
     "haproxy": "leave text/event-stream out of compression type",
     "envoy": "leave text/event-stream out of the compressor's content_type",
     "apache": "SetEnv no-gzip 1 for this path",
@@ -28,8 +28,8 @@ COMPRESSION = {
 TIMEOUTS = {
     "nginx": "proxy_read_timeout 1h; and send_timeout above the heartbeat interval",
     "caddy": "no read_timeout, write_timeout or stream_timeout below the lifetime of a stream",
-    "haproxy": "timeout server 1h and timeout client 1h (timeout tunnel counts for upgraded connections only)",
-    "envoy": "timeout: 0s on the route (its default ends every answer after 15 s) and a long stream_idle_timeout",
+    "haproxy": "timeout server 1h and timeout client 1h (timeout tunnel applies only to upgraded connections)",
+    "envoy": "timeout: 0s on the route (the default ends every response after 15 s) and a long stream_idle_timeout",
     "apache": "ProxyTimeout 3600 and no mod_reqtimeout limit on the body of this path",
     "traefik": "respondingTimeouts.writeTimeout = 0 and idleTimeout above the heartbeat interval",
 }
@@ -42,13 +42,13 @@ HEADERS = {
     "apache": "no ExpiresByType and no Header set Cache-Control for this path",
 }
 DISCONNECTS = {
-    "nginx": "proxy_ignore_client_abort off; (its default)",
+    "nginx": "proxy_ignore_client_abort off; (the default)",
     "haproxy": "option abortonclose",
 }
 
 
 def to_do(remedies: Mapping[str, str], between: str) -> str:
-    """Return the remedy for the server named `between`; the remedies for all known servers if the name is unknown."""
+    """Return the remedy for the proxy whose name is in `between`. If no known name is in `between`, return all remedies."""
     lowered = between.lower()
     for name, remedy in remedies.items():
         if name in lowered:

@@ -11,7 +11,7 @@ from events.client.failures import printable
 from events.doctor.findings import Finding, fail, ok
 from events.doctor.observing import Patient
 
-_PASS_ON = "Pass responses of the service on unchanged: no error pages, no rewriting (nginx: proxy_intercept_errors off;)"  # noqa: S105
+_PASS_ON = "Forward responses of the service unchanged: no error pages, no rewriting (nginx: proxy_intercept_errors off;)"  # noqa: S105
 _NOT_A_CURSOR = "doctor-not-a-cursor"
 
 
@@ -30,15 +30,15 @@ class Case:
 _CASES = (
     Case("answer without token", 401, with_token=False),
     Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
-    Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Pass the query on unchanged. " + _PASS_ON),
-    # A refusal by the service proves that the proxy passes the header on. If a proxy removed it, each reconnect would start at the head and
-    # lose events.
-    Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Pass the header Last-Event-ID on to the service"),
+    Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Forward the query unchanged. " + _PASS_ON),
+    # A refusal by the service proves that the proxy forwards the header. If a proxy removed the header, each reconnect would start at the
+    # head, and the client would miss events.
+    Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Forward the header Last-Event-ID to the service"),
 )
 
 
 def examine_answers(patient: Patient) -> Iterator[Finding]:
-    """Yield one finding per case. Raises `StreamError` if no case gets a response."""
+    """Yield one finding per case. Raises `StreamError` if a request gets no response."""
     for case in _CASES:
         headers = {"Last_Event_ID": case.last_event_id} if case.last_event_id else {}
         with patient.ask(case.query, with_token=case.with_token, **headers) as answer:
@@ -53,7 +53,7 @@ def _judged(case: Case, answer: Exchange) -> Finding:
         kind = printable(answer.header("Content-Type")) or "no content type"
         return fail(case.name, f"{case.status}, but with {kind} instead of the JSON error document", _PASS_ON, **facts)
     if case.status == 401 and not answer.header("WWW-Authenticate").lower().startswith("bearer"):
-        return fail(case.name, "401 without WWW-Authenticate: Bearer", "Pass the header WWW-Authenticate on to the client", **facts)
+        return fail(case.name, "401 without WWW-Authenticate: Bearer", "Forward the header WWW-Authenticate to the client", **facts)
     return ok(case.name, f"{case.status} with its JSON document", **facts)
 
 

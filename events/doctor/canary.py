@@ -29,7 +29,7 @@ def examine_canary(patient: Patient, observation: Observation) -> Finding:
             return warn("canary", f"refused: {answer.refusal()}", "Without a test event the latency of a change is unknown", seconds=None)
         event_id = _id_in(answer.content())
     if event_id is None:
-        return warn("canary", "the answer names no event", "Without a test event the latency of a change is unknown", seconds=None)
+        return warn("canary", "the response contains no event id", "Without a test event the latency of a change is unknown", seconds=None)
     came = observation.watch(_PATIENCE_SECONDS, until=lambda seen: any(event_id in item.data for _, item in seen.messages))
     seconds = time.monotonic() - asked_at
     advice = to_do(BUFFERING, between(observation.stream))

@@ -1,4 +1,4 @@
-"""Runs all checks in order. A check runs only if all earlier checks could run."""
+"""Runs all checks in order. If a check cannot run, the following checks do not run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Plan:
     idle_minutes: float | None = None
     with_canary: bool = False
     with_slots: bool = False
-    # Seconds until an opening, or the release of a slot, counts as failed.
+    # Seconds after which a check fails if the stream has not begun, or if no slot is free.
     opening_seconds: float = 5.0
     slot_seconds: float = 30.0
 
@@ -49,7 +49,7 @@ def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterat
     except Refused as error:
         yield describe_refusal(error)
     except StreamError as error:
-        yield fail("connection", str(error), "Check the address, the name service, the port and the certificate")
+        yield fail("connection", str(error), "Check the address, the DNS name, the port and the certificate")
 
 
 def _examine_stream(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. `was_skipped` means that the check was not made; `facts` are the measured values."""
+    """One line of the report. If `was_skipped`, the check did not run; `facts` are the measured values."""
 
     verdict: Verdict
     name: str

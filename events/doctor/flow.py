@@ -31,7 +31,7 @@ _KNOWN_LIMITS = {
 
 
 def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[Finding]:
-    """Offer every common encoding, as browsers and HTTP libraries do, and check whether one is used. Raises `StreamError`."""
+    """Offer every common encoding, as browsers do, and report whether the response uses an encoding. Raises `StreamError`."""
     try:
         stream = patient.ask(Accept_Encoding=_ENCODINGS)
     except Unreachable as error:
@@ -42,7 +42,7 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
             raise stream.refusal()
         encoding = printable(stream.header("Content-Encoding")).lower()
         if encoding in {"", "identity"}:
-            yield ok("compression", "offered but not used", encoding=None)
+            yield ok("compression", "the client offered it, and the response does not use it", encoding=None)
             return
         observation = Observation(stream)
         came = observation.watch(patience_seconds, until=lambda seen: bool(seen.pieces))
@@ -57,22 +57,22 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Return the finding about a stream that sends no response head, although error responses arrive immediately. Raises `StreamError`."""
+    """Return the finding for a stream whose response head does not arrive, although error responses do. Raises `StreamError`."""
     what = "a response that may be compressed" if remedies is COMPRESSION else "the stream"
-    text = f"error responses arrive at once, but {what} does not begin ({error}): a server waits for a full buffer"
+    text = f"error responses arrive at once, but {what} does not begin ({error}): a proxy waits for a full buffer"
     with patient.ask(with_token=False) as answer:
         return fail(name, text, to_do(remedies, between(answer)))
 
 
 def judge_opening(observation: Observation, patience_seconds: float) -> Iterator[Finding]:
-    """Check the first bytes: comment, `retry:` and a first offset, without delay."""
+    """Check that the first bytes arrive without delay and contain `retry:` and a first offset."""
     came = observation.watch(patience_seconds, until=_has_offset)
     named = between(observation.stream)
     first = observation.first_byte_seconds
     if first is None:
         yield fail(
             "first byte",
-            f"none within {patience_seconds:g} s of the headers: a server holds it back",
+            f"none within {patience_seconds:g} s of the headers: a proxy buffers the stream",
             to_do(BUFFERING, named),
             seconds=None,
         )
@@ -82,7 +82,7 @@ def judge_opening(observation: Observation, patience_seconds: float) -> Iterator
     else:
         yield ok("first byte", f"{first * 1000:.0f} ms after the headers", seconds=first)
     if not came:
-        advice = "Every stream begins with :connected, retry: and an offset-only message; see what the service sends"
+        advice = "Every stream begins with :connected, retry: and an offset-only message; check what the service sends"
         yield fail("opening", f"no offset within {patience_seconds:g} s", advice, pieces=len(observation.pieces))
         return
     yield _judged_opening(observation, named)
@@ -94,9 +94,14 @@ def _judged_opening(observation: Observation, named: str) -> Finding:
     facts = {"pieces": pieces, "span_seconds": span, "retry_ms": retry}
     text = f"whole in {'1 piece' if pieces == 1 else f'{pieces} pieces within {span * 1000:.0f} ms'}, retry: {retry} ms"
     if span > _BREATH_SECONDS:
-        return warn("opening", text, "It should come at once: " + to_do(BUFFERING, named), **facts)
+        return warn("opening", text, "The opening should arrive in one piece: " + to_do(BUFFERING, named), **facts)
     if retry is None:
-        return warn("opening", text, "Clients reconnect at their own pace: configure the service to send retry:", **facts)
+        return warn(
+            "opening",
+            text,
+            "Without retry:, each client chooses its own pause before it reconnects: configure the service to send retry:",
+            **facts,
+        )
     return ok("opening", text, **facts)
 
 
@@ -114,7 +119,7 @@ def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callab
         return fail("heartbeat", text, advice + to_do(BUFFERING, named), seconds=None)
     seconds = observation.pieces[before][0] - observation.pieces[before - 1][0]
     if seconds > _LONGEST_SILENCE_SECONDS:
-        advice = "Clients with a read timeout of 60 s come close to giving up: lower EVENTS_HEARTBEAT_SECONDS"
+        advice = "A client with a read timeout of 60 s may disconnect if one heartbeat is lost: lower EVENTS_HEARTBEAT_SECONDS"
         return warn("heartbeat", f"after {seconds:.1f} s of silence", advice, seconds=seconds)
     return ok("heartbeat", f"after {seconds:.1f} s of silence", seconds=seconds)
 
@@ -124,7 +129,7 @@ def judge_long_life(observation: Observation, minutes: float | None, tell: Calla
     if minutes is None:
         return skip("long life", "not watched; --idle MINUTES keeps a stream open for that time")
     if observation.ended is not None:
-        return skip("long life", f"not watched: the connection was over already ({observation.ended})")
+        return skip("long life", f"not watched: the connection had already ended ({observation.ended})")
     since = observation.age
     tell(f"  keeping the stream open for {minutes:g} minutes")
     observation.watch(minutes * 60, until=lambda _: False, tell=tell)
@@ -155,7 +160,7 @@ def _has_offset(observation: Observation) -> bool:
 
 
 def describe_refusal(error: Refused) -> Finding:
-    """Return the finding about a stream that was refused although the credentials are valid."""
+    """Return the finding for a stream that the service refused although the credentials are valid."""
     if error.code == "connection_limit":
         advice = "Close other streams of the tenant, or wait until slots of dead connections have expired, and run again"
         return fail("stream", str(error), advice, status=error.status)

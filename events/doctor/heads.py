@@ -14,7 +14,7 @@ _STORES = ("age", "x-cache", "cf-cache-status", "x-cache-status", "x-varnish")
 
 
 def between(answer: Exchange) -> str:
-    """Return the names of proxies that the headers of the response show."""
+    """Return the headers `Server` and `Via` of the response, which contain the names of proxies."""
     return printable(" ".join(filter(None, (answer.header("Server"), answer.header("Via")))))
 
 
@@ -32,7 +32,7 @@ def _headers(answer: Exchange) -> Finding:
     named = between(answer)
     text = f"after {seconds * 1000:.0f} ms{f', from {named}' if named else ''}"
     if seconds > _SLOW_HEADERS_SECONDS:
-        return warn("headers", text, "Find the server that waits: " + to_do(BUFFERING, named), seconds=seconds, server=named)
+        return warn("headers", text, "Find the proxy that delays the headers: " + to_do(BUFFERING, named), seconds=seconds, server=named)
     return ok("headers", text, seconds=seconds, server=named)
 
 
@@ -40,10 +40,15 @@ def _version(answer: Exchange) -> Finding:
     length = answer.header("Content-Length")
     if length:
         return fail(
-            "framing", f"Content-Length {printable(length)}: a server collected the whole response first", to_do(BUFFERING, between(answer))
+            "framing", f"Content-Length {printable(length)}: a proxy collected the whole response first", to_do(BUFFERING, between(answer))
         )
     if answer.answer.version < 11:
-        return warn("framing", "HTTP/1.0: a planned end looks like a broken connection", to_do(HTTP_1_0, between(answer)), version=10)
+        return warn(
+            "framing",
+            "HTTP/1.0: a client cannot distinguish a planned end from a broken connection",
+            to_do(HTTP_1_0, between(answer)),
+            version=10,
+        )
     framing = "chunked" if answer.answer.chunked else "until the connection is closed"
     if answer.answer.chunked:
         return ok("framing", f"HTTP/1.1, {framing}", version=11, framing=framing)
@@ -54,7 +59,7 @@ def _version(answer: Exchange) -> Finding:
 def _content_type(answer: Exchange) -> Finding:
     value = printable(answer.header("Content-Type"))
     kind, _, parameters = value.partition(";")
-    advice = "Pass the header Content-Type of the service on unchanged"
+    advice = "Forward the header Content-Type of the service unchanged"
     if kind.strip().lower() != "text/event-stream":
         return fail("content type", value or "none", advice, value=value)
     if "charset" in parameters.lower() and "utf-8" not in parameters.lower():
@@ -69,7 +74,7 @@ def _cache(answer: Exchange) -> Finding:
     directives = {part.strip().lower() for part in value.split(",")}
     facts = {"cache_control": value, "cache_headers": stored}
     if "hit" in " ".join(stored.values()).lower() or stored.get("age", "0") not in {"", "0"}:
-        return fail("cache", f"the response came from a cache: {stored}", "Take this path out of the cache", **facts)
+        return fail("cache", f"the response came from a cache: {stored}", "Exclude this path from the cache", **facts)
     if not directives & {"no-store", "no-cache"}:
         return fail("cache", f"Cache-Control {value or 'is missing'}: a cache may keep the stream", to_do(HEADERS, named), **facts)
     if "no-transform" not in directives:
@@ -80,7 +85,7 @@ def _cache(answer: Exchange) -> Finding:
 def _accel_buffering(answer: Exchange) -> Finding:
     value = printable(answer.header("X-Accel-Buffering"))
     if value.lower() == "yes":
-        return fail("X-Accel-Buffering", "yes tells nginx to buffer", "Send no, or nothing", value=value)
+        return fail("X-Accel-Buffering", "yes tells nginx to buffer", "Send X-Accel-Buffering: no, or do not send the header", value=value)
     if value:
-        return ok("X-Accel-Buffering", f"{value} arrived, so no server removed it", value=value)
+        return ok("X-Accel-Buffering", f"{value} arrived, so no proxy removed the header", value=value)
     return ok("X-Accel-Buffering", "absent: nginx consumes the header that the service sends", value=None)

@@ -40,14 +40,14 @@ class Patient:
         return self._sent(method, path, headers, body)
 
     def _sent(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Exchange:
-        # `headers` overrides the credentials, so that the doctor can send wrong tokens.
+        # `headers` replace headers of the credentials, so that the doctor can send wrong tokens.
         shown = {**self.credentials.headers(method, f"{self.server.origin}{path}"), **headers}
         return exchange(self.server, path, shown, method=method, body=body, deadlines=self.deadlines)
 
 
 @dataclass
 class Observation:
-    """The bytes and messages that one connection has received. Times are in seconds since the response headers arrived."""
+    """Reads one connection and stores the received bytes and messages. Times are in seconds since the response headers arrived."""
 
     stream: Exchange
     pieces: list[tuple[float, int]] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Observation:
         try:
             piece = self.stream.read(within=seconds)
         except Unreachable as error:
-            # `http.client` cannot continue after a timeout, so the connection counts as ended.
+            # `http.client` cannot continue after a timeout, so the observation ends here.
             self.ended = "silence" if isinstance(error.__cause__, TimeoutError) else str(error)
             return
         moment = self.age

@@ -33,16 +33,16 @@ def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str
     if count == _MOST_STREAMS:
         return skip("slots", f"{count} streams were admitted; the limit of this tenant is higher than this check tests")
     if count == 0:
-        return skip("slots", "other clients hold every slot; nothing to measure")
-    tell(f"  {count} streams opened up to the limit, all closed; waiting for a free slot")
+        return skip("slots", "other clients use all slots of the tenant, so this check cannot run")
+    tell(f"  {count} streams were opened, up to the limit, and closed; waiting for a free slot")
     seconds = _free_again(patient, patience_seconds)
     facts = {"limit": count, "seconds": seconds}
     if seconds is None:
-        text = f"{count} streams were closed, and {patience_seconds:g} s later no slot is free: the service does not see the disconnects"
+        text = f"{count} streams were closed, and {patience_seconds:g} s later no slot is free: the service does not notice the disconnects"
         return fail("slots", text, to_do(DISCONNECTS, named), **facts)
     text = f"{count} streams up to the limit; after closing them a slot was free within {seconds:.1f} s"
     if seconds > _PROMPT_SECONDS:
-        return warn("slots", text, "Disconnects reach the service late: " + to_do(DISCONNECTS, named), **facts)
+        return warn("slots", text, "The service notices disconnects late: " + to_do(DISCONNECTS, named), **facts)
     return ok("slots", text, **facts)
 
 

@@ -22,7 +22,7 @@ def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
     ends_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
     days = (ends_at - now).days
     facts = {"version": version, "cipher": cipher, "certificate_ends_at": ends_at.isoformat()}
-    text = f"{version}, {cipher}, certificate for {days} more days"
+    text = f"{version}, {cipher}, certificate valid for {days} more days"
     if version not in {"TLSv1.2", "TLSv1.3"}:
         return fail("TLS", text, "Offer TLS 1.2 and 1.3 only", **facts)
     if days < _RENEWAL_DAYS:
@@ -33,7 +33,7 @@ def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
 def examine_http2(server: Server, connect_seconds: float) -> Finding:
     """Report whether the server offers HTTP/2. SDKs use HTTP/2, and some proxies buffer only with HTTP/1.1 or only with HTTP/2."""
     if server.scheme == "http":
-        return skip("HTTP/2", "is negotiated over TLS")
+        return skip("HTTP/2", "HTTP/2 requires TLS, and this URL is plain http")
     context = ssl.create_default_context(cafile=server.ca_file)
     context.set_alpn_protocols(["h2", "http/1.1"])
     try:
@@ -41,10 +41,10 @@ def examine_http2(server: Server, connect_seconds: float) -> Finding:
             with context.wrap_socket(plain, server_hostname=server.host) as sock:
                 chosen = sock.selected_alpn_protocol()
     except OSError as error:
-        return warn("HTTP/2", f"the handshake that offers HTTP/2 failed: {type(error).__name__}", "Look at the proxy's log", alpn=None)
+        return warn("HTTP/2", f"the handshake that offers HTTP/2 failed: {type(error).__name__}", "Check the log of the proxy", alpn=None)
     if chosen == "h2":
-        return ok("HTTP/2", "offered, too; the checks of this command use HTTP/1.1", alpn=chosen)
-    return ok("HTTP/2", "not offered, HTTP/1.1 is enough for a stream", alpn=chosen)
+        return ok("HTTP/2", "offered; the checks of this command use HTTP/1.1", alpn=chosen)
+    return ok("HTTP/2", "not offered; HTTP/1.1 is enough for a stream", alpn=chosen)
 
 
 def _plain(server: Server) -> Finding:

@@ -67,7 +67,7 @@ def test_the_doctor_reports_the_tls_version_and_warns_before_the_certificate_exp
     assert (late.word, late.advice) == ("warn", "Renew the certificate")
 
 
-@pytest.mark.parametrize(("protocols", "words"), [(("h2", "http/1.1"), "offered, too"), (("http/1.1",), "not offered")])
+@pytest.mark.parametrize(("protocols", "words"), [(("h2", "http/1.1"), "offered; the checks"), (("http/1.1",), "not offered")])
 def test_the_doctor_reports_whether_http_2_is_offered(authority: Path, protocols: tuple[str, ...], words: str) -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING), tls=serving(authority, *protocols)) as server:
         assert words in examine_http2(trusted(server.url, authority), 5.0).text
