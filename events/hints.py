@@ -143,8 +143,7 @@ class HintListener:
                 self._take(reply[1], reply[2])
 
     async def _ask_when_silent(self, connection: AbstractConnection) -> None:
-        """Send a request to a silent server. If no answer comes, the server is gone: close the connection from which the other task
-        reads."""
+        """Ping the server after a silence. If it does not answer, close the connection, so that the task that reads from it ends."""
         is_asked = False
         while True:
             self._is_silent = True

@@ -1,4 +1,4 @@
-"""The rows of the event stream. Only `recorder`, `numbering`, `tripwire` and `retention` write them.
+"""The tables of the event stream. `events.record` and `events.log` write events, marks, positions and heads.
 
 These tables have no database foreign keys to the tenant or to each other, because with foreign keys a purge would deadlock with numbering.
 """
@@ -71,7 +71,7 @@ class LogEntry(models.Model):
 
 
 class Head(models.Model):
-    """The bounds of a tenant's log. The row is created with the tenant; a tenant without this row was deleted."""
+    """The bounds of a tenant's log. The row is created with the tenant; if a tenant has no such row, it was deleted."""
 
     tenant_id = models.CharField(primary_key=True, max_length=63)
     epoch = models.PositiveIntegerField(default=1)
@@ -87,8 +87,10 @@ class Head(models.Model):
 
 
 class DatabaseIdentity(models.Model):
-    """The identity of the database in which the logs were last known to be complete: one row, which is compared with the server at each
-    start."""
+    """The identity of the database in which the logs were last known to be complete.
+
+    The table has one row, which is compared with the identity of the server at each start.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
@@ -119,10 +121,10 @@ class Timeline(models.Model):
 
 
 class Mark(models.Model):
-    """The tripwire: a change of a recorded row that no event covers yet, with the row before the change (null = absent).
+    """A change of a recorded row that no event describes yet. `image` is the row before the change, null if the row did not exist.
 
-    A trigger writes it, and the recorder deletes it in the same transaction. A mark that is committed means a change that was not
-    recorded.
+    A trigger of the tripwire writes the mark, and the recorder deletes it in the same transaction. If a mark is committed, the change
+    was not recorded.
     """
 
     table_name = models.CharField(max_length=63)
@@ -142,7 +144,7 @@ class Mark(models.Model):
 
 
 class Tally(models.Model):
-    """A counter that survives a restart of the process."""
+    """A counter in the database, which does not start at zero when a process restarts."""
 
     name = models.CharField(primary_key=True, max_length=32)
     count = models.BigIntegerField(default=0)

@@ -1,1 +1,1 @@
-"""Numbers the events of the outbox into a log, and reads the log."""
+"""Moves events from the outbox into the log of their tenant, gives them positions, and reads the log."""

@@ -1,7 +1,8 @@
 """Reads the log for the admin: newest first, filtered by type, entity, position or time, one page at a time in both directions.
 
-Pages use keyset paging and count nothing, so the cost does not grow with the log. A search that no index serves examines `WALK`
-entries per page; the page is then marked as partial, and has the key at which the next page begins.
+Pages use keyset paging and count no rows, so the cost does not grow with the log. A search without a suitable index examines at most
+`WALK` entries for each page. If this limit ends the search, the page is marked as partial, and contains the key at which the next page
+begins.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The search. `tenant_id` None means all tenants. `roots` None means any entity; an empty `roots` matches nothing."""
+    """The conditions of a search. If `tenant_id` is None, all tenants match. If `roots` is None, any entity matches; if empty, none."""
 
     tenant_id: str | None
     type: str = ""
@@ -37,7 +38,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The start of a page: directly before the entry with this key (older entries) or directly after it (newer entries)."""
+    """The start of a page: its entries are older than the entry with this key or, if `is_newer`, newer than this entry."""
 
     key: int
     is_newer: bool = False
@@ -45,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Entries with their events, newest first. `older` and `newer` are the keys of the neighboring pages, None at an end.
+    """Entries with their events, newest first. `older` and `newer` are the keys of the next pages, or None if no such page exists.
 
     `is_partial` means that the page is short because the search examined the maximum number of entries.
     """
@@ -58,7 +59,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The rows to examine, in the order of `key`, which an index provides. `also` adds the conditions that the index does not cover."""
+    """The rows to examine, in the order of `key`, in which an index returns them. `also` adds the conditions outside of the index."""
 
     rows: Rows
     key: str
@@ -83,7 +84,7 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _placed(question: Question) -> Question:
-    """Replace times by positions with two lookups, which is possible because recording times never decrease in a log.
+    """Replace the two times by positions, with one lookup each. This is possible because recording times never decrease in a log.
 
     A search over all tenants is returned unchanged.
     """
@@ -116,7 +117,8 @@ def _walk_of(question: Question) -> _Walk:
     events = Event.objects.filter(tenant_id=question.tenant_id)
     has_range = question.first is not None or question.last is not None
     if question.roots is not None:
-        # For one entity, the index gives the order. Several entities need a sort, which is cheap: an email address matches few entities.
+        # For one entity, the index returns the rows in order. The rows of several entities are sorted, which is cheap: an email address
+        # matches few entities.
         own = events.filter(root=question.roots[0]) if len(question.roots) == 1 else events.filter(root__in=question.roots)
         return _Walk(own, "pk", _also(type=question.type, log_range=(question.first, question.last)))
     if question.type and not has_range:
@@ -130,7 +132,7 @@ def _walk_over_all(log: Rows, question: Question) -> _Walk:
     def narrowed(rows: Rows) -> Rows:
         for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
             rows = rows if value is None else rows.filter(**{column: value})
-        # Compare an expression, so that PostgreSQL does not use the index on `position`, which it would scan completely without a tenant.
+        # Compare an expression, so that PostgreSQL does not use the index on `position`: without a tenant, it would scan the whole index.
         rows = _within(rows.alias(place=F("position") + 0), question.first, question.last, column="place")
         rows = _of_event(rows, "type", [question.type]) if question.type else rows
         return rows if question.roots is None else _of_event(rows, "root", question.roots)

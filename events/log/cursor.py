@@ -1,6 +1,6 @@
 """Sealed positions in a tenant's log: the `offset`, `from` and `Last-Event-ID` of clients. Pure.
 
-A cursor is deterministic, so an event always has the same offset. The layout before base64url: version and length of the key id (one
+Sealing is deterministic, so an event always has the same offset. The layout before base64url: version and length of the key id (one
 byte), key id, tag (16 bytes), and the epoch and position (12 bytes) encrypted with a pad derived from the tag. The tag covers the
 tenant, so a cursor of another tenant is invalid, like a forged cursor.
 """
@@ -37,7 +37,7 @@ class Cursor:
 
 
 class CursorSealer:
-    """Seals cursors of one tenant with the first key, which is the newest, and opens cursors that any of the keys sealed."""
+    """Seals cursors of one tenant with the first key, which is the newest. Opens cursors that were sealed with any of the keys."""
 
     __slots__ = ("_keys", "_newest")
 
@@ -56,7 +56,7 @@ class CursorSealer:
         return self._newest.seal(epoch, position)
 
     def open(self, text: str) -> Cursor:
-        """Return the cursor that was sealed. Raises `InvalidCursor` for text that these keys did not seal for this tenant."""
+        """Return the cursor in the sealed text. Raises `InvalidCursor` if the text was not sealed with these keys for this tenant."""
         raw = _decoded(text)
         version, key_id_length = raw[0] >> 4, raw[0] & 0x0F
         if version != _VERSION or len(raw) != 1 + key_id_length + _TAG_BYTES + _PLACE_BYTES:

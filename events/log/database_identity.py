@@ -1,8 +1,8 @@
 """Checks that the service uses the database in which the logs were written. Decision: docs/adr/0043.
 
-PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion and every
-recovery to a point in time. A change of one of these two values does not prove that events were lost. So a difference is only reported,
-until `manage.py events restored` confirms it.
+PostgreSQL's system identifier differs for every new cluster, such as one in which a dump was restored. Its timeline changes with every
+promotion and every recovery to a point in time. A change of one of these two values does not prove that events were lost. So the service
+only reports a difference, until an operator confirms the database with `manage.py events restored`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Difference:
 
 
 ADVICE = (
-    "If events may have been lost, run `manage.py events restored --all`: earlier cursors are refused, and clients "
-    "synchronize again. If nothing was lost, run `manage.py events restored --nothing-lost`."
+    "If events may have been lost, run `manage.py events restored --all`: then earlier cursors are refused, and clients "
+    "read all resources again. If nothing was lost, run `manage.py events restored --nothing-lost`."
 )
 
 
@@ -59,13 +59,13 @@ def compare(database: psycopg.Connection[Any]) -> Difference | None:
 
 
 def note_first(database: psycopg.Connection[Any]) -> None:
-    """Store the identity of the database unless one is stored. Raises `psycopg.Error`."""
+    """Store the identity of the database if no identity is stored. Raises `psycopg.Error`."""
     now = identity_of(database)
     database.execute(_NOTE_FIRST, [now.system_identifier, now.timeline])
 
 
 def note(database: psycopg.Connection[Any]) -> Identity:
-    """Replace the stored identity by the identity of the present database. Raises `psycopg.Error`."""
+    """Replace the stored identity by the identity of the present database, and return the new identity. Raises `psycopg.Error`."""
     now = identity_of(database)
     database.execute(_NOTE, [now.system_identifier, now.timeline])
     return now

@@ -1,4 +1,4 @@
-"""The event envelope and the message around it, as JSON bytes that are built once and never parsed again. Pure."""
+"""Builds the event envelope and the message around it, as JSON bytes that are never parsed again. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foundation.timestamps import wire_time
 
 SPEC_VERSION = "1.0"
 TEST_PURPOSE = "test"
-# The maximum length of a sealed cursor. The size of a message is checked with an offset of this length.
+# The maximum length of a sealed cursor. The check of the size of a message assumes an offset of this length.
 MAX_OFFSET_LENGTH = 64
 
 _PREFIX_PATTERN = re.compile(r"[a-z][a-z0-9]{0,15}")
@@ -83,12 +83,12 @@ def encode_stored(envelope: dict[str, Any]) -> bytes:
 
 def escape_terminator(encoded: bytes) -> bytes:
     """Escape `[DONE]` inside JSON text, because a public client ends the stream if the data contains `[DONE]`."""
-    # In JSON, an even number of backslashes stands before a bracket, so the inserted escape is valid.
+    # In JSON, the number of backslashes before a bracket is even, so the inserted escape is valid.
     return encoded.replace(b"[DONE]", rb"\u005bDONE]")
 
 
 def with_stream(body: bytes, stream_id: str) -> bytes:
-    """Return the stored envelope with the id of another stream; all other bytes stay."""
+    """Return the stored envelope with the id of another stream; all other bytes are unchanged."""
     _require_stream_id(stream_id)
     cut = len(body) - _STREAM_ID_LENGTH - len(_TAIL)
     if cut < 0 or not body.endswith(_TAIL) or STREAM_ID_PATTERN.fullmatch(body[cut : -len(_TAIL)].decode("ascii", "replace")) is None:
@@ -97,12 +97,12 @@ def with_stream(body: bytes, stream_id: str) -> bytes:
 
 
 def event_message(event_type: str, offset: str, body: bytes) -> bytes:
-    """Return the message of an event with `type`, `offset` and `event`, the stored bytes, which are not changed."""
+    """Return the message of an event with `type`, `offset` and `event`; `event` contains the stored bytes unchanged."""
     return b'{"type":"%b","offset":"%b","event":%b}' % (event_type.encode(), offset.encode(), body)
 
 
 def offset_only_message(offset: str) -> bytes:
-    """Return the heartbeat message, which moves the cursor and delivers nothing."""
+    """Return the `offset-only` message, which advances the client's offset and contains no event."""
     return orjson.dumps({"type": "offset-only", "offset": offset})
 
 

@@ -1,8 +1,8 @@
-"""The next epoch of a log.
+"""The SQL expression for the next epoch of a log.
 
-The present epoch plus one is not enough. After two restores of one backup, the log would get the same epoch twice. Cursors that were
-issued between the two restores would then be accepted after the second restore. So an epoch is at least the number of seconds since
-2026, which differs at every raise and fits into the column until 2094.
+The present epoch plus one would not be unique. After two restores of one backup, the log would get the same epoch twice. Cursors that were
+issued between the two restores would then be accepted after the second restore. So a new epoch is at least the number of seconds since the
+start of 2026. This number differs each time, and fits into the column until 2094.
 """
 
 from __future__ import annotations

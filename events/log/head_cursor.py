@@ -1,4 +1,4 @@
-"""The cursor of a tenant's present head. A snapshot returns this cursor, so that the stream continues the snapshot."""
+"""Returns the cursor of a tenant's present head. A snapshot contains this cursor, so that a client can continue with the stream."""
 
 from __future__ import annotations
 

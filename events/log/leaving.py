@@ -7,7 +7,7 @@ from identity.moving.carrying import carry
 
 
 def unfinished(tenant_id: str) -> list[str]:
-    """Return a sentence for each kind of waiting rows. A worker processes these rows with its numberer and its sweep."""
+    """Return one sentence about waiting events and one about unrecorded changes, if any exist. A running worker processes both."""
     found = []
     if waiting := Outbox.objects.filter(tenant_id=tenant_id).count():
         found.append(f"{waiting:,} events have no position in the log yet; a running worker gives them one.")
@@ -20,7 +20,7 @@ def declare() -> None:
     """Declare how a move copies the tables of events."""
     carry(
         "events",
-        left_behind={"Outbox": "It is empty before an export.", "Mark": "There are none before an export."},
+        left_behind={"Outbox": "The outbox is empty before an export.", "Mark": "No marks exist before an export."},
         # A timeline has a meaning on its own server only. The first numbering on the target server stores the timeline of that server.
         cleared={"Head": ("timeline",)},
         filled_by_triggers=("Mark",),

@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
-# The time to wait for the lock on the head row. Another numberer holds the lock for a shorter time. A transaction that holds the lock
-# for longer is idle, or prunes the log.
+# The time to wait for the lock on the head row, in milliseconds. Another numberer holds the lock for a shorter time. A transaction that
+# holds the lock for longer is idle, or prunes the log.
 _HEAD_WAIT_MS = 250
 # The interval at which an idle process checks whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
@@ -69,11 +69,11 @@ class NumberedBatch:
 
 
 def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedBatch | None:
-    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; return None if the tenant has no log.
+    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably. Return None if the tenant has no log.
 
-    After a promotion that may have lost numbered events, the log first gets a new epoch (`events.log.timelines`). Without a head row
-    the tenant was deleted, and its waiting events are dropped. The transaction is READ COMMITTED: the second statement must see
-    events that were committed while the first statement waited for the lock.
+    After a promotion that may have lost numbered events, the log first gets a new epoch (`events.log.timelines`). A tenant without a head
+    row was deleted; its waiting events are deleted, too. The transaction is READ COMMITTED: the second statement must see events that were
+    committed while the first statement waited for the lock.
     """
     database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     fence, began_ns = fence_of(database), time.time_ns()
@@ -110,7 +110,7 @@ def number_tenant(tenant_id: str, database: psycopg.Connection[Any] | None = Non
     """
     if database is not None:
         return _number_all(tenant_id, database)
-    # Callers expect the errors of Django, as from any other statement, and answer 503 if the database is unavailable.
+    # Callers handle Django's database errors: they answer 503 if the database is unavailable. So replace psycopg's errors.
     with django_connection.wrap_database_errors, open_connection() as owned:
         return _number_all(tenant_id, owned)
 
@@ -169,7 +169,7 @@ class Numberer:
     """
 
     def __init__(self) -> None:
-        # A dictionary as a queue without repetitions, because the keys of a dictionary keep their order.
+        # A queue without duplicates: the keys of a dictionary are unique and keep their order.
         self._pending: dict[str, None] = {}
         self._guard = threading.Lock()
         self._wake = threading.Event()
@@ -216,7 +216,7 @@ class Numberer:
                     self._look_at_replication(database)
                 self._number_pending(database)
             except psycopg.Error as error:
-                # The database is unavailable or the statement was cancelled; no event is lost, because the outbox keeps it.
+                # The database is unavailable or the statement was canceled. No event is lost, because the events stay in the outbox.
                 logger.warning("numbering paused: %s", type(error).__name__)
                 if database is not None:
                     database.close()
@@ -236,10 +236,10 @@ class Numberer:
             self._pending.update(dict.fromkeys(tenants))
 
     def _number_pending(self, database: psycopg.Connection[Any]) -> None:
-        """Number one batch of each pending tenant, one tenant after another, so that a burst of one tenant delays the others by at most one
-        batch.
+        """Number one batch of each pending tenant in turn. So a burst of one tenant delays the other tenants by at most one batch.
 
-        A tenant whose log another transaction locks is left out; the next query of the outbox, after a second, adds this tenant again.
+        If another transaction has locked the log of a tenant, the tenant is skipped; the query of the outbox, which runs every second,
+        adds the tenant again.
         """
         while True:
             with self._guard:

@@ -18,7 +18,7 @@ from identity.options.schemas.nodes import Path, split
 
 CONNECTION = next(kind for kind in DOCUMENT_KINDS if kind.name == "connection")
 CONNECTION_EVENTS = tuple(name for name in (CONNECTION.created, CONNECTION.updated, CONNECTION.deleted) if name)
-# Events per query, which limits memory: a body has up to 512 KiB.
+# The number of events per query, which limits the memory: the body of an event has up to 512 KiB.
 _AT_ONCE = 50
 
 
@@ -59,7 +59,7 @@ def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
     """Yield the key of each stored event of the tenant that contains secrets of a connection, with its redaction."""
     for event_type in CONNECTION_EVENTS:
         last = 0
-        # The index by tenant and type serves each page.
+        # Each page is read with the index by tenant and type.
         rows = Event.objects.filter(tenant_id=tenant_id, type=event_type).order_by("pk").values_list("pk", "body")
         while chunk := list(rows.filter(pk__gt=last)[:_AT_ONCE]):
             for key, body in chunk:
@@ -70,7 +70,7 @@ def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
 
 
 def redact_events(tenant_id: str) -> int:
-    """Rewrite the bodies of the tenant's connection events; return their number. Ids, positions and times stay.
+    """Rewrite the bodies of the tenant's connection events; return the number of rewritten events. Ids, positions and times do not change.
 
     Each event is updated in a separate statement, so an interrupted run can be repeated.
     """

@@ -1,7 +1,7 @@
 """Reads the log: a page after a cursor, the position of a time, and the bounds of each tenant's log.
 
 Every result comes from one statement and so from one snapshot, in which the bounds and the rows agree. A caller uses a connection of the
-small pool for one statement, and releases it before anything is written to a client.
+small pool for one statement only, and releases the connection before it writes to a client.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
 _BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
-# Entries after `asked.after` of each requested log. The running sum limits the bytes of a page; octet_length does not decompress a
-# body.
+# Reads the entries after `asked.after` of each requested log. The running sum of `octet_length`, which does not decompress a body, limits
+# the bytes of a page.
 _FOLLOWING = """
 JOIN events_head h ON h.tenant_id = asked.tenant_id
 LEFT JOIN LATERAL (
@@ -74,7 +74,7 @@ SELECT {_BOUNDS_COLUMNS}, (
 ) FROM events_head h WHERE h.tenant_id = %(tenant)s
 """
 _HEADS = "SELECT tenant_id, epoch, position FROM events_head WHERE tenant_id = ANY(%(tenants)s)"
-# The conditions on epoch and position let only one of many readers raise the epoch of a restored log.
+# If many readers find that a log was restored, the conditions on epoch and position let only one of them raise the epoch.
 _RAISE_EPOCH = f"""
 UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s AND epoch = %(epoch)s AND position < %(position)s
 """
@@ -139,7 +139,7 @@ class LoggedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Events directly after a cursor, without a hole, and the bounds from the same snapshot."""
+    """The events directly after a cursor, without a missing position, and the bounds of the log from the same database snapshot."""
 
     bounds: Bounds
     events: Sequence[LoggedEvent]
@@ -162,15 +162,15 @@ class LogReader:
     async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
         """Return the events directly after the cursor, up to `max_events` and `max_bytes`, but at least one event if any exists.
 
-        Raises `CursorExpired`, `NoLog`, and `LogHasHole` instead of skipping a position; events before the hole are returned
-        first.
+        Raises `CursorExpired` and `NoLog`. If positions are missing directly after the cursor, raises `LogHasHole` and skips no position;
+        if they are missing later, returns the events before the hole.
         """
         return _page(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)
 
     async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
         """Return the result or the error of `page` for each tenant and cursor, with a single statement."""
         if len(places) == 1:
-            # The statement for one tenant costs PostgreSQL less.
+            # The statement for one tenant takes PostgreSQL less time.
             tenant_id, cursor = places[0]
             return [_page_or_error(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)]
         tenant_ids, after = [tenant_id for tenant_id, _ in places], [cursor.position for _, cursor in places]
@@ -194,8 +194,7 @@ class LogReader:
         return bounds, Cursor(bounds.epoch, max(position, bounds.floor))
 
     async def earliest(self, tenant_id: str) -> tuple[Cursor, datetime | None]:
-        """Return the earliest cursor that is still served, and the recording time of the event after this cursor, or None without such an
-        event."""
+        """Return the earliest valid cursor, and the recording time of the event after this cursor (None if there is no such event)."""
         rows = await self._rows(_EARLIEST, {"tenant": tenant_id})
         if not rows:
             raise NoLog
@@ -203,7 +202,7 @@ class LogReader:
         return Cursor(bounds.epoch, bounds.floor), rows[0][5]
 
     async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
-        """Return the end of each named log with one query; deleted tenants are absent."""
+        """Return the cursor at the end of each of these logs, with one query. The result does not contain deleted tenants."""
         rows = await self._rows(_HEADS, {"tenants": list(tenant_ids)})
         return {tenant: Cursor(epoch, position) for tenant, epoch, position in rows}
 
@@ -251,7 +250,7 @@ def read_pool() -> LinePool:
 
 
 async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
-    # On logs with a million rows, PostgreSQL would plan each read again, which takes longer than the read of one event.
+    # Force generic plans: for logs with a million rows, PostgreSQL would plan each read again, which takes longer than to read one event.
     limits = {"statement_timeout": _STATEMENT_TIMEOUT_MS, "plan_cache_mode": "force_generic_plan"}
     await handle.execute(*set_statement(session_settings() | limits))
     for statement in (_BOUNDS, _PAGE, _PAGES):

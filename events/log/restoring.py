@@ -28,7 +28,7 @@ _RAISE = f"UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenan
 
 @dataclass(frozen=True)
 class LogState:
-    """A log in the restored database."""
+    """The bounds of a log in the restored database, and the position of its last entry."""
 
     tenant_id: str
     floor: int
@@ -43,7 +43,7 @@ class LogState:
 
     @property
     def effects(self) -> Sequence[str]:
-        """Describe the effects of a new epoch on followers, one sentence each."""
+        """Return the effects of a new epoch on followers, one sentence for each effect."""
         return [told for follower in followers() for told in follower.beyond(self.tenant_id, head=self.head)]
 
 
@@ -55,7 +55,7 @@ def log_states(tenant_id: str | None = None) -> list[LogState]:
 
 
 def start_over(tenant_id: str) -> int | None:
-    """Begin a new epoch of the log and reset every follower beyond its head, in one transaction.
+    """Begin a new epoch of the log and reset every follower whose position is beyond the head, in one transaction.
 
     Delivery streams at or below the head keep their positions, because the positions were restored together with the log. Returns the new
     epoch, or None when the tenant has no log. Running processes notice the new epoch within a second and close the tenant's streams.
@@ -70,5 +70,5 @@ def start_over(tenant_id: str) -> int | None:
             follower.step_back(tenant_id, head=head[0])
         cursor.execute(_RAISE, values)
         epoch: int = cursor.fetchone()[0]
-    logger.critical("the log of %s was started over in epoch %s: older cursors answer 410", tenant_id, epoch)
+    logger.critical("the log of %s was started over in epoch %s: requests with older cursors get 410", tenant_id, epoch)
     return epoch

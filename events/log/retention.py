@@ -27,8 +27,8 @@ _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
 # The newest expired position of each tenant that has an expired position. Recording times never decrease, so every earlier position
-# has expired, too. The earlier of two clocks decides, because a fast clock must not empty the logs. With `clock_timestamp()`,
-# PostgreSQL could not use the index for the condition, and would read all positions that have not expired.
+# has expired, too. The earlier of the times of the database and of this process is used, because one fast clock must not empty the logs.
+# With `clock_timestamp()`, PostgreSQL could not use the index for the condition, and would read all positions that have not expired.
 _DUE = f"""
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id
@@ -68,7 +68,7 @@ class DueLog:
 
 @dataclass(frozen=True)
 class Pruned:
-    """The number of pruned positions of one log, and of expired positions that a hold keeps."""
+    """The result for one log: the number of pruned positions, and the number of expired positions that are kept because of holds."""
 
     tenant_id: str
     count: int
@@ -77,15 +77,15 @@ class Pruned:
     is_busy: bool = False  # Another run prunes this log.
 
     def told(self) -> str:
-        """Describe each hold and the number of positions that it keeps."""
+        """Return a sentence with the number of positions that are held back, and with the holders."""
         holders = "; ".join(f"{hold.holder} at {hold.position:,}" for hold in self.holds)
         return f"{self.tenant_id}: {self.held_back:,} positions are kept beyond their retention for {holders}"
 
 
 def prune(tenant_id: str | None = None, *, is_dry_run: bool = False, progress: Progress | None = None) -> Iterator[Pruned]:
-    """Apply the retention to one tenant's log, or to all logs one after another, and yield each result. The caller may stop at any time.
+    """Prune one tenant's log, or all logs one after another, and yield each result. The caller may stop at any time.
 
-    A dry run only counts.
+    A dry run only counts the positions that would be pruned.
     """
     for due in due_logs(tenant_id):
         done = prune_log(due, is_dry_run=is_dry_run, progress=progress)
@@ -103,7 +103,7 @@ def due_logs(tenant_id: str | None = None, *, now: datetime | None = None) -> li
 
 
 def prune_log(due: DueLog, *, is_dry_run: bool = False, progress: Progress | None = None) -> Pruned:
-    """Prune expired positions without a hold, at most 5,000 in each transaction.
+    """Prune the expired positions that no hold keeps, at most 5,000 in each transaction.
 
     1. Let followers copy the events of their waiting work.
     2. Ask followers once for their holds; `LogFollower` promises that the holds stay valid.

@@ -7,8 +7,8 @@ from typing import Any
 
 import psycopg
 
-# The timeline of present writes. `pg_control_checkpoint()` shows the timeline of the last checkpoint, which is outdated for a while
-# after a promotion. Processes often restart at that time.
+# Reads the timeline of the WAL that is written now. `pg_control_checkpoint()` would return the timeline of the last checkpoint, which is
+# outdated for a while after a promotion, when processes often restart.
 _NOW = """
 SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint FROM pg_control_system()
 """
@@ -26,8 +26,8 @@ class Identity:
 
 
 def identity_of(database: psycopg.Connection[Any]) -> Identity:
-    """Query the server. Raises `psycopg.Error` if the server refuses, for example on a standby or for a role without the privilege."""
+    """Return the identity of the server. Raises `psycopg.Error` on a standby, and if the role lacks the privilege."""
     row = database.execute(_NOW).fetchone()
     if row is None:
-        raise psycopg.DataError("the server did not name its database")
+        raise psycopg.DataError("the server did not return its identity")
     return Identity(*row)

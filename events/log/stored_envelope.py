@@ -1,4 +1,4 @@
-"""Reads values of a stored event that have no column of their own, for admin pages. Pure."""
+"""Reads values from the stored bytes of an event, for admin pages, because the table has no columns for these values. Pure."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def roots_in(envelope: dict[str, Any]) -> tuple[str, ...]:
     parts.append(("connection", _member(data, "context").get("connection")))
     return tuple(dict.fromkeys(root for name, part in parts for root in _roots_of(name, part)))
 
+    # Some members of an object, such as the user of a membership, are entities, too.
 
-# The members of an object that are entities.
+
 _PARTS = frozenset({"organization", "group", "user", "member", "role", "connection"})
 _OWNERS = {"organization_id": "organization", "connection_id": "connection"}
 

@@ -3,9 +3,11 @@
 Each log stores the timeline of PostgreSQL's WAL on which it was last numbered. A promotion, and a recovery to a point in time, begin
 a new timeline.
 
-1. If every numbering on the earlier timelines waited for a synchronous standby, no numbered event was lost, and cursors stay valid.
-2. Otherwise numbered events may be lost, and numbering would assign their positions a second time. A client with an earlier cursor
-   would miss the new events at these positions. So the epoch is raised, and earlier cursors answer 410.
+1. If every numbering on the earlier timelines waited for a synchronous standby, a promotion loses no numbered event, and cursors stay
+   valid.
+2. Otherwise, and after each recovery to a chosen point, numbered events may be lost, and numbering would assign their positions again. A
+   client with an earlier cursor would miss the new events at these positions. So the epoch is raised, and requests with earlier cursors
+   get 410.
 
 Decision: docs/adr/0124.
 
@@ -61,7 +63,7 @@ UPDATE events_head SET timeline = %(timeline)s WHERE timeline IS DISTINCT FROM %
 
 @dataclass
 class Fence:
-    """The timeline of a database connection, which stays the same while the connection is open."""
+    """The identity and timeline of the server of a database connection. Both stay the same while the connection is open."""
 
     identity: Identity
     is_replicated: bool
@@ -100,12 +102,15 @@ def hold(cursor: psycopg.Cursor[Any], fence: Fence, tenant_id: str, earlier: int
 
 
 def follow_replication(database: psycopg.Connection[Any], fence: Fence) -> None:
-    """Store whether commits wait for a synchronous standby. Call it after a commit and before its events are announced."""
+    """Store whether commits wait for a synchronous standby."""
     fence.is_replicated, _ = _note(database, fence.identity)
 
 
 def confirm(database: psycopg.Connection[Any], identity: Identity) -> int:
-    """Keep the epochs of all logs on the present timeline, because an operator knows that nothing was lost; return the number of logs."""
+    """Store the present timeline for all logs without a new epoch, because an operator knows that nothing was lost.
+
+    Return the number of changed logs.
+    """
     with database.transaction():
         return database.execute(_CONFIRM, {"timeline": identity.timeline}).rowcount
 

@@ -1,4 +1,4 @@
-"""Spans for steps that handle a range of a log at once. Used only while tracing is on."""
+"""Writes spans for steps that handle several events of a log at once. Used only while tracing is on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foundation.tracing import spans as tracing
 
 logger = logging.getLogger(__name__)
 
-# The largest number of spans of one step. An import records thousands of events in one trace, too many for a reader.
+# The maximum number of spans of one step. An import records thousands of events in one trace, too many for the readers of traces.
 _MOST = 200
 _TRACED = """
 SELECT e.event_id, e.type, e.trace, l.position FROM events_logentry l JOIN events_event e ON e.id = l.event_id
@@ -41,8 +41,10 @@ class LogRange:
 def note_events(
     database: Database, numbers: LogRange, name: str, *, began_ns: int, types: Sequence[str] | None = None, **attributes: str
 ) -> None:
-    """Record the step in the trace of each event of the range, of at most 200 events. Never raises, because the step itself has
-    succeeded."""
+    """Record the step in the traces of the first 200 events of the range that have a trace.
+
+    Never raises, because the step itself has succeeded.
+    """
     wanted = None if types is None else list(types)
     try:
         with database.cursor() as cursor:

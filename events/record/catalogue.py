@@ -37,7 +37,7 @@ EVENT_TYPES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Part:
-    """A further table whose rows are part of a document; `document_column` contains the document's key."""
+    """Another table whose rows belong to a document. Its column `document_column` contains the key of the document."""
 
     table: str
     document_column: str
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column that refers to a row of another table, and the columns of the other row that documents show."""
+    """A column that refers to a row of another table, and the columns of that row that documents show."""
 
     column: str
     table: str
@@ -56,7 +56,8 @@ class Reference:
 
 @dataclass(frozen=True)
 class Parent:
-    """The document that orders a relation's changes: its name, its table, and the column that refers to it."""
+    """The document with whose events the events of a relation are delivered in order: its name, its table, and the column that refers
+    to it."""
 
     name: str
     table: str
@@ -65,10 +66,10 @@ class Parent:
 
 @dataclass(frozen=True)
 class DocumentKind:
-    """A recorded resource or relation: its table, the types of its events, and the fields whose change alone is no event.
+    """A recorded resource or relation: its table, the types of its events, and the fields whose change alone records no event (`silent`).
 
-    Every table has the key column `id`; `key_type` is its SQL type. `identity` lists the document fields that identify the
-    resource to consumers, as paths. `updated` is None for a relation whose changes are not events. `unshown` lists columns of the
+    Every table has the key column `id`; `key_type` is the SQL type of this column. `identity` lists the paths of the document fields by
+    which consumers identify the resource. `updated` is None for a relation whose changes are not events. `unshown` lists columns of the
     root that no document shows but whose change is an event.
     """
 
@@ -90,7 +91,7 @@ class DocumentKind:
         return (self.table, *(part.table for part in self.parts))
 
     def root_of(self, document: dict[str, Any]) -> str:
-        """Return `<kind>:<id>` of the document that orders the delivery of these events."""
+        """Return `<kind>:<id>` of the parent, or of the document itself. Events with the same root are delivered in order."""
         if self.parent is not None:
             return f"{self.parent.name}:{document[self.parent.name]['id']}"
         return f"{self.name}:{document[self.identity[0]]}"
@@ -239,7 +240,7 @@ class Change:
 def changes_between(
     kind: DocumentKind, before: dict[str, Any] | None, after: dict[str, Any] | None, *, has_unshown_change: bool = False
 ) -> list[Change]:
-    """Return the events for the change from the document `before` to the document `after`; none if no visible field differs.
+    """Return the events for the change from the document `before` to the document `after`; an empty list if no visible field differs.
 
     `has_unshown_change` means that an `unshown` column differs. If the fields in `identity` change, consumers get a deletion and
     a creation.

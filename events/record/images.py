@@ -1,4 +1,4 @@
-"""Holds rows as JSON from the database, and computes the rows that a document had before its unrecorded changes. Pure."""
+"""Stores database rows as JSON, and computes the rows that a document had before its unrecorded changes. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Image = dict[str, Any]
 
 @dataclass(frozen=True)
 class RowMark:
-    """A changed row of a document, with the image of the row before the change; None if the row did not exist."""
+    """A changed row of a document. `image` is the row before the change, or None if the row did not exist."""
 
     table: str
     key: str

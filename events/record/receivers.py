@@ -39,7 +39,7 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
             _record(kind, str(getattr(instance, attribute)), instance)
 
     def deleted(instance: models.Model, origin: Any = None, **_: Any) -> None:
-        # The deletion of a row together with its document is not a change of the document.
+        # If a part is deleted because its document is deleted, only the deletion of the document is recorded.
         origin_model = origin.model if isinstance(origin, models.QuerySet) else type(origin)
         if part is None or origin_model is model:
             _record(kind, str(getattr(instance, attribute)), instance)
@@ -59,7 +59,7 @@ def _released(changes: Sequence[tuple[DocumentKind, str]], **_: Any) -> None:
 
 
 def _rows_changed(sender: type[models.Model], keys: Sequence[Any], **_: Any) -> None:
-    """Record a bulk write. The marks identify the documents to which the rows belonged before the write, or belong now."""
+    """Record a bulk write. The marks contain the documents to which the rows belonged before the write, and belong now."""
     table = sender._meta.db_table
     kind = next(kind for kind in DOCUMENT_KINDS if table in kind.tables)
     marks = Mark.objects.filter(table_name=table, row_key__in=[str(key) for key in keys]).order_by("id")

@@ -53,12 +53,12 @@ _Row = tuple[str, str, str, str, datetime, bytes]
 
 
 def record_document(kind: DocumentKind, key: str, *, moment: datetime | None = None) -> int:
-    """Record the change of one document; see `record_documents`."""
+    """Record the change of one document; return the number of events. See `record_documents`."""
     return record_documents(kind, [key], moment=moment)
 
 
 def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetime | None = None) -> int:
-    """Record the changes of the documents since their last events; return the number of events, usually one each.
+    """Record the changes of the documents since their last events; return the number of events, usually one for each document.
 
     1. Read the rows and marks of all documents in one statement, which locks the rows.
     2. Compare each document before the marked changes with the present document (`changes_between`).
@@ -66,8 +66,8 @@ def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetim
     4. After the commit, add the tenant to the pending tenants of the numberer of this process.
 
     `moment` is the time of the change, by default now. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge` if a message
-    would exceed the size limit, and `SchemaViolation` for data that would break a subscriber. Each of these errors also rolls back the
-    change of the document.
+    would exceed the size limit, and `SchemaViolation` for data that the schema of the event type does not allow. Each of these errors also
+    rolls back the change of the document.
     """
     return record_changes([(kind, key) for key in keys], moment=moment)
 
@@ -80,8 +80,7 @@ def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datet
     # Grouped by table, because hashing a kind for each change is slow.
     kinds = {kind.table: kind for kind, _ in changes}
     keys = {table: list(dict.fromkeys(key for kind, key in changes if kind.table == table)) for table in kinds}
-    # Read everything before the first mark is deleted: a document can refer to a deleted row, which only its mark still
-    # describes.
+    # Read all documents before the first mark is deleted: a document can refer to a deleted row, whose values only its mark contains.
     prepared = {table: _prepared(kind, keys[table], moment) for table, kind in kinds.items()}
     marked = {table: list(of_kind) for table, of_kind in prepared.items() if of_kind}
     if not marked:
@@ -139,8 +138,10 @@ def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdent
 
 
 def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
-    """Delete the marks of the documents, table by table, and insert events and outbox rows. For a single table, all of this is one
-    statement."""
+    """Delete the marks of the documents, table by table, and insert events and outbox rows.
+
+    If all documents are in one table, one statement does both.
+    """
     *others, (table, keys) = marked.items()
     ids, tenants, types, roots, times, bodies = zip(*rows, strict=True) if rows else ((),) * 6
     with connection.cursor() as cursor:
@@ -163,7 +164,7 @@ def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
 
 
 def _with_vanished(kind: DocumentKind, snapshots: list[Snapshot]) -> dict[str, dict[str, Image]]:
-    """Return the referenced rows; the image of a row that was deleted without the services comes from the mark of the row."""
+    """Return the referenced rows. If a row was deleted without the services, return the image in its mark instead."""
     found = {column: dict(rows) for column, rows in snapshots[0].references.items()}
     documents = [rows for snapshot in snapshots for rows in (snapshot.now, snapshot.before)]
     for reference in kind.references:

@@ -1,7 +1,7 @@
 """Closed schemas of event data, checked before an event is stored. Pure.
 
-Public client libraries silently drop an event that does not fit their models, so no such event may be stored. A schema lists
-every field that a type may have; a field is required unless the schema marks it as optional.
+Public client libraries silently drop an event that does not fit their models. The check prevents that such an event is stored. A schema
+lists every field that a type may have; a field is required unless the schema marks it as optional.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role"
 
 
 def _group(*further: str) -> Variants:
-    """A group of one of the three types; each type has its own field for the owner of the group."""
+    """Return the schema of a group. A group has one of three types; each type has another field for the owner of the group."""
     owners: dict[str, tuple[str, ...]] = {"connection": ("connection_id",), "organization": ("organization_id",), "tenant": ()}
     return Variants("type", {name: GROUP.part("id", "type", *owner, *further, optional=("external_id",)) for name, owner in owners.items()})
 
@@ -86,7 +86,7 @@ SCHEMAS: dict[str, Shape] = {
 
 
 def check_data(event_type: str, data: Any) -> None:
-    """Raise `SchemaViolation` unless `data` has exactly the fields that the type may have."""
+    """Raise `SchemaViolation` if `data` has a field that the schema of the type does not list, or lacks a required field."""
     schema = SCHEMAS.get(event_type)
     if schema is None:
         raise SchemaViolation(f"{event_type}: the service records no events of this type.")

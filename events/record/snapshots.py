@@ -42,8 +42,8 @@ class Snapshot:
 def read_snapshots(kind: DocumentKind, keys: Sequence[str]) -> dict[str, Snapshot]:
     """Read documents of one kind in one statement; lock their rows and the rows of their parents until the transaction ends.
 
-    Returns the documents by key, and omits documents without a row and without a mark. The services already hold
-    these locks; locking here protects against code that bypasses the services. A deleted row cannot be locked.
+    Returns the documents by key; a document that has neither a row nor a mark is omitted. The services have already locked these rows.
+    The locks of this statement protect against code that bypasses the services. A deleted row cannot be locked.
     """
     with connection.cursor() as cursor:
         cursor.execute(_snapshots_sql(kind), {"keys": list(keys), "document_table": kind.table})

@@ -1,7 +1,7 @@
-"""The tripwire: triggers that mark every change of a recorded row, and the sweep that records leftover marks.
+"""The tripwire: triggers that mark every change of a recorded row, and the sweep that records the changes of leftover marks.
 
-The recorder deletes a mark in the transaction of the change. A mark that is committed means a change without a signal: by a bulk
-write, raw SQL, a fixture or another program.
+The recorder deletes a mark in the transaction of the change. If a mark is committed, Django sent no signal for the change: a bulk write,
+raw SQL, a fixture or another program made it.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ def connect() -> None:
 
 
 def _after_migrate(**_: Any) -> None:
-    # The signal is also sent after a migration of other apps, while the table of marks does not exist yet.
+    # Django also sends the signal after migrations of other apps, when the table of marks may not exist yet.
     if "events_mark" in connection.introspection.table_names():
         install()
 
 
 @dataclass
 class _Turn:
-    """The last mark of the previous sweep of this process, or 0 if that sweep reached the newest mark."""
+    """Where the next sweep of this process starts: after the last mark of the previous sweep, or at 0 if that sweep reached the end."""
 
     after: int = 0
 
@@ -176,7 +176,7 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
 
 
 def _count_swept(count: int) -> None:
-    # The last statement of the transaction, so it locks its row after every other lock; only one sweeper runs at a time.
+    # This is the last statement of the transaction, so the row of the counter is locked last and only briefly.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO events_tally (name, count) VALUES ('swept', %s)"
