@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="events.prune")
 def prune() -> None:
-    """Drop events that are older than their tenant's retention."""
+    """Delete events that are older than their tenant's retention."""
     for done in retention.prune():
         if done.count:
             logger.info("pruned %s positions of %s", done.count, done.tenant_id)

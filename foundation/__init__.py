@@ -1,1 +1,1 @@
-"""Shared building blocks of all apps, without models of their own."""
+"""Building blocks that all apps share. This package has no models."""

@@ -1,6 +1,7 @@
-"""Holds the actor of the present act: staff, a client of the management interface, a user at the account page, or a command line. Pure.
+"""Stores the present act with its actor: staff, a client of the management interface, a user at the account page, or a command. Pure.
 
-Middleware and commands set the act; the audit log reads it. Work without an actor (a worker, a login) has no act and no entry.
+Middleware and commands set the act, and the audit log reads it. Work without an actor (a worker, a login) has no act, and the audit log
+has no entry about it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ActorKind = Literal["staff", "client", "command", "service", "user"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An actor. The name is for display; the id stays the same when the name changes."""
+    """The person or program that acts. `name` is for display; `id` does not change when the name changes."""
 
     kind: ActorKind
     id: str
@@ -32,7 +33,7 @@ SERVICE = Actor("service", "", "The service itself")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One request or command: all its changes share the id. `label` and `reason` are empty unless `said` sets them.
+    """One request or command. All its changes have the same act id. `label` and `reason` are empty unless `said` sets them.
 
     `job` is the id of the job that continues the act after the request.
     """
@@ -86,9 +87,9 @@ def of_document(document: Mapping[str, str], *, job: str) -> Act:
 
 
 def act_of_command(arguments: Sequence[str]) -> Act | None:
-    """Return the act of a command line; None for a command that starts a server, whose requests are separate acts.
+    """Return the act of a command line. Return None for a command that starts a server, because each of its requests is a separate act.
 
-    Only the name of the command is kept: its arguments can be secrets.
+    The act contains only the name of the command, because the arguments can be secrets.
     """
     name = arguments[1] if len(arguments) > 1 else ""
     if not name or name in ("runserver", "test"):

@@ -1,6 +1,6 @@
-"""Every check before the 200 response, in order.
+"""Checks a request for a stream before the 200 response.
 
-All checks come before the response, because a client whose stream ends right after the opening reconnects again and again.
+All checks run before the response, because a client whose stream ends directly after the opening reconnects again and again.
 
 The caller has already checked host and tenant. The checks here are, in this order: method, draining, token and global client, scope,
 rate, query, cursor, slot of the tenant, slot of the process, first page.
@@ -56,7 +56,7 @@ LIMIT_MESSAGE = "Maximum concurrent event stream connections reached, close exis
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A subscription that passed every check, its slot, and the page that was read first."""
+    """A subscription that passed every check, its slot, and the first page of its events."""
 
     subscription: Subscription
     lease: Lease
@@ -104,7 +104,7 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
 
 
 def wire_headers(rate: Rate) -> list[Header]:
-    """Return the rate headers as ASGI headers."""
+    """Return the headers of the rate limit as ASGI headers."""
     return [(name.lower().encode(), value.encode()) for name, value in rate.headers.items()]
 
 
@@ -158,7 +158,7 @@ def wanted_of(scope: Mapping[str, Any]) -> Wanted:
 
 
 async def placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
-    """Return the log's bounds and the start of the stream: at a cursor, at a time, or now."""
+    """Return the bounds of the log, and the cursor after which the stream starts: the given cursor, that of a time, or the head."""
     try:
         cursor = shared.sealer(tenant_id).open(wanted.cursor) if wanted.cursor is not None else None
         if wanted.moment is not None:
@@ -197,7 +197,7 @@ async def _slot(tenant_id: str, limits: Limits, shared: StreamRuntime) -> Lease:
 
 
 async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:
-    """Return the first page after the start, None at the head. Raises `Refused`."""
+    """Return the first page after the start, or None if the start is the head. Raises `Refused`."""
     if start.position >= bounds.head:
         return None
     try:
@@ -218,7 +218,8 @@ async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
-    # Most clients cannot tell how old their cursor is, so clients that send a cursor get a warning. Clients that send a time get none.
+    # A client cannot see how old its cursor is, so the service warns a client whose cursor will soon expire. A client that sends a time
+    # knows the age, and gets no warning.
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))

@@ -6,7 +6,7 @@ import asyncio
 
 
 class Bell:
-    """A bell that has rung stays in this state until it is cleared. An idle stream keeps only the future that its task awaits."""
+    """A bell that has rung stays rung until `clear`. While the stream is idle, it keeps only the future that its task awaits."""
 
     __slots__ = ("_listener", "_loop", "has_rung")
 
@@ -24,12 +24,11 @@ class Bell:
             self._listener = None
 
     def clear(self) -> None:
-        """Clear the bell until the next ring."""
+        """Mark the bell as not rung."""
         self.has_rung = False
 
     def heard(self) -> asyncio.Future[None]:
-        """Return a future that is done when the bell rings, or that is already done if the bell has rung. Only one task may await the
-        bell."""
+        """Return a future that is done when the bell rings, or at once if the bell has rung. Only one task may await the bell."""
         listener = self._loop.create_future()
         if self.has_rung:
             listener.set_result(None)

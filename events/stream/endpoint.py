@@ -1,4 +1,4 @@
-"""The ASGI consumer of `GET {base_url}/events`: checks the request, answers 200, writes until the end, and releases every resource."""
+"""The ASGI consumer of `GET {base_url}/events`: checks the request, answers 200, writes events, and releases all resources at the end."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _STREAM_HEADERS: list[Header] = [
 
 
 class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
-    """One request to the stream, with at most two tasks: the server's task writes, and a second task notices when the client
-    disconnects."""
+    """Serves one request for a stream with at most two tasks: the server's task writes; another notices when the client disconnects."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request. The base class handles one message at a time, so it would not notice a disconnect while it writes."""
+        """Serve one request. Replaces the base class, which handles one message after another and would miss a disconnect during a
+        write."""
         host: HostMatch | None = scope.get("host_match")
         try:
             if host is None:
@@ -99,7 +99,7 @@ async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> No
             await stream.run()
         _drop_if_stuck(stream, wire.abort)
     except BaseException as error:
-        # For the server this request is finished, so only this task can end the connection.
+        # The server considers this request finished, so only this task can end the connection.
         wire.abort()
         if not isinstance(error, Exception):
             raise
@@ -125,7 +125,7 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
 
 def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
-        # The server would wait for a client that does not read. Dropping the connection frees its buffers.
+        # Without this, the server would wait for a client that does not read. A dropped connection frees its buffers.
         abort()
 
 

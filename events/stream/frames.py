@@ -1,4 +1,4 @@
-"""Frames of a stream in the WHATWG event stream format. Each frame contains the bytes of its event unchanged. Pure."""
+"""Builds the frames of a stream in the WHATWG event stream format. A frame contains the stored bytes of its event unchanged. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Frame(NamedTuple):
-    """One event as sent to every subscriber of its tenant."""
+    """One event, as the service sends it on every stream of the tenant."""
 
     position: int
     recorded_at: datetime
@@ -35,12 +35,12 @@ def opening(retry_ms: int, offset: str) -> bytes:
 
 
 def offset_only(offset: str) -> bytes:
-    """Return the message that only moves the cursor."""
+    """Return the message `offset-only`, which only advances the offset of the client."""
     return b"event: offset-only\nid: %b\ndata: %b\n\n" % (offset.encode(), offset_only_message(offset))
 
 
 def heartbeat(offset: str, lag: Lag) -> bytes:
-    """Return a heartbeat: a comment that keeps the connection open at proxies, a comment with head and lag, and the cursor message."""
+    """Return a heartbeat: a comment that keeps the connection open at proxies, a comment with head and lag, and `offset-only`."""
     return b": heartbeat\n:head=%d lag_events=%d lag_ms=%d\n\n" % (lag.head, lag.events, lag.ms) + offset_only(offset)
 
 
@@ -50,7 +50,7 @@ def comment(text: str) -> bytes:
 
 
 def error(code: str, message: str, offset: str | None) -> bytes:
-    """Return the message that ends a stream. The message has no `id`, because an error moves no cursor."""
+    """Return the message that ends a stream. The message has no `id`, because an error does not advance the offset."""
     return b"event: error\ndata: %b\n\n" % error_message(code, message, offset)
 
 

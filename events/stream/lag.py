@@ -18,7 +18,7 @@ class Lag:
 
 
 def lag_of(*, position: int, head: int, oldest_at: float, now: float) -> Lag:
-    """Return the lag of a stream at `position`; `oldest_at` is the time when the first event after `position` was recorded (Unix seconds).
+    """Return the lag of a stream at `position`. `oldest_at` is the recording time of the first event after `position`, in Unix seconds.
 
     A stream may have read beyond the head that its process knows. Clocks of two machines may disagree, so an age is never below
     zero.

@@ -1,4 +1,4 @@
-"""Limits of a tenant: the tenant's own limits, or by default the limits of the platform. A change takes effect within five seconds."""
+"""Returns the limits of a tenant: those in its row, otherwise the settings. A change takes effect within five seconds."""
 
 from __future__ import annotations
 

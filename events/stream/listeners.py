@@ -1,4 +1,4 @@
-"""Makes the kernel close connections of clients that disappeared and did not close the connection.
+"""Makes the kernel close the connections of clients that disappeared without closing the connection.
 
 ASGI servers have no common way to get the socket of a request. But Linux copies the options of a listening socket to every
 connection it accepts, and the listening sockets belong to this process.

@@ -1,4 +1,4 @@
-"""Counters of a process that change too often to report each change: this module collects the changes, and reports them once a second."""
+"""Collects the numbers of a process that change too often to update a metric each time, and adds them to the metrics once a second."""
 
 from __future__ import annotations
 

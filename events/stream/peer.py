@@ -25,20 +25,20 @@ class Wire(Protocol):
         """Call `gone` when the client has disconnected."""
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Write one piece, which the caller gives both without and with chunk framing. Return False if the buffer is full or the client is
-        gone."""
+        """Write one piece, which the caller passes twice: without (`body`) and with chunk framing (`chunk`).
+
+        Return False if the buffer is full or the client has disconnected.
+        """
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Write a piece that is an ASGI message, as soon as the buffer has room."""
+        """Write the piece in an ASGI message as soon as the buffer has room."""
 
     def abort(self) -> None:
         """Drop the connection and its buffered bytes."""
 
 
 def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
-    """Return a function that writes the head of a 200 response and returns the transport of the response; None on a server without the
-    extension.
-    """
+    """Return a function that writes the head of a 200 response and returns its transport. Return None if the server has no extension."""
     offered: Callable[[list[Header]], Wire] | None = scope.get("extensions", {}).get(_STREAM)
     return offered
 
@@ -54,7 +54,7 @@ class _TwistedRequest(Protocol):
 
 
 class _Pacer:
-    """Called by Twisted when the transport's buffer is full and when it has room again."""
+    """A producer whose methods Twisted calls when the transport's buffer is full, and when the buffer has room again."""
 
     def __init__(self) -> None:
         self.has_room = asyncio.Event()
@@ -70,7 +70,7 @@ class _Pacer:
 
 
 def paced(send: Send) -> Send:
-    """Return a `send` that waits while the client is behind; `send` itself if the server's own `send` already waits."""
+    """Return a `send` that waits while the client reads too slowly; return `send` itself if the server's own `send` already waits."""
     request = _twisted_request(send)
     if request is None or request.channel is None:
         return send

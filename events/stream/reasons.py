@@ -1,4 +1,4 @@
-"""Reasons why a stream ends: the six codes of the error message, and the text for each.
+"""The reasons for which a stream ends: each has one of the six codes of the error message, and a text.
 
 Public clients know only these codes, so an expired token or a suspended tenant is a planned close with its own text.
 """

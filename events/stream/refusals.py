@@ -17,7 +17,7 @@ _RESYNCHRONIZE = (
 
 
 class Refused(Exception):
-    """The request gets an error response before any stream is opened."""
+    """The service refuses the request with an error response, before a stream opens."""
 
     def __init__(
         self,
@@ -48,20 +48,20 @@ class Refused(Exception):
 
 
 def unauthorized(message: str, *, presented: bool) -> Refused:
-    """401; the challenge names an error only when a token was presented (RFC 6750, 3.1)."""
+    """Return a 401. The challenge contains an error only if the request had a token (RFC 6750, 3.1)."""
     challenge = BEARER + b' error="invalid_token"' if presented else BEARER
     return Refused(401, message, headers=[(b"www-authenticate", challenge)])
 
 
 def insufficient_scope(scope: str) -> Refused:
-    """403 for a token that lacks the scope (spec, "Errors")."""
+    """Return a 403 for a token that lacks the scope (spec, "Errors")."""
     challenge = BEARER + f' error="insufficient_scope", scope="{scope}"'.encode()
     message = f"Insufficient scope, expected any of: {scope}"
     return Refused(403, message, code="insufficient_scope", headers=[(b"www-authenticate", challenge)])
 
 
 def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
-    """410 with the earliest cursor that is still served. `earliest_time` is when the event after it was recorded, None if there is none."""
+    """Return a 410 with the earliest valid cursor. `earliest_time` is the recording time of the event after this cursor, or None."""
     return Refused(
         410,
         f"{EXPIRED_MESSAGE} {_RESYNCHRONIZE}",
@@ -71,5 +71,5 @@ def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
 
 
 def unavailable(message: str, *, retry_after_seconds: int) -> Refused:
-    """503 with the number of seconds after which to retry."""
+    """Return a 503 with the number of seconds after which the client may retry."""
     return Refused(503, message, code="unavailable", headers=[(b"retry-after", str(retry_after_seconds).encode())])

@@ -30,7 +30,7 @@ class Wanted:
 
 
 def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: Set[str]) -> Wanted:
-    """Parse a request. `Last-Event-ID` takes precedence over `from` and `from_timestamp`; empty values count as absent.
+    """Parse a request. `Last-Event-ID` takes precedence over `from` and `from_timestamp`; an empty value is treated as absent.
 
     Raises `InvalidQuery`.
     """

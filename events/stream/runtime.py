@@ -32,7 +32,7 @@ from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
-# The rings get most of the budget; the pages of replays get the rest, because replays occur in bursts.
+# The rings get most of the budget; the pages of replays get the rest, because many streams need pages only for short times.
 _PAGES_SHARE_OF_BUDGET = 8
 # Streams begin to close within this share of the drain time. The rest of the time is for their last bytes.
 _SPREAD_SHARE = 0.8
@@ -89,12 +89,12 @@ class StreamRuntime:
 
     def heard_in_thread(self, tenant_id: str, position: int) -> None:
         """Accept a hint from the numberer's thread of this process."""
-        # The event loop may just have closed; then no stream needs the hint.
+        # If the event loop has just closed, no stream needs the hint.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self.tails.heard, tenant_id, position)
 
     def sealer(self, tenant_id: str) -> CursorSealer:
-        """Return the tenant's sealer, cached for recently used tenants."""
+        """Return the sealer of the tenant. Sealers of recently used tenants are cached."""
         sealer = self._sealers.get(tenant_id)
         if sealer is None:
             sealer = self._sealers[tenant_id] = CursorSealer(settings.CURSOR_KEYS, tenant_id=tenant_id)

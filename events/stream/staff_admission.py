@@ -1,6 +1,7 @@
-"""Admission of staff who watch their tenant's log in the admin. Their session admits them, and they use no slots of the tenant.
+"""Checks the request of a member of staff who watches a tenant's log in the admin.
 
-All other checks, and the stream, are the same as for a client: draining, rate, query, cursor, the process limit.
+The session of the member of staff replaces the token, and the stream uses no slot of the tenant. All other checks, and the stream, are
+the same as for a client: draining, rate, query, cursor, limit of the process.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from events.stream.refusals import Refused, unavailable
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription
 
-# Counted separately from the streams of clients, so that a member of staff who watches never uses the slot of a client.
+# Maximum number of live pages per tenant. They are counted separately from the streams of clients, so that staff never use the slot of a
+# client.
 WATCHERS_PER_TENANT = 8
 STAFF = "staff "
 _ENDPOINT = "events/live"
@@ -34,7 +36,7 @@ class Watcher:
 
 
 async def admit_watcher(scope: Mapping[str, Any], watcher: Watcher, shared: StreamRuntime, *, still_stands: Callable[[], bool]) -> Admitted:
-    """Check a request of staff and take a slot. Raises `Refused`. The caller must release the slot of the result."""
+    """Check a request of a member of staff and take a slot. Raises `Refused`. The caller must release the slot of the result."""
     if shared.is_draining:
         raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
     tenant_id = watcher.tenant_id

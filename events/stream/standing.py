@@ -1,4 +1,4 @@
-"""Decides whether open streams may continue. Their expiry times are known; once a second, a query reads all other conditions."""
+"""Ends open streams whose client, tenant or session may no longer read. A query reads the states of all of them once a second."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return the reason why the stream must end in this state, or None. Compares states, not changes, so no change is missed."""
+    """Return the reason for which the stream must end, or None. Compares with the present state, so no change is missed."""
     held = stream.subscription
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:
         return TENANT_STOPPED
-    # A tenant that is draining is not closed: its subscribers still get its last events.
+    # Streams of a draining tenant are not ended: the subscribers still get the last events of the tenant.
     if status in _CLOSED:
         return TENANT_CLOSED
     if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:
@@ -37,7 +37,7 @@ def ended_by(stream: Stream, state: StreamState) -> Reason | None:
 
 
 async def watch_standing(streams: Collection[Stream]) -> None:
-    """Close streams that must end, until this task is cancelled. Runs one query a second for all streams that depend on tokens."""
+    """Close streams that must end, until this task is canceled. Runs one query a second for all streams that were opened with a token."""
     while True:
         await asyncio.sleep(_PAUSE_SECONDS)
         if not streams:

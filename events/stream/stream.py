@@ -1,8 +1,8 @@
 """One open stream: a position in its tenant's log, and the single writer of its connection.
 
-All output is written in order, so a heartbeat never names a position that the written bytes have not reached. The stream's own coroutine
-writes. While the coroutine waits at the end of the log, the tail that has read new entries writes instead. Other code only wakes
-the writer, requests the end of the stream, or breaks a stuck write.
+All output is written in order, so a heartbeat never contains a position beyond the written events. The coroutine of the stream writes.
+While the coroutine waits at the end of the log, the tail writes the new entries that it has read. Other code only wakes the writer,
+requests the end of the stream, or breaks a stuck write.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Stream:
         self.writer = Writer(send, self.wake, at_once)
         # The time of the event loop at which the stream was opened, for the list of open connections.
         self.opened_at = now = self._loop.time()
-        # This time has jitter, so that streams that opened together do not reconnect together.
+        # The time of the planned end, with jitter, so that clients whose streams opened together do not reconnect together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
         self._expires_at = now + subscription.expires_at - time.time()
         self._tail = self._tails.follow(self, subscription.tenant_id, subscription.bounds, sealer)
@@ -100,16 +100,16 @@ class Stream:
             await self._fail()
 
     def leave(self) -> None:
-        """Detach from the tail and drop the pages. Every stream does this once, however it ends."""
+        """Detach from the tail and drop the pages. Must be called once at the end of every stream, for any cause."""
         self._tails.leave(self, self._tail)
         self._replay.forget()
 
     def wake(self) -> None:
-        """Check the ring again."""
+        """Make the writer check the ring again."""
         self._woken.ring()
 
     def push(self, batch: Batch) -> None:
-        """Write the new frames of the tail if the stream has no other work to do first; otherwise wake the writer."""
+        """Write the new frames of the tail if the stream is idle and up to date; otherwise wake the writer, which writes them later."""
         is_next = self._is_parked and not self._woken.has_rung and self._not_before is None
         share = batch.share(self.position, self._types) if is_next else None
         if share is None or (share.events and not self.writer.pass_on(share, batch.now)):
@@ -137,14 +137,14 @@ class Stream:
         self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)
 
     def offer(self, canary: Canary) -> None:
-        """Accept a canary, to be written after all entries that the tail has announced. A stuck stream keeps only a few canaries."""
+        """Accept a canary, which the writer writes after all entries that the tail knows. A stuck stream keeps only a few canaries."""
         event_type = canary.type_for(self._types)
         if event_type is not None and len(self._canaries) < _CANARIES_KEPT:
             self._canaries.append(WaitingCanary(self._tail.head, event_type, canary))
             self.wake()
 
     def on_time(self, now: float) -> float:
-        """Do the work that is due: break a stuck write, end the stream, request a heartbeat."""
+        """Do the work that is due: abort a stuck write, end the stream, or request a heartbeat. Return the time of the next check."""
         measures.sample_lag(self.lag)
         if self.writer.writing_since:
             stuck_at = self.writer.writing_since + self._pace.write_deadline
@@ -214,7 +214,7 @@ class Stream:
         before = measures.events
         await self._write(self._taken(ready))
         measures.replayed += measures.events - before
-        # A write may return without suspending. Without this pause, a long replay would block every other stream.
+        # A write may return without suspending the task. Without this pause, a long replay would block every other stream.
         await asyncio.sleep(0)
 
     async def _write_new(self) -> None:
@@ -230,7 +230,8 @@ class Stream:
         metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, written_at - waiting.canary.requested_at))
 
     def _taken(self, ready: Iterable[Frame]) -> bytes:
-        """Take the frames that fit into one write, and advance the position over every examined event, delivered or filtered."""
+        """Return the bytes of the frames that fit into one write. Advance the position past each examined frame, also past excluded
+        ones."""
         parts: list[bytes] = []
         size = 0
         for frame in ready:

@@ -1,4 +1,4 @@
-"""The admitted parameters of one stream, and the shared services of a process."""
+"""The checked parameters of one stream, and the services that all streams of a process share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The admitted subscription: tenant, start, event types, and expiry of the token."""
+    """The checked parameters of one stream: tenant, start, event types, and expiry of the token."""
 
     tenant_id: str
     client_id: str
@@ -38,7 +38,7 @@ class Subscription:
     # The id of the connection and the IP address of the client, for the list of open connections.
     connection_id: str = ""
     address: str = ""
-    # A comment that the stream sends directly after the opening, if there is one.
+    # A comment that the stream sends directly after the opening; empty if no comment is needed.
     notice: bytes = b""
     # Checks a stream that has neither token nor client. A thread calls this function once a second.
     still_stands: Callable[[], bool] | None = None

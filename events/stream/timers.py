@@ -16,7 +16,7 @@ class Timed(Protocol):
     slot: int
 
     def on_time(self, now: float) -> float:
-        """Do the work that is due, and return the time of the next check."""
+        """Do the work that is due at `now`, and return the time of the next check."""
 
 
 def tick_for(heartbeat_seconds: float) -> float:
@@ -33,7 +33,7 @@ class Wheel:
         self._turned_to = 0
 
     def put(self, member: Timed, due: float) -> None:
-        """Put a member into the slot that comes at or after `due`."""
+        """Put a member into the first slot at or after `due`."""
         member.slot = max(int(due / self._tick) + 1, self._turned_to + 1)
         self._slots.setdefault(member.slot, set()).add(member)
 

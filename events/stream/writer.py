@@ -11,7 +11,7 @@ from events.stream.measures import BLOCKED_SECONDS, measures
 from events.stream.reading.sharing import WRITE_BYTES, Share
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-# Writes a piece, which the caller gives both without and with chunk framing, and does not wait. Returns False if the transport is full.
+# Writes a piece, which the caller passes both without and with chunk framing, and does not wait. Returns False if the transport is full.
 PassOn = Callable[[bytes, bytes], bool]
 
 # The cause of a broken connection, as one word.
@@ -26,7 +26,7 @@ class Broken(Exception):
 
 
 class Writer:
-    """A writer belongs to the task that creates it; `wake` makes this task notice a broken connection."""
+    """Writes for the task that created it. The writer calls `wake` when the connection breaks, so that the task notices this."""
 
     __slots__ = (
         "_awaits_send", "_loop", "_pass", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at"
@@ -46,7 +46,7 @@ class Writer:
         self.bytes_written = 0
 
     async def write(self, data: bytes) -> None:
-        """Write everything, in pieces of bounded size; raise `Broken`."""
+        """Write all bytes, in pieces of bounded size. Raises `Broken`."""
         for start in range(0, len(data), WRITE_BYTES):
             await self.send_body(data[start : start + WRITE_BYTES], more=True)
         if data:
@@ -59,7 +59,7 @@ class Writer:
         await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
 
     def pass_on(self, share: Share, now: float) -> bool:
-        """Write shared bytes from outside the task, at `now`; return False if the transport cannot accept them immediately."""
+        """Write the bytes of a share from outside the task, at `now`. Return False if the transport cannot accept them immediately."""
         if self._pass is None or not self._pass(share.body, share.chunk):
             return False
         self.written_at = now
@@ -89,7 +89,7 @@ class Writer:
         except asyncio.CancelledError:
             if self.broken_by is None:
                 raise
-            # `break_off` has cancelled only this write, so the server's task continues and returns normally.
+            # `break_off` canceled only this write, so the server's task continues and returns normally.
             if self._task is not None:
                 self._task.uncancel()
             raise Broken from None

@@ -1,6 +1,6 @@
-"""Colored labels of states in lists, styled by class because the content security policy forbids inline styles.
+"""Colored labels for states in lists. A CSS class sets the color, because the content security policy forbids inline styles.
 
-The text alone, without the color, must be understandable.
+Readers must understand the text without the color.
 """
 
 from __future__ import annotations

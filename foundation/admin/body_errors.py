@@ -1,4 +1,4 @@
-"""Errors of request bodies as sentences for the forms of the admin. The management API keeps its own texts, which clients compare. Pure."""
+"""Turns errors of request bodies into sentences for forms of the admin. The API returns the original texts, which clients compare. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SENTENCES = tuple(
 
 
 def sentence_of(text: str) -> str:
-    """Return the error as a sentence. An unknown text gets a full stop."""
+    """Return the sentence for an error text. For an unknown text, return the text with a period at its end."""
     for pattern, sentence in _SENTENCES:
         if match := pattern.fullmatch(text):
             return match.expand(sentence)
@@ -36,7 +36,7 @@ def sentence_of(text: str) -> str:
 
 
 def sentences_of(problem: Any) -> list[str]:
-    """Return the sentences of an error of a request body. Positions in a list are lines of the field, counted from 1."""
+    """Return the sentences for the errors of a request body. The position in a list is shown as a line of the field, counted from 1."""
     if isinstance(problem, Mapping):
         return [
             f"In line {place + 1}: {sentence}" if isinstance(place, int) else f"{place}: {sentence}"

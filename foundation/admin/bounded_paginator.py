@@ -1,4 +1,4 @@
-"""Pages of a list of any length at a bounded cost: counting stops at a limit."""
+"""Pages through a list of any length at a limited cost: the paginator stops counting rows at a limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNT_LIMIT = 10_000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # the class is not generic at run time
-    """Counts at most `COUNT_LIMIT` rows; later rows are found by filters, not by paging."""
+    """Counts at most `COUNT_LIMIT` rows. Rows beyond the limit have no page number; readers find them with a filter or a search."""
 
     @cached_property
     def count(self) -> int:
@@ -30,7 +30,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # the class is not
 
 
 def bounded_count(rows: models.QuerySet[Any], limit: int = COUNT_LIMIT) -> int:
-    """Return the number of rows; `limit` + 1 means more than `limit`.
+    """Return the number of rows, or `limit` + 1 if the query has more than `limit` rows.
 
     The query keeps its ordering: PostgreSQL then reads the index of this ordering and stops at the limit.
     """

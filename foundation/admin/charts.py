@@ -1,6 +1,6 @@
-"""Charts that the server draws: SVG bars without text and style, so that they fit any width and color theme.
+"""Draws charts on the server: the SVG contains only bars, without text and style, so that the bars fit any width and color theme.
 
-The labels of the axes are text next to the drawing.
+The labels of the axes are text beside the SVG.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 240, 64
 _GAP = 2
 # Minimum height or length of a bar whose count is not zero, so that it stays visible.
 _LEAST = 1.5
-# First digits of the maximum of an axis. Half of the maximum has few digits, too.
+# The possible first digits of the end of an axis. For each of them, half of the end also has few digits.
 _ENDS = (1, 2, 4, 6, 8, 10)
 
 
@@ -30,7 +30,7 @@ class Bar:
     height: float = 0
     tone: str = ""
     text: str = ""
-    # For percentages: height of the remainder up to 100 percent, drawn above the bar.
+    # For percentages: the height of the rest up to 100 percent, which is drawn above the bar.
     rest: float = 0
 
     @property
@@ -40,9 +40,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its summary in a sentence for screen readers. `key` is its name in the page.
+    """A chart, with a sentence (`summary`) for screen readers. `key` is the name of the chart in the page.
 
-    `is_upright`: the bars are columns of one drawing with two axes. Otherwise the chart is a table with a bar in each row.
+    If `is_upright`, the bars are columns of one drawing with two axes. Otherwise the chart is a table with a bar in each row.
     """
 
     key: str
@@ -81,7 +81,7 @@ def axis_end(most: float) -> float:
 
 
 def count_axis(counts: Sequence[int]) -> int:
-    """Return the end of an axis of counts; half of it is a whole number."""
+    """Return the end of an axis for counts. It is an even number, because the axis also shows half of it."""
     return int(axis_end(max(2, *counts, 0)))
 
 
@@ -99,7 +99,10 @@ def measured(
     *,
     is_share: bool = False,
 ) -> list[Bar]:
-    """Return columns of measurements on an axis that ends at `end`; None draws nothing. `is_share` also draws the remainder up to `end`."""
+    """Return columns of measurements on an axis that ends at `end`. A value of None draws no column.
+
+    With `is_share`, the rest of each column up to `end` is drawn, too.
+    """
     return _columns(values, end, label, lambda _number: url, shown, is_share=is_share)
 
 

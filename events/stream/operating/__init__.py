@@ -1,1 +1,1 @@
-"""Operation of streams: slots, leases, calls between processes, canaries."""
+"""What streams need for their operation: slots, leases, calls between processes, canaries."""

@@ -1,7 +1,7 @@
 """Calls: requests to every process that serves streams, and their answers.
 
 A call goes to this process directly and to all other processes through one Redis channel, so idle processes write nothing. PUBLISH returns
-the number of listening processes, and so the number of expected answers. Without Redis, only this process answers.
+the number of listening processes, which is the number of expected answers. Without Redis, only this process answers.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def call_channel() -> str:
 
 
 def process_name() -> str:
-    """Return the name of this process that operators see."""
+    """Return the name of this process, which pages show to operators."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of the processes, and the number of processes that got the call but did not answer in time."""
+    """The answers to a call, and the number of processes that received the call but did not answer in time."""
 
     given: list[Any]
     silent_processes: int
@@ -90,24 +90,24 @@ class Callee:
             except Exception as error:  # noqa: BLE001  (the caller gets the exception)
                 future.set_exception(error)
 
-        # The event loop may just have closed; then it has no connections.
+        # If the event loop has just closed, this process has no open streams, and the future gets no answer.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(answer)
         return future
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the event loop is closed, which can happen without a call of `close`."""
+        """Tell whether the event loop is closed. It can be closed without a call of `close`."""
         return self._loop.is_closed()
 
     async def close(self) -> None:
-        """Finish answering and close the connection."""
+        """Wait until the last answers are sent, and close the connection to Redis."""
         if self._replies:
             await asyncio.wait(self._replies, timeout=_PATIENCE_SECONDS)
         await self._redis.aclose()
 
     def _answer(self, call: Details) -> bytes:
-        """Handle a call once, because this process gets its own calls twice: directly and through the channel."""
+        """Handle a call and store the answer. This process receives its own calls twice, and must handle each call only once."""
         known = self._answers.get(call["id"])
         if known is not None:
             return known
@@ -141,7 +141,7 @@ def detach(callee: Callee) -> None:
 
 
 def _own_callees() -> list[Callee]:
-    """Return the callees of this process whose event loop still runs; without an event loop there are no connections."""
+    """Return the callees of this process whose event loop is open. A closed event loop serves no streams."""
     _callees.difference_update([callee for callee in _callees if callee.is_over])
     return list(_callees)
 

@@ -1,7 +1,7 @@
 """Canaries: test events that a client requests, sent to its own open streams to measure latency.
 
-From the hint on, a canary is handled like a real event: every process gets the canary, and a stream writes the canary after all earlier
-events. No log contains a canary, so a canary has no position; its frame has the present offset of the stream, and no `id`.
+A canary takes the way of a real event after its hint: every process receives the canary, and a stream writes it after all earlier events.
+No log contains a canary, so a canary has no position. Its frame contains the present offset of the stream, and no `id`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from foundation.ids import new_event_id
 from foundation.timestamps import wire_time
 
 CANARY = "canary"
-# The type of a canary whose request names no type, on streams whose filter accepts this type.
+# The default type of a canary, used on each stream whose filter accepts this type.
 DEFAULT_TYPE = "user.updated"
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A canary on its way to the streams. If `type` is None, each stream uses a type that its filter accepts; times are Unix seconds.
+    """A canary that the streams must write. If `type` is None, each stream uses a type that its filter accepts. Times are Unix seconds.
 
-    `written` maps each connection of this process to the time when its stream had written the canary.
+    `written` maps the id of each connection of this process to the time at which its stream has written the canary.
     """
 
     id: str
@@ -95,7 +95,7 @@ def send_canary(*, tenant_id: str, client_id: str, source: str, event_type: str 
 
 
 def canary_of(call: Details) -> Canary:
-    """Return the canary of a call."""
+    """Return the canary that a call describes."""
     names: dict[str, Any] = {name: call[name] for name in ("source", "type", "requested_at")}
     return Canary(id=call["event"], tenant_id=call["tenant"], client_id=call["client"], heard_at=time.time(), **names)
 

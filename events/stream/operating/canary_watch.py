@@ -1,4 +1,4 @@
-"""Results of canaries: each process keeps the last canaries that it offered to its streams, and reports them on request."""
+"""Stores when streams wrote canaries: each process keeps the last canaries that it offered to its streams, and reports them on request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class CanaryFate:
-    """The result of a canary. `left_out` counts streams whose filter excludes its type; streams of `silent_processes` are missing."""
+    """The result of a canary. `left_out` is the number of streams whose filter excludes its type.
+
+    Streams of the `silent_processes` processes that did not answer are missing.
+    """
 
     event_id: str
     arrivals: list[Arrival]
@@ -38,7 +41,7 @@ class CanaryFate:
 
     @property
     def written(self) -> list[float]:
-        """The measured times in milliseconds, shortest first."""
+        """Return the measured times in milliseconds, shortest first."""
         return sorted(arrival.elapsed_ms for arrival in self.arrivals if arrival.elapsed_ms is not None)
 
     @property
@@ -54,7 +57,7 @@ class _Offered:
 
 
 class SentCanaries:
-    """The last canaries of one process, kept in the event loop like the streams."""
+    """The last canaries of one process. Used only in the event loop, like the streams."""
 
     def __init__(self) -> None:
         self._offered: OrderedDict[str, _Offered] = OrderedDict()
@@ -70,7 +73,7 @@ class SentCanaries:
             self._offered.popitem(last=False)
 
     def tell(self, call: Details) -> dict[str, Any]:
-        """Return the result of the canary that the call names, if the canary belongs to the tenant of the call."""
+        """Return the arrivals of the canary whose id the call contains, if the canary belongs to the tenant of the call."""
         offered = self._offered.get(call["event"])
         if offered is None or offered.canary.tenant_id != call["tenant"]:
             return {"arrivals": [], "left_out": 0}

@@ -1,4 +1,4 @@
-"""The open connections of a tenant over all processes: listed on request, and closed one by one.
+"""Lists the open connections of a tenant in all processes, and closes single connections.
 
 Both functions block for up to one second, so callers must run in a thread, such as a view, an admin page or a command.
 """
@@ -23,7 +23,7 @@ FORGET = "forget"
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """One open stream as its process last reported it. `types` is None without a filter."""
+    """One open stream, as its process reported it. `types` is None if the stream has no filter."""
 
     connection_id: str
     tenant_id: str
@@ -43,21 +43,21 @@ class OpenConnection:
 
 @dataclass(frozen=True, slots=True)
 class OpenConnections:
-    """The tenant's connections, oldest first. Connections of `silent_processes` are missing."""
+    """The tenant's connections, oldest first. Connections of processes that did not answer (`silent_processes`) are missing."""
 
     connections: list[OpenConnection]
     silent_processes: int
 
 
 def open_connections(tenant_id: str) -> OpenConnections:
-    """Ask every process for the tenant's open streams; without Redis, only this process."""
+    """Return the tenant's open streams in every process; without Redis, only those in this process."""
     answers = calls.ask(DESCRIBE, tenant_id)
     found = [_connection(told) for answer in answers.given for told in answer]
     return OpenConnections(sorted(found, key=lambda connection: connection.opened_at), answers.silent_processes)
 
 
 def disconnect(tenant_id: str, connection_id: str) -> bool:
-    """Send the last offset on one stream of the tenant, then close this stream. Tell whether a process had the stream.
+    """Send the last offset on one stream of the tenant, then close this stream. Return whether a process had this stream.
 
     The client may reconnect with that offset immediately. To exclude the client, revoke its grant or delete the client.
     """
@@ -82,7 +82,7 @@ def describe_all(streams: Iterable[Stream]) -> list[dict[str, Any]]:
 
 
 def disconnect_one(streams: Iterable[Stream], call: Details) -> bool:
-    """Close the stream that the call names, if this process has it."""
+    """Close the stream whose id the call contains, if this process has the stream. Return whether it has."""
     for stream in streams:
         if stream.subscription.connection_id == call["connection"]:
             stream.disconnect()

@@ -1,7 +1,7 @@
-"""Connection slots: they limit the number of streams that a tenant, and a process, may keep open.
+"""Limits the number of streams that a tenant, and a process, may keep open, by connection slots.
 
-A slot is a member of a sorted set in Redis with its expiry as the score, so the slots of a dead process expire. Without Redis
-each process counts its own streams: a tenant can then have its maximum in each process.
+A slot is a member of a sorted set in Redis with its expiry as the score, so the slots of a dead process expire. Without Redis each process
+counts only its own streams, so a tenant can have its maximum number of streams in each process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TenantLimitReached(Exception):
 
 
 class ProcessLimitReached(Exception):
-    """This process holds the maximum number of streams."""
+    """This process serves the maximum number of streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Lease:
 
 @dataclass
 class Leases:
-    """The slots of one process."""
+    """The slots that one process has taken."""
 
     url: str
     prefix: str
@@ -111,7 +111,7 @@ class Leases:
             release.add_done_callback(self._released.discard)
 
     async def renew(self) -> None:
-        """Renew every held slot three times per lease, until this task is cancelled."""
+        """Renew every slot of this process three times within its lease, until this task is canceled."""
         while True:
             await asyncio.sleep(self.lease_seconds / _RENEWALS_PER_LEASE)
             for tenant_id, members in list(self._held.items()):
@@ -122,7 +122,7 @@ class Leases:
                     break
 
     async def close(self) -> None:
-        """Finish releasing slots and close the connection."""
+        """Wait until the released slots are removed in Redis, and close the connection."""
         if self._released:
             await asyncio.wait(self._released, timeout=1.0)
         await self._redis.aclose()

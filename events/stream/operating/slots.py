@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 def open_streams(tenant_ids: Sequence[str]) -> int | None:
-    """Return the number of open streams of these tenants over all processes; None when Redis does not answer.
+    """Return the number of open streams of these tenants in all processes; None if Redis does not answer.
 
-    Slots of a dead process count until they expire.
+    The slots of a dead process are counted until they expire.
     """
     if not tenant_ids:
         return 0

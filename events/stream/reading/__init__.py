@@ -1,1 +1,1 @@
-"""The sources of open streams: tails, rings, pages and replays."""
+"""Where open streams get their frames: tails, rings, pages and replays."""

@@ -16,9 +16,9 @@ WARNING_SHARE = 0.9
 
 
 def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
-    """Return the earliest cursor that is served, and the earliest `from_timestamp` if any event was pruned.
+    """Return headers with the earliest valid cursor and, if any event was pruned, with the earliest `from_timestamp`.
 
-    The time is the first whole second after the last pruned event, so a stream from this time misses no event.
+    This time is the first whole second after the last pruned event, so a stream that starts at this time misses no event.
     """
     headers = [(FLOOR.lower().encode(), sealer.seal(Cursor(bounds.epoch, bounds.floor)).encode())]
     if bounds.floor_recorded_at is not None:
@@ -30,7 +30,7 @@ def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
 def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
     """Return the comment for a cursor whose next event will be pruned within a tenth of the retention; otherwise empty bytes.
 
-    Only the next event counts: a cursor at the end of the log does not expire, and events recorded together are pruned together.
+    The age of the next event decides: a cursor at the end of the log does not expire, and events recorded together are pruned together.
     """
     if following is None or now - following.recorded_at < retention * WARNING_SHARE:
         return b""

@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
-# Fewer reads than the pool has connections, so that replays never use the connections that the tails need.
+# Maximum number of reads at the same time. The pool has more connections, so that replays never use those that the tails need.
 REPLAYS_AT_ONCE = 4
-# Many readers request the same pages within seconds. Without a time limit, the pages of every replayed log would stay in memory
-# until the budget is full.
+# How long a page is cached after its last request. Many streams request the same pages within seconds. Without this limit, the pages of
+# every replayed log would stay in memory until the budget is full.
 KEPT_SECONDS = 30.0
 
 
@@ -42,7 +42,7 @@ class FramePage:
         return self.frames[position + 1 - self.frames[0].position :] if self.frames else []
 
     def frame_after(self, position: int) -> Frame | None:
-        """Return the next frame after a position, or None when the page does not contain it."""
+        """Return the next frame after a position, or None if the page does not contain the frame."""
         return self.frames[position + 1 - self.frames[0].position] if self.frames and position < self.frames[-1].position else None
 
 
@@ -72,7 +72,7 @@ def _encoded(page: Page, sealer: CursorSealer) -> FramePage:
 
 
 def _tell_of(hole: LogHasHole, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> None:
-    # Clients stop at the hole. The message in the process log has the offset after the hole, for clients that accept the loss.
+    # Streams end at the hole. The message in the process log contains the offset after the hole, for clients that accept the loss.
     passed = sealer.seal(Cursor(cursor.epoch, hole.after))
     logger.critical("the log of %s has a hole after %d; it continues after offset %s", tenant_id, cursor.position, passed)
 
@@ -97,7 +97,7 @@ class SharedPages:
         self._size = 0
         # Each key is a tenant and a cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
-        # Reads that began before the log was rewritten.
+        # Reads that began before stored events were rewritten; their pages are not cached.
         self._forgotten: set[tuple[str, Cursor]] = set()
 
     @property
@@ -138,7 +138,7 @@ class SharedPages:
         del self._running[place]
         self._forgotten.discard(place)
         if not reading.cancelled():
-            # Retrieve the exception, because every waiting stream may have ended.
+            # Retrieve the exception: asyncio would log it as never retrieved if every waiting stream has ended.
             reading.exception()
 
     async def _read(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
@@ -156,7 +156,7 @@ class SharedPages:
             self._drop_oldest()
 
     def let_go(self, now: float) -> None:
-        """Drop the pages that no stream has requested lately; `now` is a time of the event loop."""
+        """Drop the pages that no stream has requested for `KEPT_SECONDS`; `now` is a time of the event loop."""
         while self._kept and now - next(iter(self._kept.values())).asked_at >= KEPT_SECONDS:
             self._drop_oldest()
 

@@ -1,8 +1,7 @@
-"""The source of frames for a stream whose next event is no longer in the ring (the newest frames, in memory). Reads page after page of
-the log, each in advance.
+"""Provides frames for a stream whose next event is no longer in the ring (the newest frames, in memory).
 
-A stream that waits for its page, because of many other streams or an unavailable database, still sends heartbeats and can be ended at
-once.
+It reads the log page by page, and reads each page before the stream needs it. A page can be late, because many other streams read pages
+or the database is unavailable. Meanwhile the stream sends heartbeats and can be ended at once.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Replay:
         return self._page.frame_after(position) if self._page is not None else None
 
     def frames_after(self, cursor: Cursor, now: float) -> list[Frame] | None:
-        """Return the frames directly after the cursor, or None while their page is read.
+        """Return the frames directly after the cursor, or None while the page with these frames is being read.
 
         Raises `LogError`. Raises an error of the database only if the database has failed for 30 s.
         """
@@ -61,7 +60,7 @@ class Replay:
     def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:
         if now < self._retry_at:
             return None
-        # The ring may have moved the stream beyond the page that was read ahead.
+        # If the stream has meanwhile taken frames from the ring, the page that was read ahead is at the wrong position.
         if self._reading is None or self._reading_at != cursor:
             self._begin(cursor)
         if self._reading is None or not self._reading.done():

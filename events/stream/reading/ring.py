@@ -1,4 +1,4 @@
-"""The newest frames of each watched tenant, shared by all its streams, under one budget per process."""
+"""Keeps the newest frames of each watched tenant in memory. All streams of the tenant share them; one budget limits a process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RING_BYTES = 256 * 1024
 
 
 class Ring:
-    """Frames without a hole: the frames after `after`, up to and including `end`. Each stream has a position in this range."""
+    """The frames after position `after`, up to and including `end`, without a missing position."""
 
     __slots__ = ("_frames", "after", "end", "size")
 
@@ -42,7 +42,7 @@ class Ring:
         return self._frames[max(position - self.after, 0) :]
 
     def frame_after(self, position: int) -> Frame | None:
-        """Return the next frame after a position, or None when the ring does not have it."""
+        """Return the next frame after a position, or None if the ring does not contain the frame."""
         return self._frames[position - self.after] if self.after <= position < self.end and self._frames else None
 
     def clear(self) -> None:
@@ -53,7 +53,7 @@ class Ring:
 
 
 class RingBudget:
-    """Limits the bytes of all rings; above the limit, the rings that were filled least recently are emptied."""
+    """Limits the bytes of all rings. Above the limit, it empties the rings that have not been filled for the longest time."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -1,10 +1,10 @@
-"""Fast path: joins the new frames of a tail (the reader of a tenant's log), and adds chunk framing, once for all streams at the same
-position. Each stream gets these bytes.
+"""Fast path for streams at the same position, which all write the same bytes.
 
-Nearly all streams of a tenant wait at the end of its log. The plain path serves every other case: the task of each stream takes frames
-from the ring (`Stream._write_new`). On the plain path, waking these tasks was two thirds of the work to send a frame to 1,000 streams
-(decision 0022). An event to one stream takes 0.7 µs of processor time on the fast path and 6.7 µs on the plain path, both without the
-work of the socket (`python -m benchmarks fast_paths`, docs/figures.md).
+It joins the new frames of a tail (the reader of a tenant's log), and adds chunk framing, once for all these streams. Nearly all streams of
+a tenant wait at the end of its log and use this path. All other streams use the plain path: the task of each stream takes frames from
+the ring (`Stream._write_new`). On the plain path, two thirds of the work to send a frame to 1,000 streams was to wake these tasks
+(decision 0022). An event to one stream takes 0.7 µs of processor time on the fast path and 6.7 µs on the plain path, both without the work
+of the socket (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WRITE_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The bytes for a stream at one position, without and with chunk framing; empty when its filter excludes every event."""
+    """The bytes for a stream at one position, without and with chunk framing; empty if the filter of the stream excludes every event."""
 
     body: bytes
     chunk: bytes

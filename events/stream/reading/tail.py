@@ -1,7 +1,7 @@
 """Tails: one reader per watched tenant, which appends new frames to the tenant's ring and wakes its streams.
 
-A hint or the poll only raises the position that a tail must reach. The tail reads until it has reached this position, so no event is lost,
-in any order of hint, read and wake-up.
+A hint or the poll only raises the position that a tail must reach, and the tail reads until it has reached this position. So no event is
+lost, whatever the order of hints and reads.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# Few, so that new positions of a tenant wait during a slow read, and the next read gets all of them.
+# Few reads at once, so that new positions of a tenant collect during a slow read, and the next read returns all of them.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
-# After new frames were pushed to this many streams, which takes some milliseconds, other tasks run.
+# After the tail has pushed new frames to this many streams, which takes some milliseconds, it lets other tasks run.
 _PUSHED_AT_ONCE = 256
 _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
@@ -42,7 +42,7 @@ READ_FAILURES = (psycopg.Error, PoolTimeout, DatabaseError, OSError)
 
 
 class Follower(Protocol):
-    """A stream that follows a tail."""
+    """The methods of a stream that its tail calls."""
 
     def push(self, batch: Batch) -> None:
         """Write frames that were just appended to the ring."""
@@ -52,7 +52,7 @@ class Follower(Protocol):
 
 
 class Tail:
-    """The end of one tenant's log as far as this process has read it."""
+    """Follows the end of one tenant's log, and keeps the newest frames."""
 
     __slots__ = ("epoch", "followers", "heard", "heard_at", "queued", "ring", "sealer", "tenant_id")
 
@@ -60,7 +60,7 @@ class Tail:
         self.tenant_id = tenant_id
         self.epoch = bounds.epoch
         self.heard = bounds.head
-        # When this process first learned of events that it has not read yet, in Unix seconds.
+        # The time at which this process first learned of events that it has not read yet, in Unix seconds.
         self.heard_at = time.time()
         self.ring = Ring(bounds.head)
         self.sealer = sealer
@@ -98,7 +98,7 @@ class Tails:
         self._poll_now = asyncio.Event()
 
     def follow(self, follower: Follower, tenant_id: str, bounds: Bounds, sealer: CursorSealer) -> Tail:
-        """Attach a stream to the tenant's tail, which is created for the first stream; the tail continues to the known head."""
+        """Attach a stream to the tenant's tail, and let the tail read up to the head in `bounds`. The first stream creates the tail."""
         tail = self._tails.get(tenant_id)
         if tail is not None and tail.epoch != bounds.epoch:
             tail.close(CURSOR_EXPIRED)
@@ -112,12 +112,12 @@ class Tails:
         return tail
 
     def leave(self, follower: Follower, tail: Tail) -> None:
-        """Detach a stream. After its last stream, the tail is removed."""
+        """Detach a stream. If it was the last stream of the tail, remove the tail."""
         tail.followers.discard(follower)
         if not tail.followers and self._tails.get(tail.tenant_id) is tail:
             del self._tails[tail.tenant_id]
             self._budget.forget(tail.ring)
-            # Ended streams are in reference cycles, and would keep every frame in memory until Python collects these cycles.
+            # Ended streams are in reference cycles, and would keep the frames in memory until Python collects these cycles.
             tail.ring.clear()
 
     def heard(self, tenant_id: str, position: int) -> None:
@@ -220,7 +220,7 @@ class Tails:
             if isinstance(page, LogError):
                 tail.close(UNREADABLE[type(page)])
                 tail.heard = tail.ring.end
-            # Skip a tail that the last stream has left, because nothing would later remove the ring of this tail from the budget.
+            # Skip a tail that its last stream has left: its ring was already removed from the budget, and would not be removed again.
             elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
             elif tail.followers and tail.heard == heard_before:
