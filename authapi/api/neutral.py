@@ -153,7 +153,7 @@ def _absent_route(row: Absent) -> Route:
     words = row.name.replace("_", " ")
     operations = {}
     if row.is_read:
-        operations["list"] = Operation(f"get_{row.name}", f"Read {words}; never exists", (f"read:{row.noun}",), 404)
+        operations["list"] = Operation(f"get_{row.name}", f"Read {words}; the answer is always 404", (f"read:{row.noun}",), 404)
     for method, verb in row.writes.items():
         operations[_ACTIONS[method]] = _refused(row, _ACTS[method], verb, (404,) if row.owner else ())
     return _route(row, AbsentEndpoint, operations, (*(("get",) if row.is_read else ()), *row.writes), {"owner": row.owner})

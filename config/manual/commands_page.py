@@ -25,9 +25,9 @@ _INTRODUCTION = """# Commands
 .venv/bin/python manage.py <command> --help
 ```
 
-In a checkout, commands find the servers of a running `make up`. In production they need the environment of the service,
-with `DJANGO_SETTINGS_MODULE=config.settings.production`. Django's own commands are available too: `migrate` before a new version starts,
-`createsuperuser` for the first operator, `check --deploy`.
+In a checkout, commands find the servers of a running `make up`. In production, run commands with the environment of the service and with
+`DJANGO_SETTINGS_MODULE=config.settings.production`. Django's own commands are also available: run `migrate` before a new version starts,
+`createsuperuser` to create the first operator, and `check --deploy` to check the settings.
 """
 
 
@@ -37,7 +37,7 @@ def commands_page() -> str:
         _INTRODUCTION,
         *(_command_block(name, parser) for name, parser in _parsers()),
         "## Make",
-        "`make help` shows the same list. Words in capitals are given as `NAME=value`.",
+        "`make help` shows the same list. Pass the words in capitals as `NAME=value`.",
         table(("Target", "What it does"), _targets()),
     )
 

@@ -44,7 +44,7 @@ class SetupTicket(Closed):
 
     user_id = Text(max_length=300)
     email = EmailAddress(required=False, help_text="The address that gets the mail. Default: the address of the user.")
-    send_mail = Switch(required=False, help_text="Whether the link is mailed.")
+    send_mail = Switch(required=False, help_text="Whether the service mails the link to the user.")
     email_locale = Text(required=False, max_length=35, help_text="The language of the mail and of the page.")
     factor = serializers.ChoiceField(required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that can be set up.")
     allow_multiple_enrollments = Switch(

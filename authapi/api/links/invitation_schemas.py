@@ -34,7 +34,12 @@ class InvitationToCreate(Closed):
     connection_id = connection_id(required=False, help_text="The only connection that accepts the invitation.")
     app_metadata = AppMetadata(required=False)
     user_metadata = JsonObject(required=False)
-    ttl_sec = WholeNumber(required=False, min_value=0, max_value=MOST_LIFE_SECONDS, help_text="0 or absent: seven days.")
+    ttl_sec = WholeNumber(
+        required=False,
+        min_value=0,
+        max_value=MOST_LIFE_SECONDS,
+        help_text="Lifetime of the invitation in seconds. 0 or absent: seven days.",
+    )
     roles = ListOf(required=False, child=Id("rol_[A-Za-z0-9]{16}"), max_length=MOST_ROLES)
     send_invitation_email = Switch(required=False, help_text="Default: true.")
 

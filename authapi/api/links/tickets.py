@@ -39,9 +39,11 @@ class TicketSettings(Closed):
     """Members of both kinds of tickets."""
 
     result_url = Text(required=False, max_length=2048, help_text="The address to which a used link redirects.")
-    client_id = Text(required=False, max_length=64, help_text="The application. The page leads to its login.")
+    client_id = Text(required=False, max_length=64, help_text="The application. The page links to its login URL.")
     organization_id = organization_id(required=False)
-    ttl_sec = WholeNumber(required=False, min_value=0, max_value=MOST_LIFE_SECONDS, help_text="0 or absent: five days.")
+    ttl_sec = WholeNumber(
+        required=False, min_value=0, max_value=MOST_LIFE_SECONDS, help_text="Lifetime of the link in seconds. 0 or absent: five days."
+    )
     includeEmailInRedirect = Switch(required=False)  # noqa: N815  (a name of the API)
 
 

@@ -1,7 +1,7 @@
 """Tails: one reader per watched tenant, which appends new frames to the tenant's ring and wakes its streams.
 
 A hint or the poll only raises the position that a tail must reach, and the tail reads until it has reached this position. So no event is
-lost, whatever the order of hints and reads.
+lost, in any order of hints and reads.
 """
 
 from __future__ import annotations

@@ -51,9 +51,7 @@ class Command(BaseCommand):
         refresh = commands.add_parser("refresh", help="Build the list from a range interface; ranges that have not changed are kept.")
         refresh.add_argument("--parallel", type=int, default=16, metavar="N", help="Parallel requests, 1 to 64. Default: 16.")
         for maker in (imports, refresh):
-            maker.add_argument(
-                "--at-least", type=int, default=1, metavar="N", help="Leave out passwords that were seen fewer than N times. Default: 1."
-            )
+            maker.add_argument("--at-least", type=int, default=1, metavar="N", help="Leave out passwords with a count below N. Default: 1.")
             maker.add_argument("--restart", action="store_true", help="Discard the progress of an earlier run, and start again.")
             maker.add_argument("--allow-missing", action="store_true", help="Accept a source in which whole ranges are missing.")
             maker.add_argument("--accept-smaller", action="store_true", help="Accept a list that is much smaller than the existing list.")

@@ -23,7 +23,7 @@ This command cannot be undone without loss: changes after it exist only at this 
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("tenant", help="Id of the tenant.")
-    parser.add_argument("--receipt", required=True, help="What hand-over printed at the source.")
+    parser.add_argument("--receipt", required=True, help="The receipt that hand-over printed at the source.")
     add_yes(parser)
 
 

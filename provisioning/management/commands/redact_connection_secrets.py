@@ -15,15 +15,16 @@ _HELP = """Remove secret options of connections from the log, dead letters, atte
 Earlier versions kept options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
 plaintext, returned them, and published them in connection events. The migration encrypts the rows. This command rewrites the rest.
 
-Without --apply nothing is changed: it shows the number of rows per table with such values, and the names of the secrets.
-With --apply, it rewrites these rows while the service runs, each row in a separate statement:
+Without --apply the command changes nothing: it shows the number of rows per table with such values, and the names of the secrets.
+With --apply, the command rewrites these rows while the service runs, each row in a separate statement:
   - Events: the secret members are removed from the options; id, position, time and other members do not change. This is the only
     exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again gets fewer members.
-  - Dead letters, and exchanges and messages of attempts: the same. A truncated request body is removed completely.
+  - Dead letters, and exchanges and messages of attempts: the secret members are removed, too. A truncated request body is removed
+    completely.
   - Entries of the audit log: the values are replaced by "(hidden)".
   - Rows that an older process wrote after the migration are encrypted, each with its event.
   - Web processes drop their cached frames of these logs.
-If it was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
+If the command was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
 
 The command cannot remove the secrets from clients and destinations that received the events, from backups, from lagging replicas, and
 from the old versions of rows that PostgreSQL keeps until VACUUM.
