@@ -92,9 +92,9 @@ def _judged_opening(observation: Observation, named: str) -> Finding:
     pieces, span = len(observation.pieces), observation.messages[0][0] - observation.pieces[0][0]
     retry = next((item.milliseconds for _, item in observation.items if isinstance(item, Retry)), None)
     facts = {"pieces": pieces, "span_seconds": span, "retry_ms": retry}
-    text = f"whole in {'1 piece' if pieces == 1 else f'{pieces} pieces within {span * 1000:.0f} ms'}, retry: {retry} ms"
+    text = f"arrived in {'1 piece' if pieces == 1 else f'{pieces} pieces within {span * 1000:.0f} ms'}, retry: {retry} ms"
     if span > _BREATH_SECONDS:
-        return warn("opening", text, "The opening should arrive in one piece: " + to_do(BUFFERING, named), **facts)
+        return warn("opening", text, "The opening should arrive in one piece, at once: " + to_do(BUFFERING, named), **facts)
     if retry is None:
         return warn(
             "opening",

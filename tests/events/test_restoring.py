@@ -103,7 +103,7 @@ def test_the_command_shows_counts_and_changes_nothing_without_confirmation(tenan
         refused = subprocess.run(asked, env=environment, input=answer, capture_output=True, text=True, check=False)
         assert refused.returncode == 1
         assert f"{tenant.pk}: 3 events up to position 3" in refused.stdout
-        assert "Logs that begin a new epoch: 1. Every cursor of their clients answers 410" in refused.stdout
+        assert "Logs that begin a new epoch: 1. From then on, each request with an earlier cursor gets 410" in refused.stdout
         assert "Nothing was changed." in refused.stderr
     assert Head.objects.get(pk=tenant.pk).epoch == 1
 
