@@ -84,7 +84,7 @@ def _exchange(exchange: Any, mask: Mask) -> Any:
     if not isinstance(exchange, dict):
         return mask.value(exchange)
     kept = mask.value({name: value for name, value in exchange.items() if name != "request_body"})
-    # `jsonb` does not preserve the order of members, so their order does not matter.
+    # The order of the members may change: the column is `jsonb`, which does not preserve the order anyway.
     return {**kept, **({"request_body": _request_body(exchange["request_body"], mask)} if "request_body" in exchange else {})}
 
 

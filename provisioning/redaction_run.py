@@ -24,7 +24,7 @@ _NAMED_AT_ONCE = 100
 
 @dataclass
 class RedactionReport:
-    """Rows that a run found or changed, by table, and the secrets that were readable in them."""
+    """Number of rows with readable secrets that a run found or changed, by table, and these secrets."""
 
     counts: Counter[str] = field(default_factory=Counter)
     findings: Findings = field(default_factory=Findings)

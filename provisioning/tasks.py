@@ -53,7 +53,7 @@ def try_event(trial_id: str) -> None:
 
 @shared_task(name="provisioning.sweep")
 def sweep() -> None:
-    """Sweep once, without checking which process leads."""
+    """Sweep once, even if another process is the leader."""
     sweeper.sweep()
 
 

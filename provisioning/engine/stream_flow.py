@@ -34,13 +34,13 @@ SELECT {HOUR_NUMBER} AS hour, {MEASURES} FROM (
 class Flow:
     """The deliveries of one hour or one stream.
 
-    `accepted` also counts skipped and superseded events, because the destination does not need them.
+    `accepted` also counts skipped and superseded events, because the destination does not need these events.
     """
 
     number: int = 0
     accepted: int = 0
     failed: int = 0
-    # Seconds within which half of the deliveries, and 95 percent of them, reached the destination; None without deliveries.
+    # Median and 95th percentile of the seconds from the dispatch to the end of a delivery; None if no delivery was delivered or skipped.
     median: float | None = None
     most: float | None = None
 
@@ -52,13 +52,13 @@ class Flow:
 
 
 def flow_of(number: int, accepted: int, failed: int, seconds: list[float] | None) -> Flow:
-    """Return the flow of one row of `MEASURES`."""
+    """Return the flow from the columns of `MEASURES` in one row."""
     median, most = seconds or (None, None)
     return Flow(number, accepted, failed, median, most)
 
 
 def in_order(by_hour: dict[int, Flow]) -> list[Flow]:
-    """Return the flow of each hour, oldest first."""
+    """Return one flow per hour, oldest first; an hour without deliveries gets an empty flow."""
     return [by_hour.get(hour, Flow()) for hour in range(HOURS)]
 
 

@@ -21,8 +21,7 @@ BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SUM_NAME = "milliseconds"
 BUCKET_NAMES = (*(f"le {bound:g}" for bound in BOUNDS), "le +Inf")
 
-# Writes rows in the order of the unique constraint, so that two processes cannot deadlock. Streams that were deleted meanwhile get no
-# row.
+# Writes rows in the order of the unique constraint, so that two processes cannot deadlock. A stream that was deleted meanwhile gets no row.
 _ADD = """
 INSERT INTO provisioning_streamtally (stream_id, tenant_id, name, count)
 SELECT s.id, s.tenant_id, noted.name, noted.count
@@ -35,7 +34,7 @@ _lock = Lock()
 
 
 def kind_of(result: Success | Failure | NoTurn) -> str:
-    """Return the word for a result: `delivered`, `skipped`, `put off`, or the class of the failure."""
+    """Return the name under which a result is counted: `delivered`, `skipped`, `put off`, or the class of the failure."""
     if isinstance(result, NoTurn):
         return "put off"
     return result.error_class if isinstance(result, Failure) else "skipped" if result.is_skipped else "delivered"

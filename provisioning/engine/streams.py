@@ -100,9 +100,9 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` if the stream must not be enabled now.
 
-    A stream with staged deletions needs an approval first. While a synchronization runs that will enable the stream, only its job may
-    enable the stream, at the cursor of the job. A stream that was enabled later in the log would miss changes of users that the job had
-    read before.
+    A stream with staged deletions needs an approval first. If a running synchronization will enable the stream, only the job of this
+    synchronization may enable it, at the cursor of the job. At a later position, the stream would miss changes of users that the job had
+    read before the changes.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)
@@ -136,7 +136,9 @@ def enabling_positions(tenant_id: str, stream_id: str | None = None) -> dict[str
 
 
 def disable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
-    """Disable the stream after all events recorded until now are dispatched; these deliveries wait until it is enabled."""
+    """Disable the stream after all events recorded until now are dispatched; the deliveries of these events wait until the stream is
+    enabled again.
+    """
     number_tenant(tenant_id)
     done = dispatch.Dispatched(stream_id)
     while True:
@@ -224,7 +226,7 @@ def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None
 
 def _resume(stream: EventStream) -> bool:
     """Resume a locked stream inside the caller's transaction; send nudges for its first lanes after the commit."""
-    # An administrator has checked the stream, so start a new count of deletions by user name.
+    # An administrator has checked the stream, so start the hourly count of deletions by user name again.
     forget_named_deletions(stream.pk)
     if not breaker.resume_stream(stream_id=stream.pk, tenant_id=stream.tenant_id):
         return False

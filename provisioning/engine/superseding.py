@@ -1,7 +1,7 @@
 """Supersedes waiting deliveries of a disabled stream for users that a synchronization has just written.
 
-These deliveries are older than the written profiles, and would overwrite the profiles once the stream is enabled. Locks are taken in the
-order of the dispatch: first the stream, then its lanes. Lanes with a running attempt are skipped.
+The events of these deliveries are older than the written profiles; without this step, the deliveries would overwrite the profiles once the
+stream is enabled. Locks are taken in the order of the dispatch: first the stream, then its lanes. Lanes with a running attempt are skipped.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ SELECT id FROM events_eventstream WHERE held_since < clock_timestamp() - make_in
 
 
 def sweep() -> None:
-    """Run one round: unrecorded changes and waiting jobs, streams behind their log, due lanes, probes, expired holds."""
+    """Run one round: record unrecorded changes, and send messages for waiting jobs, undispatched events, due lanes and due probes. Turn the
+    waiting deliveries of streams that are held for too long into dead letters.
+    """
     if settings.EVENTS_SWEEPER_ENABLED:
         tripwire.sweep(_MARKS_PER_SWEEP)
         for job_id in take_unattended_jobs():
@@ -90,13 +92,14 @@ def sweep_alerts() -> None:
 
 
 def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
-    """Become or stay the leader; return False while another process leads."""
+    """Become or stay the leader; return False if another process is the leader."""
     return execute(_LEAD, {"me": me, "lease": lease_seconds}) == 1
 
 
 class SweeperThread(threading.Thread):
-    """Stores the tallies of its worker process every `DELIVERY_SWEEP_SECONDS`, and sweeps while it leads. The thread starts after the
-    fork."""
+    """Stores the tallies of its worker process every `DELIVERY_SWEEP_SECONDS`, and sweeps while its process is the leader. The thread
+    starts after the fork.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="sweeper", daemon=True)

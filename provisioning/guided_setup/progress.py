@@ -13,7 +13,7 @@ from identity.models import Job
 from provisioning.models import Action, ActionVersion, Trial
 from provisioning.services.action_versions import is_draft_deployed
 
-# Steps that test something, in their order. The server was entered when the setup was created.
+# Steps with a test, in their order. The first step, `server`, has no test: it is done as soon as the setup exists.
 TESTED_STEPS = ("test", "preview", "dry-run")
 
 
@@ -29,7 +29,7 @@ class StepState(StrEnum):
 
 _NOT_TESTED = {
     "test": "The connection is not tested: the address or the token can be wrong.",
-    "preview": "The mapping is not tried: attributes can be missing or wrong on the server.",
+    "preview": "The mapping is not tested: attributes can be missing or wrong on the server.",
     "dry-run": "No dry run has ended: the number of created, changed and skipped users is unknown.",
 }
 _NAMES = {"test": "connection test", "preview": "preview of the mapping", "dry-run": "dry run"}
@@ -37,7 +37,9 @@ _NAMES = {"test": "connection test", "preview": "preview of the mapping", "dry-r
 
 @dataclass(frozen=True)
 class Draft:
-    """The deployed version of a draft, whether both are equal, and the time after which a test must run to be valid."""
+    """The deployed version of an action, whether its draft equals this version, and the last change of the draft. Only tests after this
+    change are valid.
+    """
 
     deployed: ActionVersion | None
     is_deployed: bool
@@ -58,7 +60,7 @@ def _draft_of(action: Action, deployed: ActionVersion | None) -> Draft:
 
 
 def states_of(draft: Draft, test: Trial | None, preview: Trial | None, dry_run: Job | None) -> Mapping[str, StepState]:
-    """Return the state of each step, by the newest trial of its kind and the newest dry run."""
+    """Return the state of each step by its name, from the newest connection test, preview and dry run."""
     states = (_of_trial(draft, test), _of_trial(draft, preview), _of_dry_run(draft, dry_run))
     return {"server": StepState.DONE, **dict(zip(TESTED_STEPS, states, strict=True))}
 
@@ -76,7 +78,7 @@ def warnings_of(states: Mapping[str, StepState]) -> list[str]:
 def warning_of(name: str, state: StepState) -> str:
     """Return the warning about a tested step in a state other than done."""
     if state == StepState.FAILED:
-        return f"The last {_NAMES[name]} has failed."
+        return f"The last {_NAMES[name]} failed."
     if state == StepState.CHANGED:
         return f"The settings were changed after the last {_NAMES[name]}."
     return _NOT_TESTED[name]

@@ -104,7 +104,7 @@ def unfinished(tenant_id: str) -> list[GuidedSetup]:
 
 
 def _with_deliveries(rows: QuerySet[EventStream]) -> QuerySet[EventStream]:
-    """Add to each stream whether it has a delivery."""
+    """Annotate each stream with a flag that tells whether it has a delivery."""
     return rows.annotate(has_deliveries=Exists(Delivery.objects.filter(stream_id=OuterRef("pk"))))
 
 

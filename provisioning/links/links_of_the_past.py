@@ -21,8 +21,9 @@ from provisioning.scim.settings import BASE_URL
 
 logger = logging.getLogger(__name__)
 
-# Selects the newest write of one version for each user. The user name is known if it is the e-mail address and the log still has the
-# event. Deliveries settled after the next version was deployed are excluded, because they may have gone to another server.
+# Selects the newest write of one version for each user. The user name is known only if the mapping takes `userName` from the e-mail
+# address, and the log still contains the event. Deliveries settled after the next version was deployed are excluded, because they may have
+# gone to another server.
 _LEARN = """
 WITH written AS (
     SELECT DISTINCT ON (d.key) substr(d.key, 6) AS user_id, d.position, d.tenant_id, d.event_type, d.detail ->> 'scim_id' AS remote_id,
@@ -73,7 +74,7 @@ def _learned_from(action: Any, version: Any, until: datetime | None) -> int:
     try:
         server = server_of(open_sealed_secret(setup, BASE_URL))
     except (KeyError, ValueError, vault.SecretUnreadable):
-        logger.warning("accounts of version %s of action %s are not learned: its server is not known", version.number, action.pk)
+        logger.warning("no links created for version %s of action %s: the server of this version is unknown", version.number, action.pk)
         return 0
     values: dict[str, Any] = {
         "action": str(action.pk),
@@ -87,7 +88,7 @@ def _learned_from(action: Any, version: Any, until: datetime | None) -> int:
 
 
 def _names_by_email(mapping: Any) -> bool:
-    """Tell whether the table maps `userName` from the e-mail address."""
+    """Tell whether the mapping table sets `userName` from the e-mail address."""
     if mapping is None:
         return True
     return any(isinstance(row, dict) and row.get("path") == "userName" and row.get("source") == "email" for row in mapping)

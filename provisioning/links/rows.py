@@ -1,4 +1,5 @@
-"""Database rows of links. A run reads the rows before a write, stores them with its outcome, and locks them if streams share a server.
+"""Database rows of links. A run reads the links before a write and stores the changed links with its outcome. If several streams write to
+one server, the run also locks the account.
 
 The rules are in `provisioning.scim.links`; every operation is one round trip to the database.
 """

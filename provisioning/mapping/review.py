@@ -15,7 +15,7 @@ from provisioning.mapping.values import Fitting
 
 
 def check_sendable(table: Iterable[MappingRow]) -> None:
-    """Raise `MappingRefused` for a row whose value cannot be sent for any user, and for two rows of one attribute."""
+    """Raise `MappingRefused` if the value of a row cannot be sent for any user, or if two rows set the same attribute."""
     problems: list[TableProblem] = []
     seen: set[ScimPath] = set()
     for index, row in enumerate(table):
@@ -33,7 +33,7 @@ def undescribed(table: Iterable[MappingRow]) -> list[str]:
     """Return a warning for each enabled row with an attribute that its schema does not define. A run sends the attribute anyway."""
     rows = [(row, parse_path(row.path)) for row in table if row.enabled]
     return [
-        f"RFC 7643 has no attribute {row.path}: it is sent with the JSON type of its value, and most servers ignore or refuse it."
+        f"RFC 7643 has no attribute {row.path}: the value keeps its JSON type, and most servers ignore or refuse the attribute."
         for row, path in rows
         if path.described is None and is_described(path.urn)
     ]
@@ -53,7 +53,7 @@ def _impossible(path: ScimPath) -> list[str]:
 
 
 def _unfit(path: ScimPath, source: str) -> list[str]:
-    """Return the reason why a constant cannot be sent. All other expressions can only be checked with a user."""
+    """Return the reason why a constant cannot be sent. All other expressions can only be checked with the data of a user."""
     if not is_constant(source):
         return []
     fitting = Fitting()

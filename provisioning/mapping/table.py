@@ -60,7 +60,7 @@ class MappingRow:
     enabled: bool = True
 
 
-# Spec, "Outbound SCIM user mapping", row for row.
+# The rows of the table in the spec, "Outbound SCIM user mapping", in the same order.
 DEFAULT_TABLE: tuple[MappingRow, ...] = (
     MappingRow("externalId", "user_id"),
     MappingRow("active", "!blocked"),
@@ -72,7 +72,8 @@ DEFAULT_TABLE: tuple[MappingRow, ...] = (
     MappingRow("displayName", "name"),
     MappingRow("nickName", "nickname"),
     MappingRow('phoneNumbers[type eq "work"].value', "user_metadata.phone"),
-    # Spec, rule 2: the rows of the Enterprise User extension exist but are disabled; tenants edit their sources.
+    # Spec, rule 2: the rows of the Enterprise User extension exist but are disabled; tenants can enable these rows and change their source
+    # expressions.
     MappingRow(f"{ENTERPRISE_USER}:employeeNumber", "app_metadata.employee_number", enabled=False),
     MappingRow(f"{ENTERPRISE_USER}:costCenter", "app_metadata.cost_center", enabled=False),
     MappingRow(f"{ENTERPRISE_USER}:organization", "app_metadata.organization", enabled=False),
@@ -141,9 +142,9 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
             set_value(resource, path, value)
         elif row.if_empty == "error":
             told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
-            raise MappingFailed(f"{row.path}{told}, and its row says that this is an error.")
+            raise MappingFailed(f"{row.path}{told}, and the row has if_empty=error.")
         elif row.if_empty == "remove" and not is_unusable:
-            # A value of the wrong type is an error in the table; such an error must not remove the value on the server.
+            # A value of the wrong type comes from an error in the table. Such an error must not remove the value on the server.
             emptied.append(path)
     drop_empty_elements(resource)
     resource["schemas"] += [name for name in resource if name.startswith("urn:")]
@@ -214,13 +215,13 @@ def _parsed(rows: Any) -> tuple[MappingRow, ...]:
 
 def _problems_of_row(index: int, row: Any) -> list[TableProblem]:
     if not isinstance(row, dict) or not {"path", "source"} <= row.keys() <= _FIELDS:
-        return [TableProblem("A row needs path and source, and may have when, if_empty and enabled.", index)]
+        return [TableProblem("A row must have path and source. It may have when, if_empty and enabled, and no other member.", index)]
     problems: list[TableProblem] = []
     for name, choices in (("when", _WHEN), ("if_empty", _IF_EMPTY)):
         if row.get(name, choices[0]) not in choices:
-            problems.append(TableProblem(f"{name} is one of {', '.join(choices)}.", index, name))
+            problems.append(TableProblem(f"{name} must be one of {', '.join(choices)}.", index, name))
     if not isinstance(row.get("enabled", True), bool):
-        problems.append(TableProblem("enabled is true or false.", index, "enabled"))
+        problems.append(TableProblem("enabled must be true or false.", index, "enabled"))
     return [*problems, *_unreadable(index, row)]
 
 
@@ -230,7 +231,7 @@ def _unreadable(index: int, row: dict[str, Any]) -> list[TableProblem]:
     for name, read in readers:
         try:
             if not isinstance(row[name], str):
-                raise PathRefused(f"{name} is a text of at most {MAX_CHARACTERS} characters.")
+                raise PathRefused(f"{name} must be a text of at most {MAX_CHARACTERS} characters.")
             read(row[name])
         except (PathRefused, ExpressionRefused) as error:
             problems.append(TableProblem(str(error), index, name))
@@ -259,7 +260,7 @@ def _mixed_forms(table: tuple[MappingRow, ...]) -> list[TableProblem]:
 def _missing(table: tuple[MappingRow, ...]) -> list[TableProblem]:
     present = {row.path for row in table if row.enabled and row.when == "both"}
     return [
-        TableProblem(f"The table needs an enabled row for {path}, for creates and updates: users are found by it.")
+        TableProblem(f"The table needs an enabled row for {path} with when=both: the service finds users by this attribute.")
         for path in _REQUIRED_PATHS
         if path not in present
     ]

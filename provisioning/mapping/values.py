@@ -85,7 +85,7 @@ class Fitting:
         for name, item in value.items():
             part = described.part(str(name))
             if part is None:
-                self._say(place, f"RFC 7643 has no part {str(name)[:64]!r} there; it has {', '.join(described.parts)}")
+                self._say(place, f"the attribute has no part {str(name)[:64]!r} in RFC 7643; its parts are {', '.join(described.parts)}")
             elif (fitted := self._fitted(f"{place}.{name}", item, part)) is not None:
                 found[name] = fitted
         return found or None

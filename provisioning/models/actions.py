@@ -18,9 +18,9 @@ SCIM_USER_PROVISIONING = "scim-user-provisioning"
 
 
 class Action(TenantOwned):
-    """A template or an installed entry point, configured by one tenant. Streams can be bound to it once it is deployed.
+    """A template or an installed entry point, configured by one tenant. Streams can be bound to the action once a version is deployed.
 
-    The row is the draft; `is_deployed` tells whether a version of it is deployed.
+    The row is the draft; `is_deployed` tells whether a version of the action is deployed.
     """
 
     class Status(models.TextChoices):

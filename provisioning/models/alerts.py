@@ -1,4 +1,6 @@
-"""Alerts about dead letters and held streams. Each row is a raised alert, and ensures that the alert is sent once."""
+"""Alerts about dead letters and held streams. Each row is a raised alert. The unique constraint of the row ensures that the alert is sent
+at most once.
+"""
 
 from __future__ import annotations
 

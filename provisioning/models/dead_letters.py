@@ -11,8 +11,9 @@ from provisioning.models.deliveries import Delivery, FailureClass
 
 
 class DeadLetter(models.Model):
-    """An event that the destination of its stream did not accept. `body` has the envelope, so the row remains usable after the log was
-    pruned."""
+    """An event that the destination of its stream did not accept. `body` contains the envelope, so the event can be redelivered after the
+    log was pruned.
+    """
 
     class State(models.TextChoices):
         OPEN = "open", "Open"

@@ -22,7 +22,7 @@ class FailureClass(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One event on its way to one stream's destination."""
+    """One event that is to be sent to the destination of one stream."""
 
     class State(models.TextChoices):
         TODO = "todo", "Waiting"

@@ -40,7 +40,7 @@ class Lane(models.Model):
 
 
 class Breaker(models.Model):
-    """Consecutive failures of a stream that its destination has caused, and the time of the next probe."""
+    """Consecutive failures of a stream that were caused by the destination, and the time of the next probe."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)

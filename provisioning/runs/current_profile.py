@@ -17,7 +17,9 @@ _TYPES = frozenset({"user.created", "user.updated"})
 
 
 class UserExistsAgain(Conflict):
-    """The user of this deletion exists again, so the event would delete an active account. To send it anyway, redeliver it by force."""
+    """The user of this deletion exists again, so the event would delete an active account. To send the event anyway, redeliver the event by
+    force.
+    """
 
 
 def user_of(tenant_id: str, key: str) -> User | None:
@@ -52,5 +54,5 @@ def with_current_profile(*, tenant_id: str, key: str, event_type: str, body: byt
     envelope["data"]["object"] = user_document(user)
     rebuilt = escape_terminator(json.dumps(envelope, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode())
     if message_size(event_type, rebuilt) > settings.EVENT_MAX_BYTES:
-        raise Conflict("The current profile is larger than an event may be.")
+        raise Conflict("The current profile is larger than the maximum size of an event.")
     return rebuilt

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 
 class NotSent(Exception):
-    """The request was not sent, and the run has sent no write before."""
+    """The request was not sent, and the run has sent no earlier write."""
 
 
 class ActionError(Exception):
@@ -51,7 +51,7 @@ class ActionCrashed(ActionError):
 class TransientFailure(ActionError):
     """The destination was unreachable or busy, so the same request may succeed later.
 
-    `retry_after` is the destination's `Retry-After` in seconds, if any; the delivery waits at least as long.
+    `retry_after` is the destination's `Retry-After` in seconds, if any; the delivery waits at least this long.
     """
 
     kind = "transient"
@@ -76,6 +76,6 @@ class InvalidResponseShape(ActionError):
 
 
 class Misconfigured(ActionError):
-    """A required secret of the action is missing, or its settings are invalid: the stream is held, and no event is lost."""
+    """A required secret of the action is missing, or the settings of the action are invalid: the stream is held, and no event is lost."""
 
     kind = "misconfigured"

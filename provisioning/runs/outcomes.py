@@ -50,13 +50,13 @@ class Claim:
 
     @property
     def is_deletion(self) -> bool:
-        """Whether this event deletes the document of the lane. The deletion of a relation does not count."""
+        """Whether this event deletes the document of the lane; False if the event deletes a relation of this document."""
         return self.event_type == f"{self.key.partition(':')[0]}.deleted"
 
 
 @dataclass(frozen=True)
 class NotDue:
-    """The lane pauses, usually after a failure."""
+    """The lane pauses, usually after a failed attempt. No delivery of the lane may run for `seconds`."""
 
     seconds: float
 

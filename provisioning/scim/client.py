@@ -211,7 +211,7 @@ class ScimClient(AccountLookup):
     def _proven_by_holder(self, person: Person) -> Match | None:
         """Return the account with the user name if our key, or a link of another action, proves that this account belongs to the user.
 
-        The filter on keys has not found the account before.
+        The filter on keys has already failed to find this account.
         """
         try:
             return self.find_by_user_name(replace(person, proves_name=False))

@@ -285,7 +285,7 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same]
         self._others = [row for row in others if row.is_open]
-        # A row without an account and without a doubt proves nothing, because any tenant could write such a row.
+        # Ignore rows without an account and without a doubt: any tenant could create such a row.
         same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
         self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
 
@@ -313,7 +313,7 @@ def untracked() -> LinkBook:
 
 
 def _has_other_key(link: Link, resource: Mapping[str, Any]) -> bool:
-    """Tell whether an account with the linked id has a key that was never sent to it."""
+    """Tell whether an account with the linked id has a key that this action never sent to the account."""
     key = resource.get("externalId")
     return bool(key) and bool(link.keys) and key not in link.keys
 
@@ -327,8 +327,9 @@ def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steady(known: Link, created: str) -> str:
-    """Return the creation time to store for a verified account: the last time that was read, or `UNSTABLE` if the server returns varying
-    times."""
+    """Return the creation time to store for a verified account: the creation time that was read last, or `UNSTABLE` if the server returns
+    varying creation times.
+    """
     if not created or not known.created_there:
         return created or known.created_there
     return created if same_instant(created, known.created_there) else UNSTABLE

@@ -13,10 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Stored if a server returns several creation times for the same, verified account. Its creation times then distinguish no accounts.
+# Stored instead of the creation time if the server returns several creation times for the same verified account. The creation times of such
+# a server cannot distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
-# Origins of a confirmed link. The second origin arises if a run overwrites the origin during the confirmation.
+# Origins of a confirmed link. The origin is "by name" if a run overwrites the origin during the confirmation.
 _CONFIRMED = ("adopted", "by name")
 # Longer ids are not stored, because they cannot be requested; see `user_path`.
 LONGEST_ID = 512
@@ -55,7 +56,7 @@ class Link:
 
     @property
     def has_witness(self) -> bool:
-        """Whether a user name or a creation time is known. It distinguishes the account from an account that later got the same id."""
+        """Whether a user name or a creation time is known. Both distinguish the account from an account that later got the same id."""
         return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
 
     @property

@@ -53,7 +53,7 @@ class UnusableId(DataFailure):
 
 
 class AccountLookup:
-    """Looks up the account of one user on one server, in one run of an action. `links` holds the user's account links."""
+    """Looks up the account of one user on one server, in one run of an action. `links` contains the user's account links."""
 
     def __init__(
         self, transport: ScimTransport, recorder: ExchangeRecorder, capabilities: Capabilities, log: Log, links: LinkBook | None = None
@@ -172,10 +172,10 @@ class AccountLookup:
             )
         key = found.get("externalId")
         if key and key not in (*link.keys, person.external_id):
-            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")
+            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has another externalId")
         is_named_by_key = bool(key) and key == person.external_id and person.has_own_key and not self.links.has_rival_user
         if is_named_by_key and was_missed and not self._capabilities.is_proven(self._misses):
-            self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
+            self._log("warning", "the externalId filter does not find an account that has the key", scim_id=link.remote_id)
             self._capabilities.prove(self._misses)
         self._check_witness(link, found, is_named_by_key=is_named_by_key)
         self.links.inherit(link)
@@ -196,7 +196,7 @@ class AccountLookup:
         if is_named_by_key or link is None:
             return
         if link.is_keyed and not found.get("externalId"):
-            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has lost its externalId")
+            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, no longer has its externalId")
         created = creation_of(found)
         is_known = bool(created) and link.created_there not in ("", UNSTABLE)
         if is_known and not same_instant(created, link.created_there):
@@ -233,7 +233,7 @@ class AccountLookup:
             return Match(verdict.id, "filter", verdict.resource)
         if isinstance(verdict, Match):
             if verdict.proof == "link" or self.links.has_rival_user:
-                # Only a link proves this account, and the server may have given the linked id to another account since.
+                # Only a link proves that this account belongs to the user. The server may have reassigned the linked id to another account.
                 link = self.links.link_to(verdict.id)
                 self._check_witness(link, verdict.resource, is_named_by_key=False)
                 self.links.inherit(link)
@@ -253,7 +253,7 @@ class AccountLookup:
         how = _HOW_TO_CONFIRM if is_listed else _HOW_TO_ADOPT
         # The message is part of the fingerprint. If it contained ids, each user would be a separate kind of failure. The attempt stores the
         # ids.
-        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
+        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take over the account, {how}", detail=ids)
 
     def _filter_is_exact(self, value: str) -> bool:
         """Test the filter with values that must not match: a random value, and variants of our key, for example with wildcards."""

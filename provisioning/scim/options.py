@@ -53,11 +53,11 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
     if not isinstance(name := options.get("server_profile", GENERIC), str) or name not in PROFILES:
-        raise OptionsRefused(f"server_profile is one of {', '.join(filter(None, PROFILES))}.")
+        raise OptionsRefused(f"server_profile must be one of {', '.join(filter(None, PROFILES))}.")
     if options.get("update_mode", "put") not in UPDATE_MODES:
-        raise OptionsRefused(f"update_mode is one of {', '.join(UPDATE_MODES)}.")
+        raise OptionsRefused(f"update_mode must be one of {', '.join(UPDATE_MODES)}.")
     if options.get("user_name_proof", "verified") not in USER_NAME_PROOFS:
-        raise OptionsRefused(f"user_name_proof is one of {', '.join(USER_NAME_PROOFS)}.")
+        raise OptionsRefused(f"user_name_proof must be one of {', '.join(USER_NAME_PROOFS)}.")
     for name in _SWITCHES:
         if not isinstance(options.get(name, False), bool):
             raise OptionsRefused(f"{name} is true or false.")
@@ -82,7 +82,7 @@ def _check_rate(rate: Any) -> None:
 
 def _check_scope(scope: Any) -> None:
     if not isinstance(scope, str):
-        raise OptionsRefused("scope is a text: an expression that is true or false for a user, or empty for all users.")
+        raise OptionsRefused("scope must be a text: an expression that is true or false for a user, or empty for all users.")
     try:
         if scope:
             compile_expression(scope)

@@ -29,21 +29,21 @@ PROFILES: dict[str, ServerProfile] = {
         notes=("Accepts one e-mail address, phone number and address per user, and PATCH without a path for single attributes only.",),
     ),
     "deel": ServerProfile("Deel", requests_per_second=5),
-    "entra": ServerProfile("Microsoft Entra ID", update_mode="patch_per_attribute", notes=("Its tokens do not allow PUT.",)),
+    "entra": ServerProfile("Microsoft Entra ID", update_mode="patch_per_attribute", notes=("Its tokens do not allow PUT requests.",)),
     "github": ServerProfile(
         "GitHub Enterprise",
         notes=(
-            "Must be written by one system only.",
+            "Only one system may write users to this server.",
             "A deletion suspends the account permanently; in an organization, deactivation removes the link and the id.",
         ),
     ),
     "gitlab": ServerProfile("GitLab", update_mode="patch_per_attribute", notes=("Updates change active only.",)),
     "google": ServerProfile("Google Cloud Identity", update_mode="patch_per_attribute", notes=("Does not support PUT.",)),
     "launchdarkly": ServerProfile(
-        "LaunchDarkly", notes=("Updates of a deactivated user must also activate it; the owner cannot be deactivated.",)
+        "LaunchDarkly", notes=("An update of a deactivated user must also activate the user. The owner cannot be deactivated.",)
     ),
     "miro": ServerProfile("Miro", requests_per_second=0.6, notes=("Accepts 20 deletions per 30 seconds.",)),
-    "pagerduty": ServerProfile("PagerDuty", notes=("Blocking a user (active false) deletes it on the server.",)),
+    "pagerduty": ServerProfile("PagerDuty", notes=("Blocking a user (active: false) deletes the user on the server.",)),
     "peakon": ServerProfile("Peakon", requests_per_second=6.5, notes=("Limits requests to 25,000 per hour.",)),
     "salesforce": ServerProfile("Salesforce", update_mode="patch_per_attribute", notes=("Users cannot be deleted, only deactivated.",)),
     "slack": ServerProfile(

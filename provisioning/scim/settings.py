@@ -43,7 +43,7 @@ class ScimSettings:
     connection_allowlist: frozenset[str] = frozenset()
 
     def allows(self, connection_name: str) -> bool:
-        """Tell whether events of this connection are processed; an empty list allows all connections, and names must be equal."""
+        """Tell whether events of this connection are processed; an empty list allows all connections. Names are case-sensitive."""
         return not self.connection_allowlist or connection_name in self.connection_allowlist
 
 

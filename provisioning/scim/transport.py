@@ -23,7 +23,7 @@ from provisioning.scim.refusals import is_repeated_within_run, refusal
 from provisioning.scim.settings import ScimSettings, longest_pause_ms
 
 USER_AGENT = "identity-provisioning/1.0"
-# In less time, a repeat would time out, and would hide the more informative failure of the first try.
+# If less time is left, do not repeat: the repeat would time out, and would hide the more informative failure of the first try.
 _SHORTEST_TRY_SECONDS = 0.05
 
 

@@ -40,7 +40,9 @@ def note_accounts(run: Run) -> None:
 
 
 def delete_accounts(run: Run) -> None:
-    """Delete the stored accounts for one turn; look up and verify each account again. Above the limit, wait for approval."""
+    """Delete the stored accounts for one turn; look up and verify each account again. If there are more accounts than the limit, first wait
+    for approval.
+    """
     found, limit = account_counts(run.job).get(Outcome.EXTRA, 0), run.plan.most_deletions(run.job.parameters.get("managed", 0))
     if "after_account" not in run.job.parameters and not run.job.parameters.get("is_confirmed") and found > limit:
         text = f"{found:,} accounts without a user here would be deleted, more than the limit of {limit:,}. Confirm or decline."
@@ -111,7 +113,7 @@ def _delete(run: Run, account: SynchronizationRow) -> bool:
     except (DataFailure, InvalidResponseShape) as failure:
         save_deletion(run.job, account, is_deleted=False, reason=run.failed(account.user_id, failure).reason)
         return True
-    save_deletion(run.job, account, is_deleted=is_deleted, reason="" if is_deleted else "it no longer exists")
+    save_deletion(run.job, account, is_deleted=is_deleted, reason="" if is_deleted else "the account no longer exists")
     return True
 
 

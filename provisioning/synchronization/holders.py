@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from identity.models import Job
 
-# Must be longer than the work on one user, which is a few lookups and writes, each with its own budget.
+# Duration of the lease. Must be longer than the work on one user, which is a few lookups and writes, each with its own budget.
 HELD_FOR = timedelta(seconds=60)
 _HOST = uuid.uuid4().hex
 

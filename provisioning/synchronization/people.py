@@ -30,7 +30,7 @@ class LocalUser:
 
 @dataclass(frozen=True)
 class People:
-    """The users of a tenant. If connections are named, only the users of these connections."""
+    """The users of a tenant; if `connection_names` is not empty, only the users of these connections."""
 
     tenant_id: str
     connection_names: Collection[str] = ()
@@ -50,7 +50,7 @@ class People:
         return None if row is None else _local(row, position)
 
     def existing(self, user_ids: Collection[str]) -> set[str]:
-        """Return the given ids whose users exist, in any connection."""
+        """Return those of the given ids that belong to existing users of this tenant, in any connection."""
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:

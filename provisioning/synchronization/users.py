@@ -23,7 +23,7 @@ _MOST_ROUNDS = 3
 
 
 def examine_users(run: Run) -> None:
-    """Examine users after the last key for one turn, as many as time and rate allow."""
+    """Examine the users after the last saved key, as many as the time of one turn and the rate allow."""
     if "total" not in run.job.summary:
         save(run.job, total=run.people.count())
     turn = _UserTurn(run)
@@ -58,7 +58,7 @@ class _UserTurn:
         """Examine one user; return False if the job must pause now. Raises `Stopped` after three consecutive failures that the server has
         caused."""
         try:
-            # No request is sent for a user outside the scope, so the rate does not matter.
+            # No request is sent for a user outside the scope, so do not wait for the rate limit.
             finding = self._run.examiner.outside(user.document) or self._settled(user)
         except TransientFailure as failure:
             self._write()

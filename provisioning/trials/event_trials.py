@@ -71,13 +71,13 @@ def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial
         if trial.outcome != Trial.Outcome.RUNNING:
             return trial
         if trial.event is not None and time.monotonic() > begin_by and _give_up(trial):
-            raise Conflict("No worker has started the run: all workers are busy, or no worker is running.")
+            raise Conflict("No worker has started the run. Check that workers are running, or try again later.")
         time.sleep(_LOOK_AGAIN_SECONDS)
     raise Conflict(f"The run has not ended in time. GET /actions/executions/{trial.pk} returns its result later.")
 
 
 def work_on_event(trial_id: UUID | str) -> None:
-    """Run a trial that no worker has taken yet, within the budget of a delivery, and store its report."""
+    """Run the trial within the time budget of a delivery and store its report. Does nothing if another worker has taken the trial."""
     taken = _take(trial_id)
     if taken is None:
         return
@@ -130,5 +130,5 @@ def _setup_of(trial: Trial) -> Setup:
         return draft_setup(trial.action)
     version = ActionVersion.objects.select_related("action").filter(action=trial.action, number=trial.version).first()
     if version is None:
-        raise Misconfigured("the version does not exist any more")
+        raise Misconfigured("the version no longer exists")
     return version_setup(version)

@@ -70,15 +70,15 @@ class ConnectionProbe:
 
     def _paging(self) -> Finding:
         if len(self._users) > 1:
-            advice = "Deliveries do not use pages. A synchronization will get larger answers than it requests."
+            advice = "Deliveries do not use pages. Each answer to a synchronization will contain more users than requested."
             return Finding(f"The server returned {len(self._users)} users instead of 1.", "warning", advice)
         if not isinstance(self._total, int):
-            return Finding("The list has no totalResults.", "warning", "RFC 7644, 3.4.2 requires it. Deliveries do not need it.")
+            return Finding("The list has no totalResults.", "warning", "RFC 7644, 3.4.2 requires totalResults. Deliveries do not need it.")
         if self._total < 2:
             return Finding("The server has too few users to test pages.", "skipped")
         second = self._listed("startIndex=2&count=1")["Resources"]
         if [user["id"] for user in second] == [user["id"] for user in self._users]:
-            return Finding("The second page equals the first one.", "warning", "startIndex is ignored: a synchronization cannot use pages.")
+            return Finding("Both pages are equal.", "warning", "startIndex is ignored: a synchronization cannot use pages.")
         return Finding("Pages contain the requested users.")
 
     def _external_id_filter(self) -> Finding:
@@ -103,7 +103,8 @@ class ConnectionProbe:
         found = self._session.client.filtered("externalId", known)
         if not found:
             advice = (
-                "Updates and deletions will not find their users: the filter must compare externalId. The write check tests it completely."
+                "Updates and deletions will not find their users: the filter must compare externalId. "
+                "The write check tests the filter completely."
             )
             return Finding("A search for the externalId of a listed user does not find that user.", "failed", advice)
         return Finding("Exact: it finds the expected user, and no user for unused values.")
@@ -113,7 +114,7 @@ class ConnectionProbe:
             found = self._session.client.filtered("userName", f"{uuid.uuid4().hex}@nobody.invalid")
         except FilterRefused as refused:
             return Finding(
-                f"The server refuses the filter: {refused}.", "warning", "It is needed only if the server refuses filters on externalId."
+                f"The server refuses the filter: {refused}.", "warning", "Needed only if the server refuses filters on externalId."
             )
         if found:
             return Finding("A search for an unused userName returned users.", "warning", "The fallback by userName will not be used.")
@@ -123,7 +124,7 @@ class ConnectionProbe:
         try:
             config = self._document("/ServiceProviderConfig")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check tests the actual behavior.")
+            return Finding(f"Not readable: {error}.", "warning", "Not required: the write check tests the actual behavior.")
         offers = {name: _supported(config, name) for name in ("patch", "filter", "etag", "bulk")}
         mode = self._session.options.update_mode
         if mode in _PATCH_MODES and offers["patch"] is False:
@@ -135,7 +136,7 @@ class ConnectionProbe:
         try:
             document = self._document("/Schemas")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check tests which attributes are stored.")
+            return Finding(f"Not readable: {error}.", "warning", "Not required: the write check tests which attributes are stored.")
         resources = document.get("Resources")
         names = {item.get("id") for item in resources if isinstance(item, Mapping)} if isinstance(resources, list) else set()
         wanted = [USER]
@@ -143,7 +144,7 @@ class ConnectionProbe:
             wanted.append(ENTERPRISE_USER)
         missing = [name for name in wanted if name not in names]
         if missing:
-            return Finding(f"The server does not list {', '.join(missing)}.", "warning", "It may drop attributes of missing schemas.")
+            return Finding(f"The server does not list {', '.join(missing)}.", "warning", "The server may drop attributes of these schemas.")
         return Finding("The server lists every schema that the mapping uses.")
 
     def _listed(self, query: str) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ _OF_ERRORS: dict[type[OutboundError], str] = {
     UrlRefused: "Enter SCIM_BASE_URL with https:// and without query and fragment.",
     AddressRefused: "Use a host with public addresses only, or have the operator add its network to OUTBOUND_PRIVATE_NETWORKS.",
     HostUnresolved: "Check the host in SCIM_BASE_URL; it must have a public DNS record.",
-    ConnectFailed: "Check host and port, and whether a firewall allows the addresses of this service.",
+    ConnectFailed: "Check the host and port, and whether a firewall allows connections from this service.",
     TlsFailed: "The server needs a valid certificate for this host with the complete chain, and TLS 1.2 or newer.",
     ConnectionLost: "The server or a proxy closed the connection: check its log at this time.",
     DeadlinePassed: "The server is slower than SCIM_TIMEOUT_MS, or a firewall drops packets: raise SCIM_TIMEOUT_MS or check the network.",
@@ -69,7 +69,7 @@ class Step:
     take: Callable[[], Finding]
     # If this step fails, later steps are not run.
     is_needed: bool = False
-    # The text in the report if the step is not run. Without a text, the report omits the step.
+    # The text in the report if the step is not run. If the text is empty, the report omits the step.
     not_taken: str = ""
     # The name of an earlier step. If the earlier step has begun, this step always runs, even if a step in between raises an exception.
     cleans_up_after: str = ""
@@ -157,13 +157,13 @@ def failed(error: ActionError | OutboundError) -> Finding:
 def advice_about(status: int | None, kind: str = "") -> str:
     """Return advice for an answer with this status, or for a failure of this kind."""
     if kind == "shape":
-        return "The answer does not comply with RFC 7644: check SCIM_BASE_URL, then report this row to the server's vendor."
+        return "The answer does not comply with RFC 7644: check SCIM_BASE_URL, then report this step to the server's vendor."
     if status is None:
         return ""
     if 300 <= status < 400:
         return "The URL redirects, and redirected writes are not safe: enter the target of the redirect."
     if status >= 500 and status != 501:
-        return "The server has failed: check its log at this time."
+        return "The server failed: check its log at this time."
     return _OF_STATUSES.get(status, "")
 
 

@@ -58,7 +58,7 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
         hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
     with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
         # Read while the lanes are held, so that later events are delivered after this run. Read the position before the user, so that a
-        # change between the two reads counts as newer than this write.
+        # change between the two reads has a later position and is delivered after this write.
         position = head_position(setup.tenant_id)
         user.refresh_from_db()
         waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)
@@ -106,8 +106,8 @@ class _UserRun:
     def _judge(self) -> Finding:
         scope = self._session.options.scope
         if is_in_scope(self._document, scope):
-            return Finding("The user is in the scope." if scope else "The action has no scope: it includes all users.")
-        advice = "Change the scope of the action, or the user's attributes that it uses."
+            return Finding("The user is in the scope." if scope else "The action has no scope, so it provisions all users.")
+        advice = "Change the scope of the action, or the attributes of the user that the scope uses."
         return Finding("The user is outside the scope, so a delivery skips it.", "failed", advice, {"scope": scope})
 
     def _look_up(self) -> Finding:
@@ -146,7 +146,7 @@ class _UserRun:
         sent = {"method": method, "body": (encoded(body) or b"").decode()}
         if self._mapped.unusable:
             left = " ".join(self._mapped.left_out)
-            return Finding(f"Mapped. Values that cannot be sent: {left}", "warning", "Change these rows.", sent)
+            return Finding(f"Mapped. Values that cannot be sent: {left}", "warning", "Change these rows of the mapping.", sent)
         return Finding(f"Mapped into {counted(len(self._mapped.resource) - 1, 'attribute')}.", details=sent)
 
     def _difference(self, waiting: int) -> Finding:

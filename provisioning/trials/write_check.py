@@ -31,7 +31,7 @@ _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "pa
 _OUTDATED = 'W/"never-a-version"'
 # The modes in order of preference: PUT clears empty attributes, PATCH per attribute can remove them, PATCH without a path never does.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
-_LEFT_BEHIND = f"Delete it on the server: its userName starts with {MARK}."
+_LEFT_BEHIND = f"Delete the marked user on the server: its userName starts with {MARK}."
 _NOT_TRIED = "Not run: the server is not reachable or not usable."
 
 
@@ -73,10 +73,10 @@ class WriteCheck:
         found = self._session.client.filtered("externalId", self._key)
         if not any(item["id"] == self._id for item in found):
             advice = "Updates and deletions will not find their users: the server must store and compare externalId."
-            return Finding(f"The search returned {counted(len(found), 'user')}, but not the marked one.", "failed", advice)
+            return Finding(f"The search returned {counted(len(found), 'user')}, but not the marked user.", "failed", advice)
         if len(found) > 1:
             return Finding(f"Found among {len(found)} users: the filter is not exact.", "warning", "Matches are verified before a write.")
-        return Finding("Found, alone.")
+        return Finding("Found, and no other user was returned.")
 
     def _update(self, mode: str, number: int) -> Finding:
         mapped = self._mapped(number, "update")
@@ -135,9 +135,7 @@ class WriteCheck:
         except ActionError as error:
             return Finding(f"Deleted. A read fails without a SCIM error: {error}.", "warning", "A 404 should have a SCIM error body.")
         if stored.get("active") is False:
-            return Finding(
-                "The server has deactivated the user instead of deleting it.", "warning", f"{_LEFT_BEHIND} It counts as deleted."
-            )
+            return Finding("The server has deactivated the user instead of deleting it, which is accepted.", "warning", _LEFT_BEHIND)
         return Finding("The server reported the deletion, but still returns the user.", "failed", _LEFT_BEHIND)
 
     def _recommend(self) -> Finding:

@@ -21,7 +21,7 @@ _METHODS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _LONGEST_URL = 2048
 _LONGEST_NAME = 128
 _LONGEST_SECRET = 4096
-# A field name, and a value without a character that could end the line (RFC 9110, 5.1 and 5.5).
+# The name of a header field, and a value without characters that could end the line (RFC 9110, 5.1 and 5.5).
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _RESERVED_HEADERS = frozenset(

@@ -15,14 +15,14 @@ _HELP = """Remove secret options of connections from the log, dead letters, atte
 Earlier versions kept options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
 plaintext, returned them, and published them in connection events. The migration encrypts the rows. This command rewrites the rest.
 
-Without --apply the command changes nothing: it shows the number of rows per table with such values, and the names of the secrets.
+Without --apply, the command changes nothing. It shows the number of rows per table with such values, and the names of the secrets.
 With --apply, the command rewrites these rows while the service runs, each row in a separate statement:
   - Events: the secret members are removed from the options; id, position, time and other members do not change. This is the only
     exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again gets fewer members.
-  - Dead letters, and exchanges and messages of attempts: the secret members are removed, too. A truncated request body is removed
-    completely.
+  - Dead letters, and exchanges and messages of attempts: the secrets are removed. A truncated request body is removed completely.
   - Entries of the audit log: the values are replaced by "(hidden)".
-  - Rows that an older process wrote after the migration are encrypted, each with its event.
+  - Rows of connections that a process of an earlier version wrote after the migration: the rows are encrypted, and an event is recorded for
+  each.
   - Web processes drop their cached frames of these logs.
 If the command was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
 

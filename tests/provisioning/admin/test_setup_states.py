@@ -26,7 +26,7 @@ def test_an_untested_setup_can_be_enabled_only_after_accepting_a_warning(browser
     shown = text_of(browser.get(place("enable", action)))
     refused = browser.post(place("enable", action), {"begin": "changes"})
 
-    for missing in ("The connection is not tested", "The mapping is not tried", "No dry run has ended"):
+    for missing in ("The connection is not tested", "The mapping is not tested", "No dry run has ended"):
         assert missing in shown
     assert list(refused.context["form"].errors) == ["accept_untested"]
     assert not EventStream.objects.of(tenant.pk).exists()
@@ -116,7 +116,7 @@ def test_a_failed_test_is_named_before_the_stream_is_enabled(browser: Client, te
     browser.post(place("test", action))
 
     assert states_in(browser, action) == ["Done", "Failed", "To do", "To do", "To do"]
-    assert "The last connection test has failed." in text_of(browser.get(place("enable", action)))
+    assert "The last connection test failed." in text_of(browser.get(place("enable", action)))
 
 
 def test_saving_the_server_without_a_change_keeps_the_tests_valid(browser: Client, tenant: Tenant, server: RealServer) -> None:
