@@ -67,7 +67,7 @@ def _events(viewer: Viewer, state: State) -> Iterator[Chart]:
             model="events_logentry",
             query={},
             unit="events",
-            empty="No events in the last 24 hours. Change a user, and its event appears here within a second.",
+            empty="No events in the last 24 hours. If you change a user, the event appears here within a second.",
         )
 
 

@@ -212,7 +212,7 @@ def test_options_without_a_field_are_edited_as_rows(browser: Client, tenant: Ten
 def test_the_form_of_a_strategy_without_logins_names_the_strategy_for_logins(browser: Client, strategy: str) -> None:
     content = browser.get(f"{reverse(ADD)}?strategy={strategy}").content.decode()
 
-    assert "Users cannot log in through it." in content
+    assert "Users cannot log in through this connection." in content
     assert "For logins, add a connection of" in content
     assert all(field_name(option) in content for option in STORED_GUIDES[strategy].fields)
 

@@ -78,7 +78,7 @@ def test_a_recovery_code_can_be_used_for_one_sign_in(visitor: Client, staff: Sta
     give_password(visitor, staff)
     visitor.post(FACTOR, {"code": codes[0].lower()})
     assert is_in(visitor)
-    assert "9 of 10 left" in visitor.get("/admin/account/").content.decode()
+    assert "9 of 10 codes left" in visitor.get("/admin/account/").content.decode()
 
     visitor.post("/admin/logout/")
     give_password(visitor, staff)
