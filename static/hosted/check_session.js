@@ -18,9 +18,9 @@ async function judged(message, origin) {
 }
 
 addEventListener("message", async (event) => {
-  // An answer needs the origin of its receiver. A window without an origin, such as a sandboxed frame, gets no answer.
+  // An answer is sent to one origin. A window without an origin, such as a sandboxed frame, gets no answer.
   if (typeof event.data !== "string" || !event.source || event.origin === "null") return;
-  // Without TLS, browsers provide hashing only on localhost.
+  // Without TLS, browsers provide `crypto.subtle` only on localhost; elsewhere the answer is `error`.
   const answer = await judged(event.data, event.origin).catch(() => "error");
   event.source.postMessage(answer, event.origin);
 });

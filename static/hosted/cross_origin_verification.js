@@ -19,5 +19,5 @@ addEventListener("message", (event) => {
 });
 element.src = frame;
 document.body.append(element);
-// Without an answer of that page, submit an empty verifier: the service refuses it and reports the error to the application.
+// If that page does not answer within 8 seconds, submit an empty verifier: the service refuses the empty verifier and reports the error to the application.
 setTimeout(() => send(""), 8000);

@@ -1,2 +1,2 @@
-// Submits the form of the page. Without this script, the user presses its button.
+// Submits the form of the page. Without JavaScript, the user presses the button of the form.
 document.forms[0].submit();

@@ -1,2 +1,2 @@
-// Continues after every frame has loaded: the load event of a window waits for its frames. Without this script, the Refresh header continues.
+// Continues after every frame has loaded: the load event of a window waits for its frames. Without JavaScript, the browser follows the Refresh header.
 addEventListener("load", () => location.replace(document.getElementById("next").href));

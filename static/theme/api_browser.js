@@ -1,5 +1,5 @@
 'use strict';
-// Swagger UI selects light or dark mode by a class of the root element. The mode is chosen in the admin, otherwise by the browser.
+// Swagger UI selects light or dark mode by a class of the root element. The mode is the user's choice in the admin, or the browser's preference if there is no choice.
 {
     const system = window.matchMedia('(prefers-color-scheme: dark)');
     const follow = () => {

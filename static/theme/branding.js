@@ -64,15 +64,15 @@
         frame.contentWindow.location.replace(found.address);
         status.textContent = "Not saved yet.";
       } else {
-        status.textContent = "Correct what is marked to see a preview.";
+        status.textContent = "Correct the marked fields to see a preview.";
       }
     } catch {
-      if (mine === turn) status.textContent = "The preview cannot be drawn right now. Press Preview to try again.";
+      if (mine === turn) status.textContent = "The preview failed. Press Preview to try again.";
     }
   }
 
   for (const field of form.querySelectorAll("[data-color]")) addPicker(field);
-  status.textContent = "Shows changes at once. Nothing is saved until you press Save.";
+  status.textContent = "The preview shows changes immediately. Nothing is saved until you press Save.";
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     clearTimeout(timer);

@@ -27,7 +27,7 @@
         document.body.append(told);
         const labels = new WeakMap();
         const tell = (button, text, isDone) => {
-            // The label of an icon is its attribute, so only buttons with a text show the result as text.
+            // A button with an icon has no text, so only buttons with a text show the result as text.
             if (!labels.has(button)) labels.set(button, button.hasAttribute('aria-label') ? '' : button.textContent);
             const label = labels.get(button);
             if (label) button.textContent = text;
@@ -39,7 +39,7 @@
                 told.textContent = '';
             }, 1500);
         };
-        // One listener for all buttons: a page that refreshes itself gets new ones.
+        // One listener on the document serves all buttons, because a page that refreshes itself replaces its buttons.
         document.addEventListener('click', async (event) => {
             const button = event.target.closest('button[data-copy], button[data-copy-of]');
             if (!button) return;

@@ -1,4 +1,4 @@
-// Shows typed passwords on request and marks a form while it is being sent. All pages work without this file.
+// Shows typed passwords on request and marks a form while it is being sent. All pages work without this script.
 for (const button of document.querySelectorAll("button.reveal")) {
   const input = document.getElementById(button.getAttribute("aria-controls"));
   const show = (isShown) => {
@@ -7,7 +7,7 @@ for (const button of document.querySelectorAll("button.reveal")) {
   };
   button.hidden = false;
   button.addEventListener("click", () => show(input.type === "password"));
-  // Make it a password field again before the form is sent: browsers store the values of text fields for autocompletion.
+  // Change the field back to a password field before the form is sent: browsers store the values of text fields for autocompletion.
   input.form.addEventListener("submit", () => show(false));
 }
 

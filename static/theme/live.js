@@ -24,7 +24,7 @@
   let waiting = [];
   let connection = new AbortController();
   const eventOf = new WeakMap();
-  // Entries that the filter may select when the names of their entities arrive.
+  // Hidden entries that the filter may select after the names of their entities arrive.
   const undecided = new WeakSet();
 
   // The filter
@@ -45,7 +45,7 @@
     return part.member_type === "user" ? "user" : "group";
   }
 
-  /* Returns what the event is about as <kind>:<id>: the object, or the parts of the object. */
+  /* Returns the entities that the event is about, as <kind>:<id>: the object, or the parts of the object. */
   function subjectsOf(event) {
     const object = (event.data || {}).object || {};
     const kind = String(event.type).split(".")[0];
@@ -226,7 +226,7 @@
     return lines;
   }
 
-  /* Returns the parts of the name of an event type, which wraps only after a dot. Older browsers have no lookbehind. */
+  /* Returns the parts of the name of an event type, which wraps only after a dot. Uses no lookbehind, which older browsers do not support. */
   function wrapping(name) {
     return name.match(/[^.]*\.?/g).filter(Boolean).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
   }
@@ -297,8 +297,8 @@
     reveal(messages.filter(isWanted).length);
   }
 
-  /* Scrolls to the newest entry if the list follows the stream and has grown, by entries or by names. If it does not follow, counts the new
-     entries below the visible part. */
+  /* Scrolls to the newest entry if the list follows the stream and has grown, by entries or by names.
+     Otherwise shows the number of new entries below the visible part. */
   function reveal(number, hasGrown = number > 0) {
     if (follows && hasGrown) scroll.scrollTop = scroll.scrollHeight;
     else if (!follows) unseen += number;

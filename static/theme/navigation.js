@@ -1,5 +1,5 @@
 'use strict';
-// Groups under "More" are open while the navigation is being filtered.
+// Opens the groups under "More" while the user filters the navigation.
 {
     const groups = [...document.querySelectorAll('.nav-more')].map((group) => [group, group.open]);
     const search = document.getElementById('nav-filter');

@@ -8,9 +8,9 @@
     btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
 
   const WORDS = {
-    NotAllowedError: 'No passkey was used: it was cancelled, took too long, or there is none for this site here.',
-    InvalidStateError: 'This device holds a passkey of your account already.',
-    SecurityError: `Passkeys do not belong to ${location.hostname}: open the admin under its own name.`,
+    NotAllowedError: 'No passkey was used: you canceled, it took too long, or this device has no passkey for this site.',
+    InvalidStateError: 'This device already has a passkey of your account.',
+    SecurityError: `Your passkeys do not work at ${location.hostname}. Open the admin at its usual address.`,
   };
 
   const withBytes = (listed) => (listed || []).map((credential) => ({ ...credential, id: toBytes(credential.id) }));
@@ -37,8 +37,8 @@
   const asked = async (form) => {
     const headers = { 'X-CSRFToken': form.elements.csrfmiddlewaretoken.value };
     const reply = await fetch(form.dataset.options, { method: 'POST', headers, credentials: 'same-origin' });
-    if (reply.redirected) throw new Error('Your session wants a proof again. Load this page once more.');
-    if (!reply.ok) throw new Error(reply.status === 429 ? (await reply.json()).error : 'The server did not answer. Load this page once more.');
+    if (reply.redirected) throw new Error('Your session requires a new proof of identity. Reload this page.');
+    if (!reply.ok) throw new Error(reply.status === 429 ? (await reply.json()).error : 'The server refused the request. Reload this page.');
     return wanted(await reply.json());
   };
 

@@ -51,7 +51,7 @@ document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.
     empty.slice(1).forEach((row) => { row.hidden = true; });
     rows().forEach(give);
     add.addEventListener('click', () => {
-        // The form orders rows by their numbers. A removed row keeps its number, so it must not be reused as the last row.
+        // The form orders rows by their numbers. A removed row keeps its number, so do not use a removed row as the new last row.
         const row = rows().find((each) => each.hidden && !('removed' in each.dataset)) ?? numbered(pattern.cloneNode(true), rows().length);
         const isNew = !row.isConnected;
         row.hidden = false;

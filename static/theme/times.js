@@ -1,5 +1,5 @@
 'use strict';
-// Pages contain all times in UTC. This script converts them to the time zone of the reader, with UTC in a tooltip, unless the reader prefers UTC.
+// Pages contain all times in UTC. This script converts them to the time zone of the reader, with UTC in a tooltip, unless the reader has chosen UTC.
 {
     const KEY = 'console.times', MOMENT = /^\s*(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}(?::\d{2})?)(?: UTC)?\s*$/;
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
