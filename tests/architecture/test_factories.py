@@ -18,7 +18,7 @@ def models_of_ours() -> list[type[models.Model]]:
     return [model for name in OURS for model in apps.get_app_config(name).get_models()]
 
 
-def test_every_model_has_one_factory_or_a_reason_for_none() -> None:
+def test_every_model_has_one_factory_or_a_reason_for_having_none() -> None:
     made = Counter(factory._meta.model._meta.label_lower for factory in factories())
     labels = {model._meta.label_lower for model in models_of_ours()}
 

@@ -34,16 +34,16 @@ NUMBERS = {
 # Files that encrypt only values that a move does not carry. Either the move leaves out the table of these values, or no row of a tenant
 # contains them.
 ENCRYPTS_ELSEWHERE = {
-    "authapi/accounts/passwordless/starting.py": "PasswordlessCode stays behind",
-    "authapi/factors/passkey_ceremonies.py": "PasskeyCeremony stays behind",
-    "authapi/login/remembered_account.py": "a cookie; without its key the user types the name again",
-    "authapi/login/round_trips.py": "LogoutTransaction stays behind",
-    "authapi/login/transactions.py": "LoginTransaction stays behind",
+    "authapi/accounts/passwordless/starting.py": "a move leaves out the table of PasswordlessCode",
+    "authapi/factors/passkey_ceremonies.py": "a move leaves out the table of PasskeyCeremony",
+    "authapi/login/remembered_account.py": "a cookie: if it cannot be decrypted, the user types the name again",
+    "authapi/login/round_trips.py": "a move leaves out the table of LogoutTransaction",
+    "authapi/login/transactions.py": "a move leaves out the table of LoginTransaction",
     "authapi/pages/passwordless_link.py": "a field of an HTML form",
-    "authapi/protocols/oauth/pushed.py": "PushedRequest stays behind",
-    "authapi/upstream/authentication_requests.py": "LoginTransaction stays behind",
-    "config/console/staff_account/app_secret.py": "a session of staff",
-    "provisioning/admin/setup/kept_token.py": "a session of staff",
+    "authapi/protocols/oauth/pushed.py": "a move leaves out the table of PushedRequest",
+    "authapi/upstream/authentication_requests.py": "a move leaves out the table of LoginTransaction",
+    "config/console/staff_account/app_secret.py": "the session of a staff account, which is not moved",
+    "provisioning/admin/setup/kept_token.py": "the session of a staff account, which is not moved",
 }
 # Files that encrypt the values of a column, each with the column. The declarations of the move (`carry`) must list the column.
 DECLARED = {
@@ -76,7 +76,7 @@ def test_a_move_carries_every_table_of_tenants_or_gives_a_reason_for_leaving_it_
     assert all(reason.endswith(".") for reason in carriage().left_behind.values())
 
 
-def test_a_row_comes_after_the_rows_that_it_refers_to() -> None:
+def test_a_move_carries_each_table_after_the_tables_that_the_table_refers_to() -> None:
     order = [table.name for table in carried_tables()]
     late = {f"{table.name}.{column.name}" for table in carried_tables() for column in table.late}
     for table in carried_tables():
@@ -86,13 +86,13 @@ def test_a_row_comes_after_the_rows_that_it_refers_to() -> None:
                 assert order.index(other) < order.index(table.name), f"{table.name}.{row_field.column}"
 
 
-def test_only_a_column_that_may_be_empty_is_set_later_or_emptied() -> None:
+def test_a_move_sets_only_nullable_columns_later_or_to_null() -> None:
     for table in carried_tables():
         nullable = {str(row_field.column) for row_field in table.model._meta.concrete_fields if row_field.null}
         assert {column.name for column in table.columns if column.is_late or column.is_cleared or column.is_of_staff} <= nullable
 
 
-def test_every_integer_column_is_a_shifted_key_or_listed_as_no_key() -> None:
+def test_every_integer_column_is_a_shifted_key_or_listed_as_a_plain_number() -> None:
     for table in carried_tables():
         assert set(_unexplained_numbers(table)) == NUMBERS.get(table.name, set()), table.name
 
@@ -106,7 +106,7 @@ def test_relations_refer_to_tables_that_a_move_carries_or_to_the_tenant() -> Non
                 assert cleared, f"{table.name}.{row_field.column}"
 
 
-def test_tables_between_two_models_have_rows_of_tenants_only_if_an_export_refuses_them() -> None:
+def test_the_only_many_to_many_tables_are_those_of_staff_permissions() -> None:
     hidden = {through._meta.db_table for model in apps.get_models() for through in _through_tables(model)}
     assert hidden == {"auth_group_permissions", "identity_staff_groups", "identity_staff_user_permissions"}
 
@@ -118,13 +118,13 @@ def test_every_file_that_encrypts_is_declared() -> None:
     assert set(DECLARED.values()) <= declared
 
 
-def test_every_column_named_as_encrypted_is_declared() -> None:
+def test_every_column_whose_name_begins_with_sealed_is_declared_as_encrypted() -> None:
     for table in carried_tables():
         named = {column.name for column in table.columns if column.name.startswith("sealed") and not column.name.endswith("_until")}
         assert named == {column.name for column in table.columns if column.sealed and column.name.startswith("sealed")}, table.name
 
 
-def test_digests_that_name_a_user_contain_the_key_that_never_changes() -> None:
+def test_the_lasting_key_of_a_user_stays_the_same_after_a_move() -> None:
     user = User(pk=7, first_key=None)
     assert user.lasting_key == 7
     user.first_key = 3

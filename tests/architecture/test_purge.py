@@ -9,14 +9,14 @@ from identity.purging import coverage, path_to_tenant
 from provisioning.models import ActionSecret
 
 OWN_APPS = ("identity", "authapi", "events", "provisioning", "config")
-# Tables of Django. Permissions and content types are platform-wide. The purge reads the tenant of a session from its data.
+# Tables of Django. Permissions and content types are platform-wide. The purge reads the tenant of a session from the data of the session.
 PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "sessions.Session"}
 
 
 def test_every_table_is_purged_or_declared_platform_wide() -> None:
     known = {table.model for table in coverage().tables} | coverage().platform_wide | coverage().outliving
     forgotten = {model._meta.label for model in apps.get_models() if model not in known} - PLATFORM_WIDE
-    assert forgotten == set(), "name it in the `cover` call of its app"
+    assert forgotten == set(), "add the table to the `cover` call of its app"
 
 
 def test_a_platform_wide_table_has_no_tenant_column() -> None:

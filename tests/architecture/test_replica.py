@@ -16,7 +16,7 @@ READERS = {
 _NAMED = re.compile(r"database\.replica\b|database import .*\breplica\b|connections\[.replica.\]|using\(.replica.\)|using=.replica.")
 
 
-def test_only_the_named_modules_read_on_the_replica() -> None:
+def test_only_the_named_modules_read_from_the_replica() -> None:
     sources = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
 
     found = {str(path.relative_to(ROOT)) for path in sources if _NAMED.search(path.read_text())}

@@ -16,7 +16,8 @@ LONGEST_FUNCTION = 40
 MOST_FILES_AT_THE_ROOT_OF_AN_APP = 15
 MOST_FILES = 30
 
-# Exceptions, each with one sentence that gives the reason: `path`, `path:function` or `folder/`.
+# Files, functions and folders that may exceed a ceiling, each with one sentence that gives the reason: `path`, `path:function` or
+# `folder/`.
 LARGER: dict[str, str] = {}
 
 
@@ -30,7 +31,7 @@ def too_long_files(ceiling: int) -> set[str]:
 
 
 def too_long_functions(ceiling: int) -> set[str]:
-    """Return the functions with more lines than the ceiling. Docstrings and blank lines count; decorators do not."""
+    """Return the functions with more lines than the ceiling. The number of lines includes docstrings and blank lines, but no decorators."""
     return {name for name, lines in functions() if lines > ceiling}
 
 
@@ -46,7 +47,7 @@ def functions() -> list[tuple[str, int]]:
 
 
 def too_full_folders(at_the_root: int, elsewhere: int) -> set[str]:
-    """Return the folders with more modules than the ceiling. `__init__.py` does not count."""
+    """Return the folders with more modules than the ceiling. The number of modules does not include `__init__.py`."""
     folders = Counter(file.parent.relative_to(ROOT) for file in sources() if file.name != "__init__.py")
     return {f"{folder}/" for folder, count in folders.items() if count > (at_the_root if len(folder.parts) == 1 else elsewhere)}
 

@@ -1,4 +1,4 @@
-"""Functions that read rows of every tenant. `ALLOWED` lists all of these functions, each with the reason."""
+"""Only the functions in `ALLOWED` read rows of all tenants. `ALLOWED` gives the reason for each function."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ALLOWED = {
     ),
     ("identity/admin/people/relation_names.py", "_names"): (
         1,
-        "the list has already filtered its entries, and each row counts only for entries of its own tenant",
+        "the list has already filtered its entries by tenant, and each row is used only for entries of the tenant of the row",
     ),
     ("identity/moving/facts.py", "_hosts"): (1, "an operator imports a tenant, and a host belongs to at most one tenant of the platform"),
     ("identity/services/domains.py", "_is_proven"): (1, "a host belongs to at most one tenant of the platform"),
@@ -63,12 +63,12 @@ ALLOWED = {
         1,
         "reads the streams of dead letters that the list has already filtered by tenant",
     ),
-    ("provisioning/admin/stream_form.py", "StreamForm"): (1, "the form offers no row until it knows its tenant"),
+    ("provisioning/admin/stream_form.py", "StreamForm"): (1, "the form offers no rows before its tenant is known"),
     ("provisioning/admin/stream_names.py", "_names_of"): (1, "reads the streams of rows that the list has already filtered by tenant"),
     ("provisioning/commands/following.py", "stream_named"): (1, "an operator names an event stream by its id"),
     ("provisioning/synchronization/people.py", "People.elsewhere"): (
         2,
-        "an account on a shared server may belong to a user of another tenant, and must then not be deleted",
+        "an account on a shared server may belong to a user of another tenant, and such an account must not be deleted",
     ),
 }
 

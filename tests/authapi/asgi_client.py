@@ -38,7 +38,7 @@ def send(
     query: str = "",
     named: Mapping[str, str] | None = None,
 ) -> Received:
-    """Send a request whose body arrives in `chunks`, and return the answer. `repeated` holds additional header lines.
+    """Send a request whose body arrives in `chunks`, and return the answer. `repeated` contains additional header lines.
 
     `named` is the part of the path that the route captures.
     """
@@ -60,7 +60,7 @@ async def exchanged(
     query: str = "",
     named: Mapping[str, str] | None = None,
 ) -> Received:
-    """Do the same as `send`, on the caller's event loop."""
+    """Send a request as `send` does, but on the caller's event loop."""
     lines = [("host", host), *(headers or {}).items(), *repeated]
     pairs = [(name.lower().encode(), value.encode()) for name, value in lines]
     scope: dict[str, Any] = {

@@ -82,9 +82,9 @@ def flaws(body: str, headers: Mapping[str, str], *, with_policy: bool = True) ->
 
 def _frame(page: Document) -> list[str]:
     root = page.all("html")[0].attributes
-    found = [] if root.get("lang") and root.get("dir") in ("ltr", "rtl") else ["The page does not name its language and direction."]
+    found = [] if root.get("lang") and root.get("dir") in ("ltr", "rtl") else ["The page does not declare its language and text direction."]
     if len(page.all("h1")) != 1:
-        found.append(f"The page has {len(page.all('h1'))} first headings.")
+        found.append(f"The page has {len(page.all('h1'))} h1 elements.")
     if not page.texts.get("title", "").strip():
         found.append("The page has no title.")
     repeated = [name for name, count in Counter(page.ids()).items() if count > 1]
@@ -119,7 +119,7 @@ def _fields(page: Document) -> list[str]:
             found.append(f"The field {name} has no label.")
         found += [f"The field {name} has no {wanted}." for wanted in ("autocomplete", "maxlength") if wanted not in one.attributes]
         if one.attributes.get("type") == "password" and one.attributes.get("value"):
-            found.append(f"The secret {name} is written back.")
+            found.append(f"The field of the secret {name} contains a value.")
     if sum("autofocus" in one.attributes for one in page.elements) > 1:
         found.append("Two elements have autofocus.")
     return found
@@ -131,7 +131,7 @@ def _errors(page: Document) -> list[str]:
         described = one.attributes.get("aria-describedby", "").split()
         found += [f"{name} describes a field but does not exist." for name in described if name not in ids]
         if one.attributes.get("aria-invalid") == "true" and not any(name.endswith("-error") or name == "errors" for name in described):
-            found.append(f"The wrong field {one.attributes.get('name')} does not refer to its error.")
+            found.append(f"The invalid field {one.attributes.get('name')} does not refer to its error.")
     links = [one.attributes.get("href", "") for one in page.all("a")]
     return found + [f"{link} links to no field." for link in links if link.startswith("#") and link[1:] not in ids]
 
@@ -143,4 +143,4 @@ def _weight(page: Document, body: str) -> list[str]:
     # A form can contain a signed and encrypted response to its application. The application determines the length of the response.
     carried = sum(len(one.attributes.get("value", "")) for one in page.all("input") if one.attributes.get("name") == "SAMLResponse")
     weight = len(body.encode()) - carried + sum(file.stat().st_size for file in files)
-    return [] if weight < MOST_BYTES else [f"The page weighs {weight} bytes."]
+    return [] if weight < MOST_BYTES else [f"The page and its files have {weight} bytes, the limit is {MOST_BYTES}."]

@@ -21,7 +21,7 @@ def attempt(connection: Connection, identifier: str = "ada@example.test", passwo
 
 
 def outcome(tried: Attempt) -> User | Refusal:
-    """Return the user who is logged in, or the reason of the refusal."""
+    """Return the user who is logged in, or the reason for the refusal."""
     try:
         return log_in(tried)
     except LoginRefused as refused:

@@ -1,4 +1,4 @@
-"""What ends when a user is blocked or gets another email address, and which notices the clients get."""
+"""Effects of a blocked user or a changed email address: sessions, codes and tokens that end, and notices that clients get."""
 
 from __future__ import annotations
 

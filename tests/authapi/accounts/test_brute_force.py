@@ -39,7 +39,7 @@ def test_reaching_the_threshold_of_failures_blocks_even_the_right_password(ada: 
     assert [row.identifier for row in blocks_of_identifier(tenant_id=ada.tenant_id, identifier="ADA@example.test")] == ["ada@example.test"]
 
 
-def test_an_unknown_name_is_blocked_like_a_known_one(ada: User, connection: Connection) -> None:
+def test_an_unknown_name_is_blocked_like_a_known_name(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     assert fail(connection, 3, "nobody@example.test") == [WRONG_CREDENTIALS, WRONG_CREDENTIALS, BLOCKED]
 
@@ -52,14 +52,14 @@ def test_a_successful_login_before_the_threshold_resets_the_count(ada: User, con
     assert not LoginFailures.objects.of(ada.tenant_id).exists()
 
 
-def test_each_address_has_its_own_count_by_default(ada: User, connection: Connection) -> None:
+def test_each_ip_address_has_its_own_count_by_default(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 2)
     assert outcome(attempt(connection, ip="192.0.2.8")) == ada
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_a_count_shared_by_all_addresses_blocks_the_account_at_every_address(ada: User, connection: Connection) -> None:
+def test_a_count_shared_by_all_ip_addresses_blocks_the_account_at_every_ip_address(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3, mode="count_per_identifier")
     for number in range(3):
         fail(connection, 1, ip=f"192.0.2.{number}")
@@ -81,7 +81,7 @@ def test_the_addresses_of_one_ipv6_network_share_a_count(ada: User, connection: 
     ]
 
 
-def test_addresses_of_the_allowlist_are_never_counted(ada: User, connection: Connection) -> None:
+def test_ip_addresses_of_the_allowlist_are_never_counted(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=1, allowlist=["192.0.2.0/24", "2001:db8::/32"])
     assert fail(connection, 5) == [WRONG_CREDENTIALS] * 5
     assert fail(connection, 2, ip="2001:db8::9") == [WRONG_CREDENTIALS] * 2

@@ -135,7 +135,7 @@ def test_a_client_and_a_connection_of_another_tenant_are_unknown(client: Client,
     assert not User.objects.of(other.pk).exists()
 
 
-def test_an_address_that_signs_up_too_often_is_refused(client: Client, connection: Connection) -> None:
+def test_an_ip_address_with_too_many_sign_ups_is_refused(client: Client, connection: Connection) -> None:
     suspect(client.tenant_id, stage={"pre-user-registration": {"max_attempts": 2, "rate": 60_000}})
     with time_machine.travel(BEGIN, tick=False):
         answers = [post(client.tenant_id, "signup", signup_form(client, email=f"n{n}@example.test")) for n in range(3)]
@@ -269,7 +269,7 @@ def test_a_change_requested_by_username_mails_the_address_of_the_user(client: Cl
     assert mail.outbox[0].to == ["ada@example.test"]
 
 
-def test_mails_to_one_account_are_limited_for_each_requesting_address(client: Client, ada: User) -> None:
+def test_mails_to_one_account_are_limited_for_each_requesting_ip_address(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     with time_machine.travel(BEGIN, tick=False) as clock:
         statuses = [post(client.tenant_id, "change_password", sent).status for _ in range(12)]
@@ -280,7 +280,7 @@ def test_mails_to_one_account_are_limited_for_each_requesting_address(client: Cl
         assert post(client.tenant_id, "change_password", sent).status == 200
 
 
-def test_requests_from_one_address_for_many_accounts_are_limited(client: Client, ada: User) -> None:
+def test_requests_from_one_ip_address_for_many_accounts_are_limited(client: Client, ada: User) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         sent = [{"connection": "people", "email": f"person{number}@example.test"} for number in range(103)]
         statuses = [post(client.tenant_id, "change_password", one).status for one in sent]
@@ -300,7 +300,7 @@ def test_addresses_of_one_ipv6_network_share_a_limit(client: Client, ada: User) 
     assert statuses == [200] * 10 + [429]
 
 
-def test_requests_are_not_limited_by_address_when_the_proxy_names_no_client(client: Client, ada: User, settings: Any) -> None:
+def test_requests_are_not_limited_by_ip_address_when_the_proxy_sends_no_client_address(client: Client, ada: User, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     with time_machine.travel(BEGIN, tick=False):
         statuses = {
@@ -310,7 +310,7 @@ def test_requests_are_not_limited_by_address_when_the_proxy_names_no_client(clie
     assert statuses == {200}
 
 
-def test_one_account_gets_at_most_ten_usable_links_from_any_number_of_addresses(client: Client, ada: User) -> None:
+def test_one_account_gets_at_most_ten_usable_links_for_requests_from_any_number_of_ip_addresses(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     for number in range(12):
         assert post(client.tenant_id, "change_password", sent, address=f"198.51.100.{number}").status == 200

@@ -37,7 +37,7 @@ ORIGIN = "https://app.example.test"
 REALM = "http://auth0.com/oauth/grant-type/password-realm"
 OTP = PasswordlessGrant.name
 PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
-# Each process reads these tables from time to time, for all requests together.
+# Each process caches rows of these tables for all requests, and reads them again periodically. These statements are not counted.
 _TABLES = ("authapi_tenantsettings", "authapi_brandingtheme", "authapi_customtext", "authapi_client", "authapi_signingkey")
 _REMEMBERED = re.compile(f'FROM "({"|".join((*_TABLES, "identity_tenant", "identity_customdomain"))})"')
 # Values that are part of the text of a statement, such as names of savepoints and cursors.
@@ -106,7 +106,7 @@ def number_of(name: str) -> str:
 
 @dataclass
 class Cost:
-    """What the process did in all its threads: its SQL statements without their values, and the number of hashes that it checked."""
+    """The work of all threads of the process: the SQL statements without their values, and the number of checked hashes."""
 
     statements: list[str] = field(default_factory=list)
     hashes: int = 0

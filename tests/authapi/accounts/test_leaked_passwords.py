@@ -1,4 +1,5 @@
-"""Breached passwords at logins, sign-ups and changes: what attackers learn, which users and administrators get mails, and how often."""
+"""Breached passwords at logins, sign-ups and changes: what an attacker can learn, which users and administrators get mails, and how often
+they get mails."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from tests.factories.sign_in import PASSWORD, person
 from tests.management import Management, segment
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
-# This password is in the list of breached passwords, too.
+# Another password in the list of breached passwords.
 OTHER = "Another-Leaked-Password-3"
 BLOCK = ["block"]
 
@@ -64,7 +65,7 @@ def run_mails(tenant_id: str) -> None:
 
 def test_a_wrong_breached_password_gets_the_same_answer_as_any_wrong_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "block", "user_notification", "admin_notification")
-    # `WRONG` is in the list, too.
+    # `WRONG` is also in the list of breached passwords.
     assert outcome(attempt(connection, password=WRONG)) is Refusal.WRONG_CREDENTIALS
     assert outcome(attempt(connection, "nobody@example.test")) is Refusal.WRONG_CREDENTIALS
     assert types(ada.tenant_id) == ["fp", "fu"]

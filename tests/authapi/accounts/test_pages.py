@@ -49,7 +49,7 @@ def options(connection: Connection, **changes: Any) -> Connection:
 
 
 def mailed_link(tenant_id: str, kind: Job.Type) -> str:
-    """Let the worker send the last mail of a kind, and return the secret in its link."""
+    """Let the worker send the newest mail of a kind, and return the secret in the link of this mail."""
     assert run_job(Job.objects.of(tenant_id).filter(type=kind).latest("created_at").pk)
     found = re.search(r"\?ticket=(\S+)", str(mail.outbox[-1].body))
     assert found, mail.outbox[-1].body
@@ -127,7 +127,7 @@ def test_a_connection_with_disabled_sign_ups_shows_no_link_and_no_page(login: Lo
     assert answer.status in (302, 303, 400, 403)
 
 
-def test_an_address_that_signs_up_too_often_must_wait(login: Login) -> None:
+def test_an_ip_address_with_too_many_sign_ups_must_wait(login: Login) -> None:
     suspect(login.tenant.pk, stage={"pre-user-registration": {"max_attempts": 1, "rate": 600_000}})
     page = opened(login, "Sign up")
     for email in ("", "new@example.test"):
@@ -167,7 +167,7 @@ def test_a_connection_with_usernames_requires_a_username(login: Login) -> None:
 # --- Requesting a link ----------------------------------------------------------------------------------------------------------
 
 
-def test_known_and_unknown_addresses_see_the_same_page_after_requesting_a_link(login: Login) -> None:
+def test_a_request_for_a_link_shows_the_same_page_for_known_and_unknown_addresses(login: Login) -> None:
     page = opened(login, "Forgot password\\?")
     answers = [login.browser.post(REQUEST, {**page.fields(), "username": name}) for name in ("ada@example.test", "nobody@example.test")]
     assert [answer.status for answer in answers] == [200, 200]
@@ -241,7 +241,7 @@ def test_former_passwords_are_refused_if_the_connection_remembers_them(login: Lo
     assert "You have used this password before." in answer.text
 
 
-def test_a_link_ends_after_an_hour_after_an_address_change_and_after_a_password_change(login: Login) -> None:
+def test_a_link_becomes_invalid_after_an_hour_an_address_change_or_a_password_change(login: Login) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         secret = reset_link(login)
         clock.shift(timedelta(minutes=61))

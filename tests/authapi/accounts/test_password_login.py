@@ -130,7 +130,7 @@ def test_an_imported_hash_is_replaced_at_the_first_login_with_the_right_password
     assert outcome(attempt(connection, password="abc")) == ada
 
 
-def test_too_many_logins_to_one_account_from_one_address_are_refused_before_hashing(ada: User, connection: Connection) -> None:
+def test_too_many_logins_to_one_account_from_one_ip_address_are_refused_before_hashing(ada: User, connection: Connection) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         assert [outcome(attempt(connection)) for _ in range(20)] == [ada] * 20
         assert outcome(attempt(connection)) is Refusal.TOO_MANY_LOGINS
@@ -142,7 +142,7 @@ def test_too_many_logins_to_one_account_from_one_address_are_refused_before_hash
         assert [outcome(attempt(connection)) for _ in range(2)] == [ada, Refusal.TOO_MANY_LOGINS]
 
 
-def test_an_address_that_fails_at_many_accounts_is_refused_at_every_account(ada: User, connection: Connection) -> None:
+def test_an_ip_address_with_failures_at_many_accounts_is_refused_at_every_account(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 3, "rate": 60_000}})
     with time_machine.travel(BEGIN, tick=False) as clock:
         for number in range(3):
@@ -154,13 +154,13 @@ def test_an_address_that_fails_at_many_accounts_is_refused_at_every_account(ada:
         assert outcome(attempt(connection)) == ada
 
 
-def test_an_address_with_successful_logins_never_becomes_suspicious(ada: User, connection: Connection) -> None:
+def test_an_ip_address_with_successful_logins_never_becomes_suspicious(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 1, "rate": 60_000}})
     assert [outcome(attempt(connection)) for _ in range(3)] == [ada] * 3
 
 
 @pytest.mark.parametrize("rules", [{"enabled": False}, {"shields": ["admin_notification"]}, {"allowlist": ["192.0.2.0/24"]}])
-def test_addresses_are_not_throttled_when_the_tenant_has_switched_throttling_off(
+def test_ip_addresses_are_not_throttled_when_the_tenant_has_switched_throttling_off(
     ada: User, connection: Connection, rules: dict[str, object]
 ) -> None:
     protect(ada.tenant_id, enabled=False)

@@ -66,7 +66,7 @@ def test_too_many_password_resets_of_one_account_show_the_limit_of_resets_per_ac
     assert told(answers[-1]) == (429, "10", "0", "60")
 
 
-def test_too_many_password_resets_from_one_address_show_the_limit_of_resets_per_address(
+def test_too_many_password_resets_from_one_ip_address_show_the_limit_of_resets_per_ip_address(
     client: Client, connection: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(password_reset, "RESETS_OF_ADDRESS", Bucket("two-resets", 2, 12.0))
@@ -75,7 +75,7 @@ def test_too_many_password_resets_from_one_address_show_the_limit_of_resets_per_
     assert told(answer) == (429, "2", "0", "12")
 
 
-def test_too_many_sign_ups_from_one_address_show_the_limit_of_sign_ups(client: Client, connection: object) -> None:
+def test_too_many_sign_ups_from_one_ip_address_show_the_limit_of_sign_ups(client: Client, connection: object) -> None:
     suspect(client.tenant_id, stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     for number in range(2):
         form = {"client_id": client.client_id, "connection": "people", "email": f"n{number}@example.test", "password": PASSWORD}

@@ -34,7 +34,7 @@ def fail(connection: Connection, count: int, ip: str = ADDRESS) -> list[object]:
     return [outcome(attempt(connection, f"nobody-{number}@example.test", ip=ip)) for number in range(count)]
 
 
-def test_valid_settings_take_effect_and_invalid_ones_change_nothing(api: Management, ada: User, connection: Connection) -> None:  # noqa: F811
+def test_valid_settings_take_effect_and_invalid_settings_change_nothing(api: Management, ada: User, connection: Connection) -> None:  # noqa: F811
     default = api.get(SETTINGS).json
     assert default["stage"]["pre-login"] == {"max_attempts": 100, "rate": 864_000}
     changed = api.patch(SETTINGS, {"stage": {"pre-login": {"max_attempts": 2}}}).json
@@ -138,7 +138,7 @@ def test_an_ipv6_address_is_counted_as_its_network(api: Management, ada: User, c
     assert outcome(attempt(connection, ip="2001:db8:1:2::1")) == ada
 
 
-def test_administrators_get_one_mail_about_many_addresses(ada: User, connection: Connection) -> None:
+def test_administrators_get_one_mail_about_many_ip_addresses(ada: User, connection: Connection) -> None:
     admin = new_staff(ada.tenant)
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 1, "rate": 60_000}})
     with time_machine.travel(BEGIN, tick=False) as clock:
@@ -161,7 +161,7 @@ def test_administrators_get_one_mail_about_many_addresses(ada: User, connection:
         assert len(mail.outbox) == 2
 
 
-def test_an_address_is_never_refused_when_the_only_configured_response_is_a_notification(ada: User, connection: Connection) -> None:
+def test_an_ip_address_is_never_refused_when_the_only_configured_response_is_a_notification(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, shields=["admin_notification"], stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     for name in ("new", "newer", "newest"):
         sign_up(SignUp(connection=connection, password="Fresh-Horse-Staple-9", profile={"email": f"{name}@example.test"}, ip=ADDRESS))
@@ -170,7 +170,7 @@ def test_an_address_is_never_refused_when_the_only_configured_response_is_a_noti
     assert not is_suspicious(ada.tenant_id, ADDRESS, "pre-user-registration")
 
 
-def test_staff_see_a_block_and_lift_it_with_a_reason(ada: User, connection: Connection) -> None:
+def test_staff_can_list_a_block_and_lift_the_block_with_a_reason(ada: User, connection: Connection) -> None:
     suspect(
         ada.tenant_id,
         stage={"pre-login": {"max_attempts": 1, "rate": 60_000}, "pre-user-registration": {"max_attempts": 1, "rate": 60_000}},

@@ -17,7 +17,7 @@ def greeted(connection: Connection) -> list[str]:
     return [str(message.subject) for message in mail.outbox]
 
 
-def test_a_new_user_gets_one_welcome_mail_when_the_tenant_has_switched_it_on(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_new_user_gets_one_welcome_mail_if_the_tenant_has_enabled_the_mail(tenant: Tenant, database_connection: Connection) -> None:
     save_template(tenant_id=tenant.pk, name="welcome_email", values={"is_enabled": True})
     assert greeted(database_connection) == [f"Welcome to {tenant.name}"]
 

@@ -55,7 +55,7 @@ def stored(tenant: Tenant) -> list[AdministrativeLine]:
 
 
 def settle(tenant: Tenant, *, seconds: int = 30) -> None:
-    """Make every line older, so that a reader that follows the log gets the lines at once."""
+    """Make every line older, so that a reader that follows the log gets the lines immediately."""
     for row in stored(tenant):
         AdministrativeLine.objects.of(tenant.pk).filter(pk=row.pk).update(created_at=row.created_at - timedelta(seconds=seconds))
 
@@ -128,7 +128,8 @@ def test_a_request_over_the_rate_limit_is_not_logged(api: Management, tenant: Te
 
 @contextmanager
 def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
-    """Make the database refuse the commit of a transaction if `verdict` is true for a row (`NEW`) that it has inserted into `table`."""
+    """Make the database refuse the commit of a transaction if `verdict` is true for a row (`NEW`) that the transaction has inserted into
+    `table`."""
     function = f"""
     CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF {verdict} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NULL; END $$;
@@ -279,7 +280,7 @@ def test_a_large_body_is_logged_as_the_names_of_its_members(api: Management, dat
     assert all(value.startswith("(not kept: ") for value in kept.values())
 
 
-# The user that a line names.
+# The user in a line of the log.
 
 
 def test_writes_about_a_user_are_logged_with_that_user(api: Management, database_connection: Connection, ada: User) -> None:
@@ -298,14 +299,14 @@ def test_deleting_an_unknown_user_is_not_logged_as_a_deleted_user(api: Managemen
     assert [line.type for line in stored(tenant)] == ["sapi"]
 
 
-# The line and the write commit together.
+# The line is stored in the transaction of the write.
 
 
 NO_LINE = "NOT EXISTS (SELECT FROM authapi_administrativeline WHERE tenant_id = NEW.tenant_id AND type = 'sapi')"
 
 
 def test_the_line_is_stored_in_the_same_commit_as_the_write(tenant: Tenant, api: Management) -> None:
-    """The line exists after a process is killed directly after its commit."""
+    """The line exists even if the process is killed directly after the commit of the write."""
     with judged_at_commit("identity_role", NO_LINE):
         assert api.post("roles", {"name": "writer"}).status == 200
     assert [line.description for line in stored(tenant)] == ["Create a role"]
@@ -473,7 +474,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         (None, timedelta(seconds=5)),
         (timedelta(seconds=1), timedelta(seconds=6)),
         (timedelta(minutes=2), timedelta(minutes=2, seconds=5)),
-        # A forgotten open transaction does not stop the log.
+        # A transaction that stays open delays the log by at most ten minutes.
         (timedelta(days=1), timedelta(minutes=10)),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_credential_is_registered_read_and_deleted(api: Management, client_id:
     assert api.get(f"{path}/{credential['id']}").status == 404
 
 
-def test_a_duplicate_key_and_an_eleventh_key_are_refused_as_conflicts(api: Management, client_id: str) -> None:
+def test_a_duplicate_key_and_an_eleventh_credential_are_refused_as_conflicts(api: Management, client_id: str) -> None:
     path = f"clients/{client_id}/credentials"
     assert [api.post(path, {**PUBLIC_KEY, "pem": public_pem()}).status for _ in range(2)] == [201, 409]
     more = [api.post(path, {"credential_type": "cert_subject_dn", "subject_dn": f"CN=host{number}"}).status for number in range(10)]

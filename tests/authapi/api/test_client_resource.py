@@ -173,7 +173,7 @@ def test_a_new_secret_replaces_the_old_secret(api: Management, tenant: Tenant) -
     assert api.patch(f"clients/{made['client_id']}", {"client_secret": "short"}).status == 400
 
 
-def test_tokens_end_when_their_client_loses_the_grant_for_them(api: Management, tenant: Tenant) -> None:
+def test_tokens_become_invalid_when_their_client_loses_the_client_grant(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json
     host = f"{tenant.pk}.example.test"
     grant = {"client_id": made["client_id"], "audience": f"http://{host}/api/v2/", "scope": ["read:users"]}
@@ -205,14 +205,14 @@ def test_a_global_client_is_listed_on_request_and_cannot_be_changed(api: Managem
         assert answer.status == 403, method
 
 
-def test_lists_show_times_only_when_a_request_names_them(api: Management) -> None:
+def test_lists_contain_times_only_if_the_request_names_the_time_fields(api: Management) -> None:
     client = api.post("clients", {"name": "Shop"}).json
     assert {"created_at", "updated_at"} <= client.keys()
     assert api.get("clients").json[0].keys() & {"created_at", "updated_at"} == set()
     assert api.get("clients", {"fields": "client_id,updated_at"}).json[0].keys() == {"client_id", "tenant", "updated_at"}
 
 
-def test_lists_can_be_filtered_projected_and_paged(api: Management, tenant: Tenant) -> None:
+def test_lists_of_clients_have_filters_pages_and_a_choice_of_fields(api: Management, tenant: Tenant) -> None:
     for name, kind in (("a", "spa"), ("b", "native"), ("c", "regular_web")):
         api.post("clients", {"name": name, "app_type": kind})
     api.post("clients", {"name": "d", "is_first_party": False})

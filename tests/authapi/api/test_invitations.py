@@ -123,7 +123,7 @@ def test_the_validity_of_an_invitation_has_bounds_and_a_default_of_one_week(api:
         assert abs(life.total_seconds() - seconds) < 5
 
 
-def test_a_client_without_organizations_or_login_route_cannot_invite(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_a_client_without_organizations_or_without_a_login_route_cannot_invite(api: Management, tenant: Tenant, acme: Organization) -> None:
     closed, _ = web_client(tenant, settings={"initiate_login_uri": ROUTE})
     lost, _ = web_client(tenant, settings={"organization_usage": "require"})
     odd, _ = web_client(tenant, settings={"organization_usage": "require", "initiate_login_uri": "myapp://login"})
@@ -166,7 +166,7 @@ def test_an_invitation_is_mailed_again_with_the_same_ticket_or_after_expiry_with
     assert api.post(path).json["errorCode"] == "inexistent_invitation"
 
 
-def test_no_mail_is_sent_when_the_request_switches_it_off(api: Management, client: Client, acme: Organization) -> None:
+def test_no_mail_is_sent_if_the_request_disables_the_mail(api: Management, client: Client, acme: Organization) -> None:
     assert api.post(path_of(acme), body_of(client, send_invitation_email=False)).status == 201
     assert not Job.objects.of(acme.tenant_id).exists()
 

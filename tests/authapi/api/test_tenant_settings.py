@@ -16,7 +16,7 @@ from tests.management import Management
 BRUTE_FORCE = "attack-protection/brute-force-protection"
 
 
-def test_settings_are_read_with_defaults_and_can_be_projected(api: Management) -> None:
+def test_settings_are_returned_with_defaults_and_the_request_can_select_fields(api: Management) -> None:
     shown = api.get("tenants/settings").json
     assert shown["session_lifetime"] == 168
     assert shown["flags"] == {}

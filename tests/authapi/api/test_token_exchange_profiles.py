@@ -75,7 +75,7 @@ def test_reserved_types_and_types_that_are_not_uris_are_refused(api: Management,
 
 
 @pytest.mark.parametrize("kind", ["https://auth0.community/token", "https://myauth0.com/token", "urn:ietfs:x", "com.acme:legacy"])
-def test_types_that_only_resemble_reserved_ones_are_accepted(api: Management, acme: Connection, kind: str) -> None:
+def test_types_that_only_resemble_reserved_types_are_accepted(api: Management, acme: Connection, kind: str) -> None:
     assert api.post(PATH, body(acme, subject_token_type=kind)).status == 201
 
 

@@ -33,7 +33,7 @@ def test_a_block_for_all_addresses_is_listed_without_an_address(api: Management,
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "connection": "people"}]}
 
 
-def test_counts_below_the_threshold_are_not_listed(api: Management, ada: User) -> None:
+def test_counts_below_the_threshold_and_expired_blocks_are_not_listed(api: Management, ada: User) -> None:
     make_block(ada, ip="192.0.2.1", blocked_at=None, count=9)
     make_block(ada, ip="192.0.2.2", last_failed_at=timezone.now() - timedelta(days=31))
     make_block(ada, ip="192.0.2.3", count=3)

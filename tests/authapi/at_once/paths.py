@@ -1,6 +1,6 @@
-"""The two paths of an endpoint, tested separately: the plain path in a thread, and the fast path.
+"""The two paths of an endpoint, tested separately: the plain path in a thread, and the fast path on the event loop.
 
-A stub replaces the plain path while the fast path is tested.
+In tests of the fast path, a stub replaces the plain path: it answers 203 to each request that the fast path leaves to the endpoint.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def on_loop(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 async def asked(
     application: Application, tenant: Tenant, form: Mapping[str, Any], *, as_json: bool = False, headers: Mapping[str, str] | None = None
 ) -> Received:
-    """POST a form or JSON."""
+    """POST `form`, form-encoded or as JSON, and return the answer."""
     body = json.dumps(form) if as_json else urlencode(form)
     kind = {"Content-Type": "application/json" if as_json else FORM}
     return await exchanged(
@@ -59,11 +59,11 @@ async def asked(
 
 
 async def shown(application: Application, tenant: Tenant, bearer: str) -> Received:
-    """Request the profile of a user."""
+    """Request the profile of the user of an access token."""
     return await exchanged(application, "GET", host=f"{tenant.pk}.example.test", headers={"Authorization": f"Bearer {bearer}"})
 
 
 def headers_of(answer: Received) -> dict[str, str]:
-    """Return the headers except those that differ in every answer."""
+    """Return the headers without the headers that differ in every answer."""
     different = ("x-ratelimit-remaining", "x-ratelimit-reset", "content-length", "dpop-nonce")
     return {name: value for name, value in answer.headers.items() if name not in different}

@@ -1,4 +1,5 @@
-"""Tokens of machines on the event loop: the answers equal those of a thread. The fast path leaves every refusal to the endpoint."""
+"""Machine tokens that the event loop issues: the answers equal the answers from a thread. The fast path leaves every refusal to the
+endpoint."""
 
 from __future__ import annotations
 

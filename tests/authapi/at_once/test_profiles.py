@@ -1,4 +1,4 @@
-"""Profiles that the event loop returns: they equal those that a thread returns, are current, and belong to the token's user."""
+"""Profiles from the event loop equal profiles from a thread, are current, and belong to the user of the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Refresh tokens on the event loop: answers and stored rows equal those of a thread, also for two requests at the same time."""
+"""Refresh tokens on the event loop: answers and stored rows equal the answers and rows from a thread, also for two simultaneous
+requests."""
 
 from __future__ import annotations
 
@@ -74,7 +75,11 @@ def told(answer: Received) -> tuple[Any, ...]:
 SETTINGS: dict[str, dict[str, Any]] = {
     "rotating": {},
     "rotating with a leeway": {"leeway": 60},
-    "rotating without an end": {"expiration_type": "non-expiring", "infinite_token_lifetime": True, "infinite_idle_token_lifetime": True},
+    "rotating without an expiry": {
+        "expiration_type": "non-expiring",
+        "infinite_token_lifetime": True,
+        "infinite_idle_token_lifetime": True,
+    },
     "staying": {"rotation_type": "non-rotating"},
 }
 

@@ -95,18 +95,18 @@ def test_a_used_assertion_is_remembered_until_it_expires(tenant: Tenant) -> None
     ("changes", "why"),
     [
         ({"exp": None}, "no expiry"),
-        ({"exp": "soon"}, "an expiry that is no time"),
-        ({"exp": True}, "an expiry that is no time"),
+        ({"exp": "soon"}, "an expiry that is not a time"),
+        ({"exp": True}, "an expiry that is not a time"),
         ({"jti": None}, "no jti"),
         ({"jti": ""}, "no jti"),
         ({"jti": "j" * 65}, "a long jti"),
-        ({"jti": 5}, "a jti that is no text"),
+        ({"jti": 5}, "a jti that is not a text"),
         ({"iss": "Somebody"}, "another issuer"),
         ({"iss": None}, "no issuer"),
         ({"aud": None}, "no audience"),
         ({"aud": "https://elsewhere.example.test/"}, "another service"),
         ({"aud": []}, "no audience"),
-        ({"nbf": "now"}, "a start that is no time"),
+        ({"nbf": "now"}, "a start that is not a time"),
     ],
 )
 def test_an_invalid_claim_is_refused_like_a_wrong_secret(tenant: Tenant, changes: dict[str, Any], why: str) -> None:
@@ -247,7 +247,7 @@ def test_a_client_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert ask_token(other, client.form(assertion)).status == 401
 
 
-def test_failed_authentications_are_counted_for_the_address(tenant: Tenant, settings: Any) -> None:
+def test_failed_authentications_are_counted_for_the_ip_address(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     client = signer(tenant)
     with time_machine.travel(datetime(2031, 5, 1, 12, tzinfo=UTC)):

@@ -162,7 +162,7 @@ def test_a_key_for_another_purpose_is_ignored(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"[]", b"{}", b'{"keys": {}}', b"<html>"])
-def test_an_invalid_key_set_is_distinguished_from_an_empty_one(sent: bytes) -> None:
+def test_an_invalid_key_set_is_distinguished_from_an_empty_key_set(sent: bytes) -> None:
     with pytest.raises(UnreadableKeys):
         read_keys(sent)
     assert read_keys(body()) == ()

@@ -112,7 +112,7 @@ class Bank:
         return jwt.encode(header, claims, RSAKey.import_key(private_key(key)), algorithms=[algorithm])
 
     def push(self, *, assertion: str = "", signed: dict[str, Any] | None = None, is_signed: bool | None = None, **changes: Any) -> Received:
-        """Push a request, signed where the level requires it; `signed` changes the request object."""
+        """Push a request, which is signed if the level requires signed requests; `signed` changes the request object."""
         sent = self.request(**changes)
         if self.is_fapi_1 if is_signed is None else is_signed:
             sent = {"request": self.request_object(sent, **(signed or {}))}
@@ -122,7 +122,7 @@ class Bank:
         return self.login.browser.get("/authorize", {"client_id": self.client.client_id, **parameters})
 
     def log_in(self, **changes: Any) -> Page:
-        """Push a request, and log the user in with it."""
+        """Push a request, and log the user in with this request."""
         pushed = self.push(**changes)
         assert pushed.status == 201, pushed.body
         page = self.authorize(request_uri=pushed.json()["request_uri"])

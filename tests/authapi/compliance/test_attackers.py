@@ -1,4 +1,5 @@
-"""The attackers of the FAPI 2.0 Attacker Model against a bank's client. Each test shows that what an attacker reads or sends is useless."""
+"""The attackers of the FAPI 2.0 Attacker Model against a bank's client. Each test shows that an attacker cannot use what the attacker has
+read, and that forged requests are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def thief_headers(bank: Bank) -> dict[str, str]:
 
 
 def test_a_code_of_the_attacker_is_refused_in_the_session_of_the_user(bank: Bank) -> None:
-    # The client holds the verifier of the user's session. An attacking page sends the attacker's code to the client (CSRF, code injection).
+    # The client has the verifier of the user's session. An attacking page sends the attacker's code to the client (CSRF, code injection).
     answer = bank.exchange(bank.log_in(code_challenge=challenge_of(OTHER_VERIFIER)).answer["code"], code_verifier=VERIFIER)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_grant")
 

@@ -133,7 +133,7 @@ def test_the_form_sets_and_clears_a_level_without_other_changes(tenant: Tenant) 
     assert "compliance_level" not in bank.client.settings
 
 
-def test_the_page_of_a_client_lists_the_rules_with_the_broken_ones_first(tenant: Tenant, ordinary: Client) -> None:
+def test_the_page_of_a_client_lists_the_rules_with_the_broken_rules_first(tenant: Tenant, ordinary: Client) -> None:
     bank = bank_of(tenant, LEVEL)
     browser = browser_of(new_staff(tenant))
     content = browser.get(page(bank.client)).content.decode()

@@ -87,12 +87,12 @@ GRANTED = {"type": "payment", "actions": ["initiate", "cancel"], "amount": {"val
         ({"actions": ["initiate"]}, True),
         ({"actions": ["cancel", "initiate"]}, True),
         ({"actions": ["initiate", "list"]}, False),
-        # Without actions, the object could mean every action.
+        # An object without actions could allow every action.
         ({"actions": None}, False),
         ({"actions": []}, False),
         ({"amount": {"currency": "EUR", "value": 1}}, True),
         ({"amount": {"value": 2, "currency": "EUR"}}, False),
-        # A smaller number can allow more, for example as a minimum.
+        # A smaller number can be a wider permission, for example if the number is a minimum.
         ({"amount": {"value": 0.5, "currency": "EUR"}}, False),
         ({"amount": {"value": True, "currency": "EUR"}}, False),
         ({"amount": {"value": 1}}, False),

@@ -92,5 +92,5 @@ def test_a_refusal_of_a_type_names_its_position(changes: dict[str, Any], problem
     assert problem in told
 
 
-def test_a_type_may_be_listed_once() -> None:
+def test_a_type_may_be_listed_only_once() -> None:
     assert problems_of([{"type": "payment"}, {"type": "payment"}]) == ["Type 2 (payment): Duplicate type."]

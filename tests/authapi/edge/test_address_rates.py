@@ -120,7 +120,7 @@ def test_a_flood_over_the_limit_sends_no_more_requests_to_redis(name: str) -> No
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_ipv6_network_counts_as_one_customer_and_a_site_has_sixteen_times_the_limit(name: str) -> None:
+def test_an_ipv6_network_has_one_limit_and_an_ipv6_site_has_sixteen_times_the_limit(name: str) -> None:
     rates = process(name)
     assert [(key.name, key.factor) for key in keys_of("2001:db8:1:2::3")] == [("2001:db8:1:2::/64", 1), ("2001:db8:1::/48", 16)]
     for number in range(LIMIT):

@@ -1,4 +1,4 @@
-"""The IP address that counts as the client's address behind proxies."""
+"""Behind proxies: which IP address the service uses as the address of the client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_key_of_an_invalid_address_has_a_bounded_length() -> None:
     assert len(origin_of("x" * 70_000, "", []).keys[0].name) <= 64
 
 
-def test_networks_of_trusted_proxies_are_compiled_once() -> None:
+def test_networks_of_trusted_proxies_are_parsed_once() -> None:
     assert compiled(list(PROXIES)) is compiled(list(PROXIES))
 
 

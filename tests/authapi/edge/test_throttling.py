@@ -80,7 +80,7 @@ def test_a_full_window_is_recognized_without_counting_a_request(tenant_id: str, 
     assert (full.is_exceeded, full.remaining) == (True, 0)
 
 
-def test_two_processes_count_together(tenant_id: str) -> None:
+def test_two_processes_share_one_count(tenant_id: str) -> None:
     first, second = (Counters(project.REDIS_URL, prefix=project.REDIS_PREFIX) for _ in range(2))
     assert first.increase(tenant_id, seconds=60) == 1
     assert second.increase(tenant_id, seconds=60) == 2
@@ -108,7 +108,7 @@ def test_a_hanging_redis_delays_requests_by_one_timeout_only(tenant_id: str, hun
     assert time.monotonic() - started < 1.0
 
 
-def test_the_limiter_queries_redis_again_after_five_seconds_and_uses_it_when_it_answers(tenant_id: str, dead_redis: str) -> None:
+def test_the_limiter_queries_redis_again_after_five_seconds_and_uses_redis_when_redis_answers(tenant_id: str, dead_redis: str) -> None:
     now = [100.0]
     counters = Counters(dead_redis, prefix="test", clock=lambda: now[0])
     counters.increase(tenant_id, seconds=60)

@@ -19,7 +19,7 @@ UNKNOWN: tuple[AddressKey, ...] = ()
 
 
 class Sender:
-    """A client that sends some pieces of its body and then stops, until `send` is called."""
+    """A client that sends some pieces of its body, and the next piece only when `send` is called."""
 
     def __init__(self, *pieces: bytes, is_whole: bool = False) -> None:
         self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -42,7 +42,7 @@ async def read(bodies: UnreadBodies, sender: Sender, keys: tuple[AddressKey, ...
 
 
 async def parked(bodies: UnreadBodies, size: int, keys: tuple[AddressKey, ...]) -> asyncio.Task[bytes]:
-    """Start a body that stops in the middle. Returns after its bytes are counted."""
+    """Start a request whose body stops in the middle. Returns after the received bytes are counted."""
     before = bodies.size
     task = asyncio.ensure_future(read(bodies, Sender(b"x" * size), keys))
     await until(lambda: bodies.size == before + size or task.done())
@@ -55,7 +55,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_body_is_read_completely_and_counted_only_while_it_is_held() -> None:
+async def test_a_body_is_read_completely_and_counted_only_until_the_request_is_answered() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     with bodies.held(CUSTOMER) as body:
         assert await body.read(Sender(b"ab", b"cd", is_whole=True).receive, limit=10, seconds=30) == b"abcd"
@@ -64,7 +64,7 @@ async def test_a_body_is_read_completely_and_counted_only_while_it_is_held() -> 
     assert not bodies._of_addresses
 
 
-async def test_an_address_cannot_hold_more_than_its_own_share() -> None:
+async def test_the_unfinished_bodies_of_one_ip_address_cannot_exceed_their_limit() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     first = [await parked(bodies, 50, ATTACKER) for _ in range(2)]
     with pytest.raises(NoRoom):
@@ -74,7 +74,7 @@ async def test_an_address_cannot_hold_more_than_its_own_share() -> None:
     await given_up(*first)
 
 
-async def test_a_small_request_is_accepted_while_another_address_holds_large_bodies() -> None:
+async def test_a_small_body_replaces_a_larger_unfinished_body_of_the_same_ip_address() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     large, small = await parked(bodies, 70, ATTACKER), await parked(bodies, 30, ATTACKER)
     assert await read(bodies, Sender(b"y" * 10, is_whole=True), ATTACKER) == b"y" * 10
@@ -84,7 +84,7 @@ async def test_a_small_request_is_accepted_while_another_address_holds_large_bod
     await given_up(small)
 
 
-async def test_a_full_process_drops_a_body_of_the_address_that_holds_the_most_bytes() -> None:
+async def test_a_full_process_drops_a_body_of_the_ip_address_with_the_most_bytes() -> None:
     bodies = UnreadBodies(most=100, most_per_address=90)
     attacks = [await parked(bodies, 40, ATTACKER) for _ in range(2)]
     other = await parked(bodies, 15, CUSTOMER)
@@ -95,7 +95,7 @@ async def test_a_full_process_drops_a_body_of_the_address_that_holds_the_most_by
     await given_up(other, *attacks)
 
 
-async def test_bodies_of_unknown_addresses_do_not_share_a_limit() -> None:
+async def test_bodies_of_unknown_ip_addresses_do_not_share_a_limit() -> None:
     bodies = UnreadBodies(most=1000, most_per_address=100)
     tasks = [await parked(bodies, 90, UNKNOWN) for _ in range(5)]
     assert not any(task.done() for task in tasks)
@@ -103,7 +103,7 @@ async def test_bodies_of_unknown_addresses_do_not_share_a_limit() -> None:
     await given_up(*tasks)
 
 
-async def test_an_ipv6_site_can_hold_sixteen_times_as_many_bytes_as_one_of_its_networks() -> None:
+async def test_the_limit_of_an_ipv6_site_is_sixteen_times_the_limit_of_one_of_its_networks() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     tasks = [await parked(bodies, 100, keys_of(f"2001:db8:1:{number:x}::1")) for number in range(16)]
     with pytest.raises(NoRoom):

@@ -61,7 +61,7 @@ def test_a_wrong_empty_or_foreign_code_is_refused_and_the_right_code_is_accepted
     assert "code" in answer.answer
     [session] = Session.objects.of(walk.at.tenant.pk)
     assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp"]
-    # Another browser that also knows the password sends the same code.
+    # Another browser, in which the password was entered too, sends the same code.
     other = another(walk)
     assert other.browser.submit(other.to_second(), code=code).status == 400
 
@@ -343,7 +343,7 @@ def test_forms_of_another_browser_and_forged_forms_are_refused(walk: Walk) -> No
     assert walk.browser.post("/u/mfa", sent, Origin="https://evil.example").status == 400
 
 
-def test_the_last_used_method_comes_first_or_else_the_strongest_method(walk: Walk) -> None:
+def test_the_page_offers_the_last_used_method_first_or_else_the_strongest_method(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms", "otp", "webauthn-roaming")
     give_key(walk.at.user, "another-host.example.test")
     give_app(walk.at.user)

@@ -40,7 +40,7 @@ def test_unusable_settings_are_refused_and_nothing_changes(tenant: Tenant) -> No
     assert not TenantSettings.objects.of(tenant.pk).exists()
 
 
-def test_the_last_factor_cannot_be_switched_off_while_a_policy_requires_one(tenant: Tenant) -> None:
+def test_the_last_factor_cannot_be_switched_off_while_a_policy_requires_a_factor(tenant: Tenant) -> None:
     update_second_factors(tenant_id=tenant.pk, changes={"factors": ["otp", "recovery-code"], "policy": "always"})
     with pytest.raises(Invalid, match="Relax the policy first"):
         switch_factor(tenant_id=tenant.pk, factor="otp", is_on=False)

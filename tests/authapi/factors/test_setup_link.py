@@ -1,4 +1,4 @@
-"""`/u/factor-setup`: what a link that sets up a second factor allows, for which user, how often, and what it never allows."""
+"""`/u/factor-setup`: what a link that sets up a second factor allows, for which user and how often, and what the link never allows."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_link_opens_no_session(tenant: Tenant, ada: User) -> None:
     assert Session.objects.of(tenant.pk).count() == 0
 
 
-def test_a_phone_is_set_up_by_the_code_that_is_sent_to_it(tenant: Tenant, ada: User) -> None:
+def test_a_phone_is_set_up_by_the_code_that_is_sent_to_the_phone(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada)
     assert "Text me a code" in chosen(browser, secret, "phone").text
     assert sent(browser, secret, "phone", phone_number="12").status == 400
@@ -254,7 +254,7 @@ def test_wrong_codes_are_counted_for_the_user(tenant: Tenant, ada: User) -> None
 # --- A user who has a factor --------------------------------------------------------------------------------------------------
 
 
-def test_a_user_with_a_factor_must_use_it_before_a_link_sets_up_another_factor(tenant: Tenant, ada: User) -> None:
+def test_a_user_with_a_factor_must_prove_this_factor_before_a_link_sets_up_another_factor(tenant: Tenant, ada: User) -> None:
     key, _ = give_app(ada)
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     assert "Confirm that it is you" in opened(browser, secret).text

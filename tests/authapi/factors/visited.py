@@ -38,7 +38,7 @@ def challenge_pages(visit: Login) -> list[Page]:
 
 
 def enrolment_pages(visit: Login) -> list[Page]:
-    """Return the pages for the list of factors, an app, a phone without and with a number, a mailed code, and security keys."""
+    """Return the pages that set up a factor: the list of factors, each kind of factor, refused answers, and the recovery code."""
     set_factors(visit.tenant, *_EVERY, policy="always")
     walk = Walk(visit)
     with override_settings(SMS_SENDER={"kind": "console"}):
@@ -53,7 +53,7 @@ def enrolment_pages(visit: Login) -> list[Page]:
 
 
 def setup_pages(visit: Login) -> list[Page]:
-    """Return the pages of a link: the list of factors, a phone, an app, the end with a recovery code, a used link, and an unknown link."""
+    """Return the pages of a setup link: the list of factors, each kind, refused answers, the recovery code, a used and an unknown link."""
     set_factors(visit.tenant, *_EVERY)
     secret = create_setup_link(user=visit.user).address.partition("?ticket=")[2]
     link = {"ticket": secret, "at": ""}
@@ -69,7 +69,7 @@ def setup_pages(visit: Login) -> list[Page]:
 
 
 def added_setup_pages(visit: Login) -> list[Page]:
-    """Return the pages of a link for a user who has factors: the proof of each factor, and the page after a proof."""
+    """Return the pages of a setup link for a user who has factors: the proof of each factor, and the page after a proof."""
     set_factors(visit.tenant, *_EVERY)
     key, _ = give_app(visit.user)
     give_address(visit.user, "phone", NUMBER)

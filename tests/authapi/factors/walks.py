@@ -77,7 +77,7 @@ def sent_code(tenant: Tenant) -> str:
 
 
 def notices_of(tenant: Tenant) -> list[str]:
-    """Return the changes about which users got mails, oldest first."""
+    """Return the changes of factors about which the service sent mails, oldest first."""
     jobs = Job.objects.of(tenant.pk).filter(type=Job.Type.MESSAGE, parameters__kind="factor_notice").order_by("created_at", "pk")
     return [str(_Content.opened(job).context["change"]) for job in jobs]
 
@@ -90,7 +90,7 @@ def devices_of(user: User) -> list[str]:
 
 @dataclass
 class Walk:
-    """One browser of a user."""
+    """The steps of logins with second factors in one browser of a user."""
 
     at: Login
     browser: Browser = field(init=False)

@@ -286,7 +286,7 @@ def test_no_refresh_token_is_issued_if_the_api_does_not_allow_it(tenant: Tenant)
     assert members["scope"] == "openid"
 
 
-def test_no_refresh_token_is_issued_to_a_client_that_cannot_use_it(tenant: Tenant) -> None:
+def test_no_refresh_token_is_issued_to_a_client_without_the_refresh_grant(tenant: Tenant) -> None:
     registered = web_client(tenant, grant_types=["authorization_code"])
     members = ask_token(
         tenant, code_form(registered, code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access")))
@@ -333,7 +333,7 @@ def test_id_tokens_with_an_unstored_signing_secret_are_refused_before_the_code_i
     assert ask_token(tenant, code_form(Registered(client, secret), code)).status == 200
 
 
-def test_an_exchange_needs_four_database_statements(tenant: Tenant) -> None:
+def test_an_exchange_runs_four_database_statements(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user, scope="openid offline_access")) for _ in range(2))
     assert statements_of(tenant, registered, code_form(registered, first))

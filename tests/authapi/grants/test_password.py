@@ -124,7 +124,7 @@ def test_only_the_right_password_reveals_that_a_user_is_blocked(tenant: Tenant, 
     assert outcome(log_in(tenant, client, password="wrong")) == WRONG
 
 
-def test_too_many_failures_block_the_account_for_this_address(tenant: Tenant, client: Registered, alice: User) -> None:
+def test_too_many_failures_block_the_account_for_this_ip_address(tenant: Tenant, client: Registered, alice: User) -> None:
     for _ in range(10):
         assert outcome(log_in(tenant, client, password="wrong")) == WRONG
     blocked = log_in(tenant, client)

@@ -1,4 +1,4 @@
-"""Refresh tokens: whether they rotate, how long they are valid, and how the reuse of one token ends its family."""
+"""Refresh tokens: whether they rotate, how long they are valid, and how the reuse of one token revokes all tokens of its family."""
 
 from __future__ import annotations
 
@@ -499,7 +499,7 @@ def test_a_revocation_without_criteria_is_refused(tenant: Tenant) -> None:
         revoke_refresh_tokens(tenant_id=tenant.pk)
 
 
-def test_a_refresh_needs_three_statements_with_rotation_and_two_without(tenant: Tenant) -> None:
+def test_a_refresh_runs_three_statements_with_rotation_and_two_without_rotation(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     rotating, lasting = client_with(tenant), client_with(tenant, rotation_type="non-rotating")
     user = some_user(tenant)

@@ -1,4 +1,5 @@
-"""Invitations to applications that use SAML or WS-Federation: the pages are the same, and the answers are those of the protocol."""
+"""Invitations to applications that use SAML or WS-Federation: the pages are the same as with OAuth, and the answers have the format of the
+protocol."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ STEPS: dict[str, tuple[Wish, Situation, Step]] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_each_situation_has_its_next_step(name: str) -> None:
+def test_each_situation_leads_to_the_expected_next_step(name: str) -> None:
     wanted, situation, step = STEPS[name]
     assert next_step(wanted, situation) is step
 

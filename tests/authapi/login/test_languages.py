@@ -95,7 +95,7 @@ def english_on(page: Page) -> set[str]:
         (None, "pt-BR", "en"),
     ],
 )
-def test_the_language_requested_by_the_client_has_precedence_over_that_of_the_browser(
+def test_the_language_requested_by_the_client_has_precedence_over_the_language_of_the_browser(
     worldwide: Login, wished: str | None, header: str, found: str
 ) -> None:
     assert language_of(begun(worldwide, {"Accept-Language": header}, ui_locales=wished)) == found

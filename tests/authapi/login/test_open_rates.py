@@ -46,7 +46,7 @@ def statuses(answers: list[Page]) -> list[int]:
     return [answer.status for answer in answers]
 
 
-def test_an_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_callers(tenant: Tenant) -> None:
+def test_an_ip_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_callers(tenant: Tenant) -> None:
     answers = pages(Browser(tenant), 8)
     assert statuses(answers) == [200] * 7 + [429]
     # The headers describe the bucket that was charged.
@@ -61,7 +61,7 @@ def test_an_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_cal
     assert "Too many requests." in answers[-1].text
 
 
-def test_an_address_within_its_own_budget_is_served_while_another_address_floods(tenant: Tenant) -> None:
+def test_an_ip_address_within_its_own_budget_is_served_while_another_ip_address_floods(tenant: Tenant) -> None:
     assert 429 in statuses(pages(Browser(tenant), 10))
     assert statuses(pages(Browser(tenant, address="192.0.2.9"), 6)) == [200] * 5 + [429]
 
@@ -71,7 +71,7 @@ def test_pages_of_one_tenant_do_not_use_the_budget_of_another_tenant(tenant: Ten
     assert statuses(pages(Browser(second_tenant), 5)) == [200] * 5
 
 
-def test_a_browser_that_has_logged_in_is_served_while_its_address_floods(login: Login) -> None:
+def test_a_browser_that_has_logged_in_is_served_while_its_ip_address_floods(login: Login) -> None:
     with_login = login.browser
     login.begin_session()
     assert 429 in statuses(pages(Browser(login.tenant), 10))
@@ -113,7 +113,7 @@ def test_the_known_browser_cookie_of_one_tenant_is_not_accepted_by_another_tenan
     assert stranger.get(PAGE).status == 429
 
 
-def test_requests_for_published_keys_are_charged_to_the_address(tenant: Tenant) -> None:
+def test_requests_for_published_keys_are_charged_to_the_ip_address(tenant: Tenant) -> None:
     answers = [get(tenant, "/.well-known/jwks.json") for _ in range(8)]
     assert [answer.status for answer in answers] == [200] * 7 + [429]
     assert answers[-1].json()["error"] == "too_many_requests"
@@ -127,14 +127,14 @@ def test_anonymous_requests_do_not_use_the_budget_of_any_tenant_endpoint(tenant:
         assert throttling.hit(tenant.pk, endpoint).remaining == 199
 
 
-def test_requests_for_the_schema_of_the_management_interface_are_charged_to_the_address(tenant: Tenant) -> None:
+def test_requests_for_the_schema_of_the_management_interface_are_charged_to_the_ip_address(tenant: Tenant) -> None:
     browser = Browser(tenant)
     answers = [browser.get("/api/v2/openapi.json") for _ in range(8)]
     assert statuses(answers) == [200] * 7 + [429]
     assert throttling.hit(tenant.pk, "management").remaining == 199
 
 
-def test_requests_for_exported_files_are_charged_to_the_address(tenant: Tenant) -> None:
+def test_requests_for_exported_files_are_charged_to_the_ip_address(tenant: Tenant) -> None:
     browser = Browser(tenant)
     answers = [browser.get("/exports/job_0123456789abcdef.json.gz?signature=made-up") for _ in range(8)]
     assert statuses(answers) == [404] * 7 + [429]
@@ -160,7 +160,7 @@ def test_no_page_is_refused_while_rates_are_switched_off(tenant: Tenant, setting
     assert "x-ratelimit-limit" in answers[0].headers
 
 
-def test_the_stored_login_requests_of_one_address_are_limited_in_bytes(
+def test_the_stored_login_requests_of_one_ip_address_are_limited_in_bytes(
     login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ADDRESS_RATE_BURST = 1000
@@ -171,13 +171,13 @@ def test_the_stored_login_requests_of_one_address_are_limited_in_bytes(
     assert "location" not in answers[-1].headers
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # The rest of the budget is enough for a request of ordinary size. Other addresses have their own budget.
+    # The rest of the budget is enough for a login request of ordinary size. Other IP addresses have their own budgets.
     assert login.ask().status == 302
     login.browser.address = "192.0.2.9"
     assert login.ask(**large).status == 302
 
 
-def test_login_requests_stored_behind_a_proxy_that_names_no_client_are_limited_per_tenant(
+def test_login_requests_stored_behind_a_proxy_that_sends_no_client_address_are_limited_per_tenant(
     login: Login, second_tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ANONYMOUS_RATE_PER_SECOND, settings.TRUSTED_PROXIES = 1000, ["192.0.2.0/24"]
@@ -185,7 +185,7 @@ def test_login_requests_stored_behind_a_proxy_that_names_no_client_are_limited_p
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # If the proxy names the address of the client, the request counts against another budget. Each tenant has its own budget.
+    # If the proxy sends the address of the client, the request is charged to another budget. Each tenant has its own budget.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302
     client, _ = web_client(second_tenant)

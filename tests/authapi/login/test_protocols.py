@@ -216,7 +216,7 @@ def test_a_session_that_ends_without_a_browser_starts_no_round_trip(login: Login
     assert not LogoutTransaction.objects.of(login.tenant.pk).exists()
 
 
-def test_the_state_of_a_participant_is_sealed_and_the_newest_is_used(login: Login) -> None:
+def test_the_state_of_a_participant_is_sealed_and_the_newest_state_is_used(login: Login) -> None:
     answered(login, bye="https://app.example.test/canary")
     assert "canary" not in SessionClient.objects.of(login.tenant.pk).get().sealed_state
     ask(login, silent="1", bye=BYE)

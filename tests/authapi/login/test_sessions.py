@@ -195,7 +195,7 @@ def test_all_sessions_of_a_user_except_the_named_session_can_be_ended(user: User
     assert (count, sorted(rows(tenant))) == (2, sorted([ada[1].pk, eve.pk]))
 
 
-def test_the_cleanup_ends_expired_sessions_and_notifies_the_clients_that_requested_it(user: User, tenant: Tenant) -> None:
+def test_the_cleanup_ends_expired_sessions_and_notifies_the_clients_that_requested_a_notice(user: User, tenant: Tenant) -> None:
     asked, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": {"mode": "all"}}})
     plain, _ = web_client(tenant, settings=ADDRESS)
     over, _ = session_of(user)

@@ -39,7 +39,7 @@ INVALID = (400, "invalid_request", "Unknown or invalid subject token.")
 
 @dataclass
 class World:
-    """A client, a connection with accounts in another system, and an issuer whose tokens log those users in."""
+    """A client, a connection with accounts in another system, and an issuer whose tokens log the users of these accounts in."""
 
     tenant: Tenant
     client: Registered
@@ -328,7 +328,7 @@ def test_an_actor_token_is_refused_in_a_login(world: World) -> None:
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
 
-def test_an_address_with_many_refused_tokens_is_blocked_for_a_while(world: World) -> None:
+def test_an_ip_address_with_many_refused_tokens_is_blocked_for_a_while(world: World) -> None:
     stage = {EXCHANGE: {"max_attempts": 2, "rate": 600_000}}
     TenantSettings(tenant=world.tenant, attack_protection={"suspicious_ip_throttling": {"stage": stage}}).save()
     forget_all()

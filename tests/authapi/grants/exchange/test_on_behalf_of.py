@@ -178,7 +178,7 @@ def test_impersonation_does_not_name_the_client_and_keeps_earlier_actors(world: 
     assert world.claims(delegated, by=stock, audience=THIRD)["act"] == {"sub": world.orders.client_id}
 
 
-def test_the_new_token_ends_with_the_subject_token(world: World) -> None:
+def test_the_new_token_expires_no_later_than_the_subject_token(world: World) -> None:
     update_api_resource(
         tenant_id=world.tenant.pk,
         resource_id=ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST).pk,
@@ -452,7 +452,7 @@ def test_a_client_may_prove_with_its_own_token_that_it_is_the_actor(world: World
     assert claims["act"] == {"sub": world.orders.client_id}
 
 
-def test_the_token_of_a_user_who_acts_for_another_user_ends_when_the_first_of_the_two_tokens_ends(world: World) -> None:
+def test_the_token_of_a_user_who_acts_for_another_user_expires_when_the_first_of_the_two_tokens_expires(world: World) -> None:
     agent = some_user(world.tenant)
     code = code_of(login_of(world.tenant, world.application, agent, scope="read", audience=FIRST))
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
