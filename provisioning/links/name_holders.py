@@ -42,7 +42,7 @@ def foresee(
     try:
         found = client.filtered("userName", person.user_name)
     except FilterRefused as refused:
-        text = f"The service cannot tell whether another account holds the userName, because the server refuses the search: {refused}."
+        text = f"The service cannot tell whether another account has the userName, because the server refuses the search: {refused}."
         return Foreseen(text, is_refused=False)
     others = [item for item in found if item["id"] != own_id and has_name(item, person.user_name)]
     strangers = [item for item in others if item.get("externalId") != person.external_id]
@@ -53,13 +53,13 @@ def _about(holder: Mapping[str, Any], person: Person, options: ScimOptions, *, i
     place = str(holder["id"])[:_LONGEST_ID]
     if not is_create:
         return Foreseen(
-            f"The server will answer 409: the account {place} holds this userName.", "Change the name on the server or in this service."
+            f"The server will answer 409: the account {place} has this userName.", "Change the name on the server or in this service."
         )
     if holder.get("externalId"):
-        text = f"The server will answer 409: the account {place} holds this userName and belongs to another externalId."
-        return Foreseen(text, "The service never takes over this account. Check on the server to which user it belongs.")
+        text = f"The server will answer 409: the account {place} has this userName and another externalId."
+        return Foreseen(text, "The service never takes over this account. Check on the server to which user the account belongs.")
     if options.adopt_on_conflict and person.proves_name:
-        text = f"The server will answer 409, and the account {place}, which holds this userName, is then taken over and updated."
+        text = f"The server will answer 409, and the account {place}, which has this userName, is then taken over and updated."
         return Foreseen(text, is_refused=False)
-    text = f"The server will answer 409: the account {place} holds this userName and has no externalId."
+    text = f"The server will answer 409: the account {place} has this userName and no externalId."
     return Foreseen(text, "With adopt_on_conflict, the service takes over this account if the userName is proven to be the user's.")

@@ -101,7 +101,7 @@ class Person:
     """The correlation key of a user and, for servers that refuse to filter on it, the user name.
 
     `has_own_key`: the key is the user id, or another value that users cannot choose. `proves_name`: an account with this user name
-    and without a key counts as the account of this user (`provisioning.scim.name_proof`).
+    and without a key is accepted as the account of this user (`provisioning.scim.name_proof`).
     """
 
     external_id: str

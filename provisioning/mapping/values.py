@@ -16,8 +16,8 @@ _DEEPEST = 16
 _EXPECTED = {
     "string": "a text is expected",
     "boolean": "true or false is expected",
-    "reference": "an address is expected, as a text",
-    "binary": "base64 is expected, as a text",
+    "reference": "a text with an address is expected",
+    "binary": "a text in base64 is expected",
     "complex": "an object is expected",
 }
 

@@ -92,8 +92,8 @@ class ScimClient(AccountLookup):
         return Created(str(made["id"]))
 
     def replace(self, match: Match, resource: dict[str, Any], person: Person) -> Resource:
-        """PUT the user. Return the resource in the answer, empty if the answer contains none. Raise `ResourceGone` if the user does not
-        exist."""
+        """PUT the user. Return the resource in the answer, or an empty object if the answer contains no resource. Raise `ResourceGone` if
+        the user does not exist."""
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:

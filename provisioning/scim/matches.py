@@ -111,7 +111,8 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
 
 
 def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict | Taken:
-    """Evaluate the answer to a filter on `userName`: only equal names count, and accounts without a key need another proof."""
+    """Evaluate the answer to a filter on `userName`: accounts with another name are ignored, and accounts without a key need another
+    proof."""
     found = list(resources)
     if (keyed := _by_key(found, person, claims)) is not None:
         return keyed

@@ -23,7 +23,7 @@ def trusted_strategies() -> frozenset[str]:
 def proves_name(
     document: Mapping[str, Any], person: Person, options: ScimOptions, *, strategy: str, trusted_strategies: frozenset[str]
 ) -> bool:
-    """Tell whether the account with the mapped `userName` counts as the account of this user.
+    """Tell whether the account with the mapped `userName` is accepted as the account of this user.
 
     `verified` has three conditions: the user name is the email address, the address is verified, and `strategy` is trusted.
     An unverified email address proves nothing, because an attacker can sign up with any email address.

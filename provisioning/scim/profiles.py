@@ -29,7 +29,9 @@ PROFILES: dict[str, ServerProfile] = {
         notes=("Accepts one e-mail address, phone number and address per user, and PATCH without a path for single attributes only.",),
     ),
     "deel": ServerProfile("Deel", requests_per_second=5),
-    "entra": ServerProfile("Microsoft Entra ID", update_mode="patch_per_attribute", notes=("Its tokens do not allow PUT requests.",)),
+    "entra": ServerProfile(
+        "Microsoft Entra ID", update_mode="patch_per_attribute", notes=("Tokens of Microsoft Entra ID do not allow PUT requests.",)
+    ),
     "github": ServerProfile(
         "GitHub Enterprise",
         notes=(
@@ -37,7 +39,7 @@ PROFILES: dict[str, ServerProfile] = {
             "A deletion suspends the account permanently; in an organization, deactivation removes the link and the id.",
         ),
     ),
-    "gitlab": ServerProfile("GitLab", update_mode="patch_per_attribute", notes=("Updates change active only.",)),
+    "gitlab": ServerProfile("GitLab", update_mode="patch_per_attribute", notes=("An update can change only the attribute active.",)),
     "google": ServerProfile("Google Cloud Identity", update_mode="patch_per_attribute", notes=("Does not support PUT.",)),
     "launchdarkly": ServerProfile(
         "LaunchDarkly", notes=("An update of a deactivated user must also activate the user. The owner cannot be deactivated.",)

@@ -24,7 +24,7 @@ def _is_removed(path: str, removed: Iterable[str]) -> bool:
 
 
 def _flat(resource: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the leaf values by path; a list counts as one value, because it is written as a whole."""
+    """Return the leaf values by path; a list is one value, because it is written as a whole."""
     found: dict[str, Any] = {}
     for name, value in resource.items():
         if not prefix and name in _SERVERS_OWN:

@@ -170,7 +170,9 @@ class Examiner:
             # The server itself checks the user name when the user is created.
             return
         for item in _only(found, "userName", lambda item: has_name(item, person.user_name)):
-            raise ForeignAccount(detail=f"userName is held by id {str(item['id'])[:64]}, which the match rule does not trust")
+            raise ForeignAccount(
+                detail=f"the account with the id {str(item['id'])[:64]} has the userName, and the match rule does not trust this account"
+            )
 
     def _told(self, difference: Difference) -> dict[str, Any]:
         values = {"here": difference.here, "there": difference.there}

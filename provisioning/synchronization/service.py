@@ -76,7 +76,8 @@ def found(*, tenant_id: str, job_id: str) -> Job:
 
 @unit_of_work
 def resume(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Continue a stopped synchronization where it stopped, and store the actor. Raises `NotFound`, or `Conflict`."""
+    """Continue a stopped synchronization where it stopped, and store the actor. Raises `NotFound`, and `Conflict` if the job has ended or
+    does not wait for this answer."""
     return _answer(_locked(tenant_id, job_id), phases.RESUME, resumed_by=actor[:254])
 
 

@@ -1,11 +1,11 @@
-"""Runs a synchronization. The job's step decides the next phase, and its effect sends requests while no transaction is open.
+"""Runs a synchronization. The step of the job decides the next phase. The effect of the job sends requests while no transaction is open.
 
-    users      examines every user of this service, by key, and writes the users that differ
+    users      examines every user of this service, in the order of the keys, and writes each user whose account differs
     accounts   reads every account on the server, page by page, and stores accounts with our key but without a user
-    deletions  on request, deletes the stored accounts; above the limit, after approval
-    at the end, enables the stream if the plan says so
+    deletions  deletes the stored accounts if the plan requests this; more accounts than the limit require an approval
 
-Progress is saved after every few users. After a crash, only these users are repeated, which is harmless.
+After the last phase, the job enables the stream if the plan requests this. Progress is saved after every few users. After a crash, only
+these users are repeated, which is harmless.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class WaitedTooLong(ServiceError):
 
 
 def begin(job: Job) -> bool | Pause:
-    """Decide the next step of a synchronization; the caller has locked its row.
+    """Decide the next step of a synchronization; the caller has locked the row of the job.
 
-    1. Waiting for an administrator: pause, at most as long as a stream may be held.
-    2. Waiting for the server's `Retry-After`, or for another process that works on the job: pause.
-    3. The phase is not finished: request its effect.
-    4. After the last phase: enable the stream at the cursor and end the job.
+    1. If the job waits for an administrator, pause. Raises `WaitedTooLong` after `HOLD_MAX_SECONDS`.
+    2. If the server's `Retry-After` has not passed, or another process works on the job, pause.
+    3. If the phase is not finished, request the effect that works on it.
+    4. After the last phase, enable the stream at the cursor if the plan requests this, and end the job.
     """
     if job.parameters.get("waits_for"):
         since = datetime.fromisoformat(job.parameters["waits_since"])

@@ -134,7 +134,7 @@ def _foreseen(
         own = client.find(person) if operation == "update" and person.external_id else None
         foreseen = foresee(client, person, options, own_id=None if own is None else own.id)
     except (ActionError, NoTurn) as failure:
-        return (f"The service cannot tell whether another account holds the userName: {failure}.",)
+        return (f"The service cannot tell whether another account has the userName: {failure}.",)
     if operation == "update" and own is None and not options.upsert:
         return ("The user has no account on the server, and upsert is off: a delivery skips the update.",)
     return () if foreseen is None else (f"{foreseen.text} {foreseen.advice}".strip(),)

@@ -72,7 +72,7 @@ def set_up_of(setup: Setup) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
 
 
 def open_session(setup: Setup, mask: Mask, *, seconds: float, position: int | None = None) -> ScimSession:
-    """Return a session that may last `seconds`, for the event at `position` or by default the head of the log.
+    """Return a session that may last `seconds`, for the event at `position`; the default position is the head of the log.
 
     Raises `Misconfigured`.
     """

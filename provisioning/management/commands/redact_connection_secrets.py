@@ -21,8 +21,8 @@ With --apply, the command rewrites these rows while the service runs, each row i
     exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again gets fewer members.
   - Dead letters, and exchanges and messages of attempts: the secrets are removed. A truncated request body is removed completely.
   - Entries of the audit log: the values are replaced by "(hidden)".
-  - Rows of connections that a process of an earlier version wrote after the migration: the rows are encrypted, and an event is recorded for
-  each.
+  - Rows of connections that a process of an earlier version wrote after the migration: the rows are encrypted, and an event is recorded
+    for each row.
   - Web processes drop their cached frames of these logs.
 If the command was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
 

@@ -101,7 +101,7 @@ def test_a_taken_user_name_is_reported_before_the_redelivery(person: User) -> No
     with misbehaving_server(handler) as server:
         shown = preview(buried(server, person, "user.updated", upsert=True), current_profile=False)
     assert shown.verb == "POST"
-    assert [note for note in shown.notes if "409: the account 9 holds this userName" in note]
+    assert [note for note in shown.notes if "409: the account 9 has this userName" in note]
     assert {request.verb for request in server.received} == {"GET"}
 
 

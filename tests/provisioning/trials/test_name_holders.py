@@ -65,7 +65,7 @@ def test_a_dry_run_predicts_that_a_create_adopts_an_account(make_action: Callabl
     holder = server.add(userName=NAME)
     dry = run(action, anna, dry_run=True)
     assert not dry.steps.first_failure
-    assert f"the account {holder['id']}, which holds this userName, is then taken over" in at(dry, "write").text
+    assert f"the account {holder['id']}, which has this userName, is then taken over" in at(dry, "write").text
     assert run(action, anna, dry_run=False).summary == "Done: adopted."
 
 
@@ -119,7 +119,7 @@ def test_an_account_of_the_user_is_no_obstacle(account: dict[str, Any], own_id: 
 def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[..., Action], anna: User) -> None:
     with misbehaving_server(by_verb(GET=scim_error(500))) as server:
         (note,) = notes(make_action(server.base_url), anna)
-    assert note.startswith("The service cannot tell whether another account holds the userName")
+    assert note.startswith("The service cannot tell whether another account has the userName")
 
 
 def test_other_accounts_are_not_shown_if_the_server_ignores_the_filter(make_action: Callable[..., Action], anna: User) -> None:
