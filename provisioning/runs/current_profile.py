@@ -17,9 +17,7 @@ _TYPES = frozenset({"user.created", "user.updated"})
 
 
 class UserExistsAgain(Conflict):
-    """The user of this deletion exists again, so the event would delete an active account. To send the event anyway, redeliver the event by
-    force.
-    """
+    """The user of this deletion exists again, so the event would delete an active account. To send the event, redeliver it by force."""
 
 
 def user_of(tenant_id: str, key: str) -> User | None:

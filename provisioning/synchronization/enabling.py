@@ -13,8 +13,7 @@ _LOOK_AGAIN_SECONDS = 2.0
 
 
 class CursorGone(ServiceError):
-    """The stream was not enabled: its log was restored or pruned beyond the cursor of the synchronization. Run the synchronization
-    again."""
+    """The stream was not enabled: its log was restored or pruned beyond the cursor of the job. Run the synchronization again."""
 
 
 def enable_at_cursor(job: Job) -> str | Pause:

@@ -311,7 +311,7 @@ def test_a_client_with_more_requirements_than_authentication_gets_only_the_snipp
     shown = browser.get(page(client), PASTE)
 
     assert [snippet.title for snippet in shown.context["snippets"]] == ["Shell, with curl"]
-    assert "The manual has programs" in shown.content.decode()
+    assert "The manual has example programs" in shown.content.decode()
 
 
 def test_a_machine_gets_its_programs_although_logins_must_push_their_requests(browser: Browser, tenant: Tenant) -> None:
@@ -322,14 +322,14 @@ def test_a_machine_gets_its_programs_although_logins_must_push_their_requests(br
     shown = browser.get(page(robot.client), PASTE)
 
     assert len(shown.context["snippets"]) == 3
-    assert "The manual has programs" not in shown.content.decode()
+    assert "The manual has example programs" not in shown.content.decode()
 
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"require_proof_of_possession": True}, "The manual has programs"),
-        ({"client_authentication_methods": CERTIFICATE_METHOD}, "no host requests certificates"),
+        ({"require_proof_of_possession": True}, "The manual has example programs"),
+        ({"client_authentication_methods": CERTIFICATE_METHOD}, "no host of the tenant requests certificates"),
     ],
 )
 def test_the_page_of_a_machine_client_without_programs_gives_the_reason(

@@ -101,7 +101,7 @@ _UNSAID = (
     "is not installed",
     "Unknown option",
     "A mapping table is a list",
-    "A row needs path and source",
+    "A row must have path and source",
     "is one of",
     "Letters, digits and underscores",
     "must be",

@@ -347,7 +347,7 @@ def test_the_check_of_pages_finds_each_kind_of_flaw() -> None:
     found = " ".join(flaws(page, {"content-security-policy": "script-src 'unsafe-inline'"}))
     wanted = (
         "language",
-        "2 first",
+        "2 h1 elements",
         "title",
         "style",
         "inline",

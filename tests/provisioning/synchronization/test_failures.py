@@ -284,7 +284,7 @@ def test_a_new_log_epoch_prevents_the_job_from_enabling_the_stream(
     with connection.cursor() as cursor:
         cursor.execute("UPDATE events_head SET epoch = epoch + 1 WHERE tenant_id = %s", [tenant.pk])
     assert work_on(job).status == "failed"
-    assert "Run it again" in job.status_details
+    assert "Run the synchronization again" in job.status_details
     stream.refresh_from_db()
     assert stream.status == "disabled"
 

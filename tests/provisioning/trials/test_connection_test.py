@@ -277,7 +277,7 @@ class OffersNoPatch(ScimServer):
         (RefusesFilters, "filter", "warning", "refuses the filter"),
         (RefusesFilters, "user_name_filter", "warning", "refuses the filter"),
         (SendsAll, "paging", "warning", "returned 2 users instead of 1"),
-        (RepeatsPages, "paging", "warning", "equals the first one"),
+        (RepeatsPages, "paging", "warning", "Both pages are equal"),
         (HasNoDiscovery, "configuration", "warning", "Not readable"),
         (HasNoDiscovery, "schemas", "warning", "Not readable"),
         (OffersNoPatch, "configuration", "warning", "no support for PATCH"),

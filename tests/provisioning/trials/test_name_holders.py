@@ -52,7 +52,7 @@ def test_a_dry_run_predicts_that_a_create_with_a_taken_name_fails(
     assert f"409: the account {holder['id']}" in at(dry, "write").text
     (note,) = notes(action, anna)
     assert f"409: the account {holder['id']}" in note
-    advice = "Check on the server to which user it belongs." if external_id else "if the userName is proven to be the user's."
+    advice = "Check on the server to which user the account belongs." if external_id else "if the userName is proven to be the user's."
     assert note.endswith(advice)
 
     written = run(action, anna, dry_run=False)
