@@ -1,4 +1,4 @@
-"""Ends sessions of a user with the tokens issued in them, and withdraws consents with the tokens based on them."""
+"""Ends the sessions of a user, withdraws consents, and revokes the refresh tokens that depend on either."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from authapi.tokens import ciba_requests, device_codes
 from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.models import LinkedIdentity, User
 
-# Strategy of the connections whose users log in by email address only. Users of external providers are identified by a subject.
+# The strategy of connections whose users log in by email address only. Users of external providers are identified by a subject.
 _BY_ADDRESS = "email"
 
 
@@ -21,7 +21,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
     """Revoke access after an account was blocked, was unblocked or changed its address. Signal receiver, runs in the same transaction.
 
     Unblocking also ends sessions: a login in progress during the block may have started a session after the block.
-    A new email address ends sessions only: refresh tokens stay, because applications received them for access without the user.
+    A new email address ends sessions only: refresh tokens stay valid, because they give an application access while the user is absent.
     """
     if "blocked" in changed:
         if not user.blocked:
@@ -43,7 +43,7 @@ def keeps_address(user: User) -> bool:
 
 
 def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
-    """End the sessions that began through an unlinked identity, and their refresh tokens. Signal receiver, runs in the same transaction."""
+    """End the sessions of an unlinked identity, and revoke their refresh tokens. Signal receiver, runs in the same transaction."""
     begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
     for session in begun.select_related("user").order_by("pk"):
         offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)

@@ -1,4 +1,5 @@
-"""Mails with a link that sets a new password or lifts a block. A job stores the identifier; a worker finds the user and sends the mail.
+"""Mails with a link that sets a new password or lifts a block. A job stores the typed identifier; a worker finds the user and sends the
+mail.
 
 The response therefore takes the same time whether the user exists or not, and an unavailable mail server delays no request.
 """
@@ -35,19 +36,20 @@ _PURPOSES: dict[str, AccountTicket.Purpose] = {
     Job.Type.PASSWORD_RESET_EMAIL: AccountTicket.Purpose.PASSWORD_RESET,
     Job.Type.UNBLOCK_EMAIL: AccountTicket.Purpose.UNBLOCK,
 }
-# Maximum number of usable links per user and purpose. After that, no further mail is sent.
+# Maximum number of usable links per user and purpose. A user with this number of usable links gets no further mail.
 MOST_LINKS = 10
 
 
 @unit_of_work
 def start_reset_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Queue a mail with a reset link to the user with this identifier, if the user exists. The duration does not depend on that."""
+    """Queue a mail with a reset link to the user with this identifier. The call takes the same time whether or not the user exists."""
     return _start(Job.Type.PASSWORD_RESET_EMAIL, connection, identifier, client, ip, address)
 
 
 @unit_of_work
 def start_unblock_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Queue a mail to the user with this identifier, if the user exists. It says that logins are blocked; its link lifts the block."""
+    """Queue a mail to the user with this identifier, if the user exists. The mail says that logins are blocked; its link lifts the
+    block."""
     return _start(Job.Type.UNBLOCK_EMAIL, connection, identifier, client, ip, address)
 
 
@@ -71,8 +73,9 @@ def _start(job_type: Job.Type, connection: Connection, identifier: str, client: 
 def find_recipient(job: Job) -> bool:
     """Mark the mail as due if the identifier belongs to a user. Return False if no work remains.
 
-    No work remains if the mail is already marked as due, if no user has the identifier, or if the user has `MOST_LINKS` usable links.
-    The limit applies per user, so requests with many identifiers or from many IP addresses cannot flood one mailbox.
+    No work remains if the mail is already marked as due, if no user with an email address has the identifier, or if the user has
+    `MOST_LINKS` usable links. The limit applies per user, so requests with many identifiers or from many IP addresses cannot flood one
+    mailbox.
     """
     user = None if "recipient" in job.summary else _recipient(job)
     if user is None or usable_count(user, _PURPOSES[job.type]) >= MOST_LINKS:
@@ -95,7 +98,7 @@ def mail_unblock(job: Job) -> Pause | None:
 
 
 def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pause | None:
-    """Mail a link once. Send nothing if the tenant has switched the mail off."""
+    """Mail a link once. Send nothing if the tenant has disabled this mail."""
     user = _recipient(job)
     if user is None or not is_switched_on(job.tenant_id, KINDS[name]):
         return None
@@ -106,7 +109,7 @@ def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pau
 
 
 def _send_link(job: Job, user: User, name: str, purpose: AccountTicket.Purpose, page: str) -> None:
-    """Issue a ticket and mail its link. Each attempt issues a new ticket, because only the mail contains the secret."""
+    """Issue a ticket and mail its link. Each attempt issues a new ticket, because the secret of an earlier ticket is not stored."""
     client = asking_client(job)
     life = link_lifetime(job.tenant_id, name)
     language = language_for(user, job.tenant_id, asked=job.parameters.get("language", ""))
@@ -131,5 +134,5 @@ def _recipient(job: Job) -> User | None:
 
 
 def asking_client(job: Job) -> Client | None:
-    """Return the client of the login or request that caused a mail."""
+    """Return the client of the login or request that caused a mail. None if the request named no client, or if the client was deleted."""
     return Client.objects.of(job.tenant_id).filter(client_id=job.parameters.get("client_id", "")).first()

@@ -1,8 +1,8 @@
 """Mails that notify the administrators of a tenant of attacks: at most one mail per kind of attack and period.
 
-Each attack marks one notice as due: the notice for this kind of attack. The task that sends the mail counts the events since the previous
-mail. If a worker crashes while it sends a mail, that mail is lost: the next attack triggers another mail, and the sign-in log keeps every
-line.
+A tenant has one row for each kind of attack (`AttackNotice`). An attack marks the row as due. The task that sends the mail counts the
+events since the previous mail. If a worker crashes while it sends a mail, the mail is lost: the next attack triggers another mail, and the
+sign-in log keeps every line.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -
     if row.due_at is None:
         rows.filter(due_at=None).update(since=row.sent_at or now - _BEFORE, due_at=due_at)
     elif due_at < row.due_at:
-        # The tenant shortened the period after the notice was scheduled.
+        # The tenant has shortened the period since the notice was scheduled.
         rows.filter(due_at__gt=due_at).update(due_at=due_at)
 
 
 def due_notices() -> list[int]:
-    """Return the primary keys of the due notices of all tenants."""
+    """Return the primary keys of the due notices of all running tenants, oldest first, at most `_AT_ONCE`."""
     rows = of_running_tenants(AttackNotice.all_tenants.filter(due_at__lte=timezone.now())).order_by("due_at")
     return list(rows.values_list("pk", flat=True)[:_AT_ONCE])
 

@@ -18,7 +18,8 @@ from identity.services.failures import Invalid, NotSupported
 SUSPICION_SHIELDS = (BLOCK, TELL_ADMINS)
 LOGIN_SHIELDS = (BLOCK, TELL_USER, TELL_ADMINS)
 STAGE_SHIELDS = (BLOCK, TELL_ADMINS)
-# With a limit above a million failures, no IP address would be suspicious. An interval above a month would be a permanent block.
+# With more than a million allowed failures, no IP address would ever be suspicious. An interval of more than a month would be a permanent
+# block.
 MOST_ATTEMPTS = 1_000_000
 LONGEST_RATE_MS = 30 * 86_400_000
 
@@ -60,7 +61,7 @@ def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSetti
 
 
 def _merged(before: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings after a change. Stages and members of stages that the change does not name keep their values."""
+    """Return the settings after a change. A stage, or a member of a stage, that the change does not name keeps its value."""
     sent: dict[str, Any] = changes.get("stage") or {}
     stages = {name: {**stage, **(sent.get(name) or {})} for name, stage in before["stage"].items()}
     return {name: value for name, value in {**before, **changes, "stage": stages}.items() if name in defaults}

@@ -1,7 +1,8 @@
-"""Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks at a threshold.
+"""Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks the identifier at a threshold.
 
 Each attempt holds a lock on its failure count until its transaction ends. Attempts at one account from one IP address therefore run one
-after another in all processes, and the number of checked attempts never exceeds the threshold. The row of the user is not locked.
+after another, even in different processes, and the number of checked passwords never exceeds the threshold. The row of the user is not
+locked.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Count:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the count has reached the threshold, so that even the correct password is refused. A higher threshold lifts the block."""
+        """Whether the count has reached the threshold, so that even the correct password is refused. If the tenant raises the threshold
+        above the count, the block ends."""
         row = self._row()
         return self.rules.blocks and row is not None and row.blocked_at is not None and row.count >= self.rules.max_attempts
 
@@ -69,7 +71,9 @@ class Count:
 
 
 def held_count(connection: Connection, identifier: str, ip: str) -> Count | None:
-    """Lock and return the count of an identifier, per IP address if the settings say so. Return None if failures are not counted.
+    """Lock and return the count of an identifier, per IP address if the settings say so.
+
+    Return None if the settings disable the protection, or if the IP address is on the allowlist.
 
     Call it inside a transaction. `identifier` comes from `user_lookup.failure_key`.
     """

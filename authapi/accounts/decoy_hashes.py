@@ -1,7 +1,8 @@
-"""Stored passwords of other users, checked when the requested user does not exist. The result of the check is ignored.
+"""Password hashes of other users, checked when the requested user does not exist. The result of the check is ignored.
 
-Imported passwords take a different time to check than native passwords. The check for an unknown identifier therefore takes as long
-as for a real user of the connection. One identifier always selects the same stored password, so response times reveal nothing.
+The time of a check depends on the hash: hashes of imported users differ from hashes of this service. With a hash of the same connection,
+the check for an unknown identifier takes as long as the check for a real user. One identifier selects the same hash each time, so that
+repeated response times reveal nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ _REMEMBERED_SECONDS = 60.0
 
 
 def stand_in(connection_id: str, identifier: str) -> str:
-    """Return the stored password to check for an identifier without a user, or for a user without a password."""
+    """Return the password hash to check for an identifier without a user, or for a user without a password."""
     sample = _samples.get(connection_id)
     if not sample:
         return decoy()
-    # The hash is keyed, so that an attacker cannot compute which identifiers share a stored password.
+    # The digest is keyed, so that an attacker cannot compute which identifiers share a password hash.
     digest = hashlib.blake2b(identifier.encode("utf-8", "replace"), key=settings.SECRET_KEY.encode()[:64], digest_size=8).digest()
     return sample[int.from_bytes(digest, "big") % len(sample)]
 
 
 def _load(connection_id: str) -> tuple[str, ...]:
-    """Return stored passwords of the newest and the oldest users: imported users are usually among the newest or among the oldest."""
+    """Return password hashes of the newest and the oldest users: imported users are usually among the newest or among the oldest."""
     stored = PasswordCredential.objects.filter(user__connection_id=connection_id)
     newest = list(stored.order_by("-user__created_at", "-user_id").values_list("pk", "password_hash")[:_SAMPLED])
     oldest = list(stored.order_by("user__created_at", "user_id").values_list("pk", "password_hash")[:_SAMPLED])

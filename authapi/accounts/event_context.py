@@ -1,4 +1,4 @@
-"""Builds the event context for changes that users make to their own accounts: client, host, address and browser."""
+"""Builds the event context for changes that users make to their own accounts: client, host, IP address and browser."""
 
 from __future__ import annotations
 

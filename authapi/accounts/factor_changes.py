@@ -23,10 +23,11 @@ def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_use
     logged in.
     """
     if removed:
-        # A link that adds a factor requires the proof of an existing factor. Without that factor, the link would require no proof.
+        # A setup link that adds a factor requires the proof of an existing factor. After the removal of the last factor, the link would
+        # require no proof.
         void(user, AccountTicket.Purpose.ENROLLMENT)
     if removed and is_by_user:
-        # The account page writes the line, because it has the IP address of the browser.
+        # If the user removes the factor, the account page writes the line, because the account page has the IP address of the browser.
         return
     sign_in_log.note(
         tenant_id=user.tenant_id,

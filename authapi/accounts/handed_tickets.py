@@ -1,7 +1,7 @@
 """Tickets that applications request and deliver themselves: links that set a password or verify an address.
 
-A ticket is a row of the same table as the ticket of a mailed link. The row also contains the return URL. The URL is never in the link, so
-that only the administrators of the tenant decide where the browser goes after a link was used.
+These tickets are in the same table as the tickets of mailed links. The row also contains the return URL. The link never contains the return
+URL, so that only the administrators of the tenant decide where the browser is sent after a link was used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Default of the upstream system: five days. A link that changes a password must not be valid without limit.
+# Lifetime of a link in seconds. The default of the upstream system is five days. A link that changes a password must always expire.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000
 _LONGEST_ADDRESS = 2048
@@ -33,7 +33,8 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True)
 class WayBack:
-    """Where the browser goes after the link was used: to `result_url` with the outcome as parameters, or to the login of `client`."""
+    """Where the service sends the browser after the link was used: to `result_url` with the outcome as parameters, or to the login of
+    `client`."""
 
     result_url: str = ""
     tells_email: bool = False
@@ -99,7 +100,7 @@ def is_prepared(ticket: AccountTicket) -> bool:
 
 
 def prepared_password(ticket: AccountTicket) -> str:
-    """Return the password that the application has chosen. Empty if the user chooses one."""
+    """Return the password that the application has chosen. Empty if the user must choose a password."""
     return (
         vault.unseal(ticket.parameters["sealed_password"], place=password_place(ticket.tenant_id, ticket.user_id))
         if is_prepared(ticket)
@@ -108,7 +109,7 @@ def prepared_password(ticket: AccountTicket) -> str:
 
 
 def is_result_address(address: str) -> bool:
-    """Tell whether a browser may go to this URL after the link was used. It must be https; with `INSECURE_HTTP`, http is accepted, too."""
+    """Tell whether a browser may be sent to this URL after the link was used: https, or also http with `INSECURE_HTTP`."""
     try:
         parts = urlsplit(address)
     except ValueError:

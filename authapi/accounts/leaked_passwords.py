@@ -18,7 +18,7 @@ from identity.breaches.current_list import is_in_breach
 
 SIGN_UP, CHANGE = "pre-user-registration", "pre-change-password"
 BLOCK, TELL_USER, TELL_ADMINS = "block", "user_notification", "admin_notification"
-# Shortest time between two mails to administrators. With `immediately`, one attack still causes one mail only.
+# The shortest time between two mails to administrators. `immediately` also has a minimum, so that one attack causes only one mail.
 FREQUENCIES = {
     "immediately": timedelta(minutes=5),
     "daily": timedelta(days=1),
@@ -65,13 +65,14 @@ def leak_rules(tenant_id: str) -> LeakRules:
 
 
 def is_refused(tenant_id: str, password: str, is_new: bool) -> bool:  # noqa: FBT001  (signature of `tenant_rule.Judge`)
-    """Tell whether the tenant refuses a new password. `is_new` means the password of a new user."""
+    """Tell whether the tenant refuses a new password. `is_new`: the password belongs to a new user."""
     rules = leak_rules(tenant_id)
     return rules.is_enabled and BLOCK in rules.at_stage[SIGN_UP if is_new else CHANGE] and is_in_breach(password)
 
 
 def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) -> None:
-    """Write a log line and notify the administrators if a new password was found in a breach. Otherwise do nothing.
+    """Write a log line if a new password is in the list of breached passwords, and notify the administrators if the tenant has configured
+    this.
 
     `line` has the arguments of `sign_in_log.note`. If the password is refused, call this function outside the transaction that is rolled
     back.
@@ -85,7 +86,7 @@ def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) ->
 
 
 def tell_admins(tenant_id: str, rules: LeakRules, shields: Iterable[str]) -> None:
-    """Schedule a mail to the administrators if `shields` contains this effect."""
+    """Schedule a mail to the administrators if `shields` contains `TELL_ADMINS`."""
     if TELL_ADMINS in shields:
         attack_notices.ask_for_notice(tenant_id, AttackNotice.Kind.LEAKED_PASSWORDS, rules.period)
 

@@ -62,7 +62,7 @@ class KnownPerson:
 
 @dataclass(frozen=True)
 class _Judged:
-    """The result of an attempt. It is returned, not raised: an exception would roll back the log lines."""
+    """The result of an attempt. A refusal is returned, not raised: an exception would roll back the log lines."""
 
     person: KnownPerson | None = None
     refusal: Refusal | None = None
@@ -112,7 +112,7 @@ def _judge(attempt: PasskeyAttempt) -> _Judged:
 
 
 def _held_passkey(attempt: PasskeyAttempt) -> EnrolledFactor | None:
-    """Return the passkey that an answer names, and lock the row of its user. None if the passkey does not exist any more."""
+    """Return the passkey that an answer names, and lock the row of its user. None if there is no such passkey."""
     try:
         named = ceremonies.credential_in(attempt.answer)
     except CeremonyRefused:

@@ -17,7 +17,7 @@ from identity.models import Connection, EnrolledFactor, User
 
 @dataclass(frozen=True)
 class PasskeySignUp:
-    """A request for an account. `attempt` has the answer of the authenticator that created the passkey."""
+    """A request for an account. `attempt` contains the answer of the authenticator that created the passkey."""
 
     host: HostMatch
     attempt: PasskeyAttempt
@@ -28,8 +28,8 @@ class PasskeySignUp:
 def sign_up_with_passkey(request: PasskeySignUp) -> User:
     """Create a user with the passkey in one transaction; return the user. Raises `CeremonyRefused` and `SignUpRefused`.
 
-    A taken identifier is detected only here, when the account is created. An attacker who tests whether an identifier is free therefore
-    creates an account if the identifier is free.
+    No earlier step reveals whether another account has the identifier: only this function refuses such an identifier. An attacker who tests
+    whether an identifier is free therefore creates an account if the identifier is free.
     """
     attempt, connection = request.attempt, request.connection
     made = ceremonies.verified_registration(attempt.answer, attempt.party, challenge=attempt.challenge or b"")

@@ -48,7 +48,7 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
     void_address_changes(user)
     end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.PASSWORD_CHANGED, except_id=_kept.get() or None)
     revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
-    # Otherwise an attacker's browser would stay known, and a login in this browser with the new password would cause no warning.
+    # If the browser of an attacker stayed known, a later login in this browser would cause no warning mail.
     forget_browsers(user)
     device_codes.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
     ciba_requests.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)

@@ -45,7 +45,7 @@ _UNKNOWN_USER = ("fu", "Unknown user.")
 
 @dataclass(frozen=True)
 class _Judged:
-    """The result of an attempt. It is returned, not raised: an exception would roll back the counts."""
+    """The result of an attempt. A refusal is returned, not raised: an exception would roll back the counts."""
 
     user: User | None
     refusal: Refusal | None = None

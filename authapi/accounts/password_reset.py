@@ -98,7 +98,7 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
 @unit_of_work
 def _set_new_password(tenant_id: str, secret: str, password: str, ip: str, user_agent: str) -> AccountTicket:
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
-    # The lock on the user serializes concurrent uses: the second use finds that the link is used up.
+    # Check the link again with the user locked: the second of two concurrent uses finds that the link is used up.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
     check_password(user.connection, password, personal_data(user), user=user)

@@ -1,6 +1,6 @@
-"""The password policy of a connection as a list of rules, for users and client libraries, with the result of each rule. Pure.
+"""The password policy of a connection as a list of rules, each with its result for one password. Pure.
 
-Client libraries show the list unchanged, with these codes and texts.
+Client libraries show the list to users unchanged, so the codes and texts must stay as they are.
 """
 
 from __future__ import annotations

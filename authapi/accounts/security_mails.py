@@ -1,6 +1,6 @@
 """Mails that warn a user: the password was found in a breach, or an unknown browser logged in.
 
-Each mail describes the event and contains a link that sets a new password. A worker sends it once. `services.security_mail_jobs`
+Each mail describes the event and contains a link that sets a new password. A worker sends each mail once. `services.security_mail_jobs`
 queues the jobs.
 """
 
@@ -26,14 +26,14 @@ from identity.models import Job, User
 from identity.services.jobs import Pause, effect_of, step_of
 
 LEAKED, NEW_DEVICE = "stolen_credentials", "new_device"
-# The user does not expect such a mail and may read it late.
+# Lifetime of the link. The user does not expect the mail and may read it hours later.
 LINK_LIFE = timedelta(hours=24)
 
 
 @step_of(Job.Type.LEAKED_PASSWORD_EMAIL)
 @step_of(Job.Type.NEW_DEVICE_EMAIL)
 def ask_for_mail(job: Job) -> bool:
-    """Mark the mail as due, once. Return False if it is already marked, or if the user has no address or no longer exists."""
+    """Mark the mail as due. Return False if the mail is already due, if the user has no address, or if the user no longer exists."""
     if "recipient" in job.summary or _recipient(job) is None:
         return False
     job.summary["recipient"] = "found"
@@ -83,7 +83,7 @@ def _send(job: Job, user: User, name: str) -> None:
 def _link(job: Job, user: User, name: str, client: Client | None, language: str) -> tuple[AccountTicket | None, str]:
     """Return the ticket and the URL of a link that sets a new password. Without a link, return None and an empty text.
 
-    There is no link for a user without a password, and none for a user with `MOST_LINKS` usable links. The mail is sent in any case:
+    A user without a password gets no link, and a user with `MOST_LINKS` usable links gets no further link. The mail is sent in any case:
     otherwise an attacker could suppress the warning by requesting many links.
     """
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)

@@ -1,7 +1,7 @@
 """Links that set up a second factor, for users who cannot or should not wait until a login requires a second factor.
 
-A link only allows its holder to enroll a factor for its user. It begins no session. If the user already has a factor, the holder must
-prove that factor first. A setup that one browser has begun can be confirmed in that browser only. Decision: docs/adr/0122.
+A link only allows its holder to enroll a factor for the user of the link. The link begins no session. If the user already has a factor, the
+holder must prove this factor first. A setup can be confirmed only in the browser in which it was begun. Decision: docs/adr/0122.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from identity.services.users import locked_user
 
 PATH, PARAMETER = "/u/factor-setup", "ticket"
 MAIL = "enrollment_email"
-# How long the proof of an existing factor is valid, as at a login.
+# How long the proof of an existing factor is valid. A login has the same limit.
 _PROOF_COUNTS = timedelta(minutes=10)
 # Keys in the parameters of a ticket: the only allowed kind, whether the user may already have factors, and the proof of an existing factor.
 _KIND, _ADDS, _PROOF = "kind", "adds", "proof"
@@ -54,7 +54,7 @@ class SetupOver(Exception):
 
 @dataclass(frozen=True)
 class SetupLink:
-    """A new link, as returned to the caller that requested it. The id alone does not open the link."""
+    """A new link. `address` is the URL that opens the link; `id` alone does not open it."""
 
     id: str
     address: str = field(repr=False)
@@ -102,11 +102,11 @@ def create_setup_link(
     language: str = "",
     address: str = "",
 ) -> SetupLink:
-    """Return a new link that sets up a factor. With `kind`, the link allows this kind only. Mail the link if requested.
+    """Return a new link that sets up a factor. With `kind`, the link allows this kind of factor only. With `is_mailed`, mail the link, too.
 
-    `adds` allows a link for a user who already has a factor and must prove it first. The mail goes to `recipient`, otherwise to the address
-    of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail without an address,
-    `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
+    `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail goes to `recipient`, otherwise
+    to the address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail without an
+    address, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
@@ -139,7 +139,7 @@ def open_setup(*, tenant_id: str, secret: str, browser: str) -> Setup:
 
 
 def kinds_for(user: User, kind: str = "") -> tuple[str, ...]:
-    """Return the kinds that a user can set up with a link, strongest first. With `kind`, no other kind is returned.
+    """Return the kinds of factors that a user can set up with a link, strongest first. With `kind`, no other kind is returned.
 
     As at a login, codes by mail go to the address of the profile only. A kind that repeats the user's login method is left out.
     """
@@ -232,7 +232,7 @@ def _key_added(setup: Setup, *, prover: Prover, kind: str, answer: str, party: R
 
 
 def _held(setup: Setup, kind: str) -> User:
-    """Lock and return the user, and check the link again: the second of two concurrent confirmations finds a used link."""
+    """Lock and return the user, and check the link again: the later of two concurrent confirmations finds a used link."""
     tenant_id = setup.ticket.tenant_id
     hold(setup.user)
     try:
@@ -248,7 +248,7 @@ def _held(setup: Setup, kind: str) -> User:
 
 
 def _set_up(setup: Setup, factor: EnrolledFactor, recovery_code: str) -> SetUp:
-    """Use up every setup link of the user, because all of them were created before this factor."""
+    """Use up every setup link of the user, because all these links were created before the user had this factor."""
     use_up(setup.user, _PURPOSE)
     return SetUp(factor, recovery_code if factor_settings(factor.tenant_id).has_recovery_codes else "")
 

@@ -36,8 +36,8 @@ _SUCCESS, _FAILURE = "ss", "fs"
 class SignUp:
     """A request for an account, with the profile that was sent: identifiers, names and `user_metadata`.
 
-    For an account with a passkey, there is no password. `add_passkey` adds the passkey in the transaction that creates the user. The user
-    id is chosen earlier, because the passkey contains it.
+    An account with a passkey has no password. `add_passkey` adds the passkey in the transaction that creates the user. The user id is
+    chosen before the passkey is created, because the passkey contains the user id.
     """
 
     connection: Connection
@@ -58,7 +58,7 @@ class SignUp:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection allows this kind of sign-up."""
+        """Whether the connection allows this sign-up. An invited user may sign up with a password even if other users may not."""
         if self.add_passkey is not None:
             return takes_passkey_sign_ups(self.connection)
         return takes_sign_ups(self.connection) or (self.is_invited and takes_passwords(self.connection))
@@ -162,7 +162,7 @@ def profile_problems(connection: Connection, profile: Mapping[str, Any]) -> dict
 
 
 def _column_problem(name: str, value: Any) -> str:
-    """Return the error of a value, if any. All errors are reported at once, before the password is checked."""
+    """Return the error of a value, or None. The errors of all values are reported together, before the password is checked."""
     if name == "user_metadata":
         return ""
     if not isinstance(value, str):

@@ -1,8 +1,8 @@
 """Throttles suspicious IP addresses: an address with failed logins at many accounts, or with many sign-ups, is refused for a while.
 
-Contract 9.10 to 9.13. A stage is a step with its own count of attempts: login, sign-up or token exchange. The buckets are in Redis, or in
-each process while Redis is unavailable, because they only slow down an attack. Blocks of accounts are in PostgreSQL. Rows of `AddressBlock`
-only show administrators which addresses the buckets refuse.
+Contract 9.10 to 9.13. A stage is a step with its own count of attempts: login, sign-up or token exchange. The counts are buckets in Redis,
+or in each process while Redis is unavailable: losing a bucket is acceptable, because buckets only slow down an attack. Blocks of accounts
+are in PostgreSQL, because they must not be lost. Rows of `AddressBlock` only show administrators which addresses the buckets refuse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from foundation.database.transactions import unit_of_work
 from foundation.memory.ttl_cache import Remembered
 
 LOGIN, SIGN_UP, EXCHANGE = "pre-login", "pre-user-registration", "pre-custom-token-exchange"
-# `rate` is the number of milliseconds after which an address gets one more attempt.
+# `max_attempts` is the number of attempts of an address; `rate` is the number of milliseconds after which the address gets one more
+# attempt.
 DEFAULTS: dict[str, Any] = {
     "enabled": True,
     "shields": ["block", "admin_notification"],
@@ -32,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
     "stage": {
         LOGIN: {"max_attempts": 100, "rate": 864_000},
         SIGN_UP: {"max_attempts": 50, "rate": 1200},
-        # Values of the upstream system: after 10 refused tokens, one attempt every ten minutes.
+        # The values of the upstream system: after 10 refused tokens, an address gets one attempt every ten minutes.
         EXCHANGE: {"max_attempts": 10, "rate": 600_000},
     },
 }
@@ -72,7 +73,7 @@ def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
-    """Tell whether an address is refused because it has no attempts left at a stage. Counts nothing."""
+    """Tell whether an address is refused because it has no attempts left at a stage. Uses up no attempt, and records a block."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].has_one(tenant_id, counted_address(ip)):
         return False
@@ -90,7 +91,7 @@ def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
-    """Return the rate of an address that has no attempts left at a stage."""
+    """Return the rate limit to report to an address that has no attempts left at a stage."""
     return Rate.of_empty(remembered_suspicion.get(tenant_id).buckets[stage])
 
 
@@ -107,7 +108,7 @@ def lift_address(tenant_id: str, ip: str) -> None:
 
 
 def lift_block(row: AddressBlock) -> None:
-    """Restore the attempts of the address of a row, also at stages that the row does not name, because one attacker uses all stages."""
+    """Restore the attempts of a blocked address at every stage, not only at the stage of the row, because one attacker uses all stages."""
     _lift(row.tenant_id, row.address)
 
 

@@ -13,7 +13,7 @@ from identity.models import LinkedIdentity, User
 
 
 def blocks_in_force(tenant_id: str) -> QuerySet[LoginFailures]:
-    """Return the counts that block an account now. Excludes expired counts and counts below a threshold that was raised later."""
+    """Return the counts that block an account now. Expired counts, and counts below the present threshold of the tenant, block nothing."""
     threshold = sign_in_settings(tenant_id).brute_force.max_attempts
     rows = LoginFailures.objects.of(tenant_id).filter(last_failed_at__gt=timezone.now() - MEMORY, count__gte=threshold)
     return rows.exclude(blocked_at=None).select_related("connection").order_by("pk")
@@ -37,7 +37,7 @@ def lift_blocks_of_identifier(*, tenant_id: str, identifier: str) -> int:
 
 
 def lift_blocks_of_user(user: User) -> int:
-    """Delete all failures of a user's account; return the number of deleted counts."""
+    """Delete all failures counted for the identifiers of a user; return the number of deleted counts."""
     return lift_blocks(tenant_id=user.tenant_id, user=user)
 
 

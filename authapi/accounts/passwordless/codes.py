@@ -18,8 +18,8 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# Only the newest codes are valid. More than one code is valid, so that a late message or an attacker's request does not invalidate the
-# code of the user.
+# The number of valid codes: only the newest codes are valid. More than one code is valid, so that a request of an attacker does not
+# invalidate the code that the user received before.
 _COUNTING = 2
 # Number of wrong guesses from all IP addresses after which a code is invalid. The number for one IP address is smaller
 # (`CODE_GUESSES_FROM_PLACE`).
@@ -56,7 +56,7 @@ def bound_to_session(secret: str) -> str:
 
 
 def hold(scope: Scope) -> None:
-    """Lock the address until the transaction ends: guesses and uses of its codes run one after another in all processes."""
+    """Lock the address until the transaction ends: guesses and uses of its codes run one after another, even in different processes."""
     lock_name(f"passwordless:{scope.connection.pk}:{scope.address.value}")
 
 
@@ -95,7 +95,7 @@ def use_up(row: PasswordlessCode, *, now: datetime | None = None) -> None:
 
 
 def newest_moment(scope: Scope) -> datetime | None:
-    """Return when the last message of this scope was requested. None if there was none."""
+    """Return the time at which the last message of this scope was requested. None if no message was requested."""
     return _of(scope).order_by("-pk").values_list("created_at", flat=True).first()
 
 
@@ -121,7 +121,7 @@ def _said(row: PasswordlessCode, code: str) -> str:
 
 
 def session_code(client: Client, session: str) -> PasswordlessCode | None:
-    """Return the newest unexpired row of an `auth_session` of the client; None if there is none."""
+    """Return the newest unexpired row of an `auth_session` of the client; None if no such row exists."""
     rows = PasswordlessCode.objects.of(client.tenant_id).select_related("connection")
     return rows.filter(client=client, bound_to=bound_to_session(session), expires_at__gt=timezone.now()).order_by("-pk").first()
 

@@ -1,4 +1,4 @@
-"""Rate limits for sending and guessing codes: they prevent flooded mailboxes and guessed codes, and do not lock the real user out.
+"""Rate limits for sending and guessing codes. The limits prevent flooded mailboxes and guessed codes, and do not lock the real user out.
 
 Each IP address has a bucket for each recipient. This bucket refills more slowly than the bucket of the recipient, so an attacker at one IP
 address cannot use up the allowance of the user. A browser in which the user has logged in before has separate buckets, which requests
@@ -42,9 +42,9 @@ class TooManyCodes(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """The source of a request. `browser` identifies a browser in which the recipient has logged in before.
+    """The source of a request. `browser` identifies a browser in which the recipient has logged in before; None for every other browser.
 
-    `is_trusted` is for an authenticated application that sends requests for many users from one IP address.
+    `is_trusted` is True for an authenticated application, which sends requests for many users from one IP address.
     """
 
     ip: str
@@ -56,7 +56,8 @@ def take_code(tenant_id: str, address: Address, *, client: Client, place: Place)
     """Count a code before it is sent. Raises `TooManyCodes`.
 
     Limits, in this order: 1. one IP address, for all recipients; 2. one IP address, for this recipient; 3. this recipient, from all IP
-    addresses; 4. one application; 5. one tenant. A browser in which the user has logged in has a separate limit instead of 2 and 3.
+    addresses; 4. one application; 5. one tenant. A browser in which the user has logged in has a separate limit instead of 2 and 3. Limit 1
+    does not apply to a trusted place.
     """
     for key in () if place.is_trusted else customer_keys(place.ip, settings.TRUSTED_PROXIES):
         _take(STARTS_OF_PLACE.times(key.factor), tenant_id, key.name)

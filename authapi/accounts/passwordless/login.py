@@ -43,7 +43,7 @@ _TYPES = {Refusal.TOO_MANY_ATTEMPTS: "limit_wc", Refusal.SUSPICIOUS_ADDRESS: "li
 
 @dataclass(frozen=True)
 class CodeAttempt:
-    """An attempt to log in with a code. `client` is None for checks that leave the code unused and name no application.
+    """An attempt to log in with a code. `client` is None if a request only checks the code, without using it up, and names no application.
 
     `bound_to` names the login or the `auth_session` that the code belongs to (`codes.bound_to_login`, `codes.bound_to_session`). It is
     empty for a code that an application requested without a session.
@@ -65,7 +65,7 @@ class CodeAttempt:
 
 @dataclass(frozen=True)
 class _Judged:
-    """The result of an attempt. It is returned, not raised: an exception would roll back the counts."""
+    """The result of an attempt. A refusal is returned, not raised: an exception would roll back the counts."""
 
     user: User | None = None
     refusal: Refusal | None = None
@@ -82,7 +82,7 @@ def log_in_with_code(attempt: CodeAttempt) -> User:
 
 
 def check_code(attempt: CodeAttempt) -> None:
-    """Check a code without using it up. A wrong code counts as a wrong guess. Raises `LoginRefused` for a wrong code."""
+    """Check a code without using it up. Raises `LoginRefused` for a wrong code, which is counted as a wrong guess."""
     _concluded(attempt, uses_up=False)
 
 
@@ -155,7 +155,7 @@ def _proven(attempt: CodeAttempt, row: PasswordlessCode) -> _Judged:
 
 
 def _made(attempt: CodeAttempt) -> User:
-    """Create the account at a first login. Raises `LoginRefused`, which rolls everything back, so the code stays valid."""
+    """Create the account at a first login. Raises `LoginRefused`, which rolls back the transaction, so that the code stays valid."""
     try:
         user = new_user_at(attempt.connection, attempt.address)
     except (AlreadyExists, BeingDeleted, Invalid) as error:

@@ -1,5 +1,5 @@
-"""Sends a code or a link to the user. Only this module sends them, and only the worker that runs the job looks up whether an account
-exists.
+"""Sends a code or a link to the user. No other module sends codes or links, and only the worker that runs the job looks up whether an
+account exists.
 
 The job stores the code and the link encrypted, and deletes both when the job is done.
 """
@@ -26,7 +26,7 @@ from identity.services.failures import Invalid
 from identity.services.jobs import send_after_commit, step_of
 from identity.services.saving import validated_save
 
-# If a job fails, `identity.services.jobs` deletes the value with this name.
+# The name of the encrypted contents in the parameters of a job. If a job fails, `identity.services.jobs` deletes the value with this name.
 _SEALED = "sealed"
 _KINDS = {Channel.EMAIL: "passwordless_email", Channel.SMS: "passwordless_sms"}
 
@@ -56,7 +56,7 @@ def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: st
 
 @step_of(Job.Type.PASSWORDLESS_CODE)
 def hand_over(job: Job) -> bool:
-    """Queue the message if the code is still valid and the account exists or may be created. Returns False: no work remains.
+    """Queue the message if the code is still valid, and if the account exists or may be created. Return False, because no work remains.
 
     Queuing the message and deleting the contents from the job happen in one transaction, so the message is sent once.
     """

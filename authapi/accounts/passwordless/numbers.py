@@ -10,7 +10,7 @@ from identity.models import Connection
 
 
 def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
-    """Return a number as E.164. None for an invalid number and for one outside of `countries`. Empty `countries` allow every country."""
+    """Return a number as E.164. None for an invalid number, and for a number outside `countries`. Empty `countries` allow every country."""
     try:
         return normalized_number(typed, countries=countries)
     except NumberRefused:

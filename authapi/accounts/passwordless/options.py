@@ -24,7 +24,7 @@ class PasswordlessOptions:
 
 
 def read_options(options: Mapping[str, Any]) -> PasswordlessOptions:
-    """Return the options. An invalid value, which an older version may have stored, counts as missing."""
+    """Return the options. An invalid value, which an older version may have stored, is replaced by the default."""
     passcode = _object(options.get("totp"))
     return PasswordlessOptions(
         length=_within(passcode.get("length"), SHORTEST_LENGTH, LONGEST_LENGTH, LENGTH),

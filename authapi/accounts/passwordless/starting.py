@@ -29,7 +29,7 @@ _SENT = {Channel.EMAIL: "cls", Channel.SMS: "cs"}
 
 @dataclass(frozen=True)
 class LinkAnswer:
-    """The request of a client that continues when the user opens the link. `state` contains the request in the format of its protocol."""
+    """A client's request, which continues when the user opens the link. `state` contains the request in the format of its protocol."""
 
     protocol: str
     state: Mapping[str, Any] = field(repr=False)
@@ -37,9 +37,10 @@ class LinkAnswer:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A requested message. With `link`, it contains a link, otherwise a code. `bound_to` is the same as in `CodeAttempt`.
+    """A requested message. With `link`, the message contains a link, otherwise a code. `bound_to` has the same meaning as in `CodeAttempt`.
 
-    `language` is enabled by the tenant; if it is empty, the language of the user applies. `organization_id` comes from the login.
+    `language` is a language that the tenant has enabled; if `language` is empty, the language of the user is used. `organization_id` is the
+    organization of the login.
     """
 
     host: HostMatch

@@ -1,1 +1,1 @@
-"""Changes that users make to their own account. Each runs in one transaction, with events, an audit entry and a log line."""
+"""Changes that users make to their own account. Each change runs in one transaction, with its events, audit entry and log line."""

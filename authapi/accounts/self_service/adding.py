@@ -1,6 +1,7 @@
 """Lets users add a second factor or a passkey to their own account. Start and confirmation require the same session and a recent login.
 
-The login is checked again with the user locked: if two sessions add a first factor at once, the second session must prove that factor.
+The login is checked again with the user locked: if two sessions add a first factor at the same time, the later session must prove the
+factor of the earlier session.
 """
 
 from __future__ import annotations

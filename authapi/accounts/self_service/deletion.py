@@ -17,9 +17,9 @@ def is_confirmed(user: User, typed: str) -> bool:
 
 @own_act("Deleted own account")
 def delete_account(own: OwnAct, user: User) -> None:
-    """Delete the user with all sessions, tokens, consents, memberships and linked identities. Records their events.
+    """Delete the user with all sessions, tokens, consents, memberships and linked identities, and record the events of these deletions.
 
-    Raises `RequestRefused` if the tenant does not allow it.
+    Raises `RequestRefused` if the tenant does not allow users to delete their account.
     """
     if not sign_in_settings(user.tenant_id).account_page.deletion:
         raise RequestRefused(RequestCase.UNSERVED)

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class OwnAct:
-    """`session` is the session of the browser; the act changes the account of its user. `client` is the client of the account page."""
+    """An act on the account of the user of `session`, which is the session of the browser. `client` is the client of the account page."""
 
     host: HostMatch
     client: Client

@@ -21,7 +21,7 @@ _CHANGED, _FAILED = "scp", "fcp"
 
 @dataclass(frozen=True)
 class PasswordChange:
-    """The result. It is returned, not raised: an exception would roll back the counts. `cookie` is the new cookie of the session."""
+    """The result. A refusal is returned, not raised: an exception would roll back the counts. `cookie` is the new cookie of the session."""
 
     cookie: str = ""
     is_wrong: bool = False

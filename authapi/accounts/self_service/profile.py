@@ -1,4 +1,4 @@
-"""Lets users change their own profile: names, picture, language. Fields that another provider supplies stay unchanged."""
+"""Lets users change their own profile: names, picture, language. Users cannot change fields that an external provider supplies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ONCE = frozenset({"on_first_login", "never_on_login"})
 
 
 def is_kept_elsewhere(user: User) -> bool:
-    """Tell whether another provider overwrites the profile at each login, so that a change by the user would be lost."""
+    """Tell whether an external provider overwrites the profile at each login, so that a change by the user would be lost."""
     connection = user.connection
     if connection.is_database or connection.strategy in _OWN_STRATEGIES:
         return False

@@ -28,7 +28,7 @@ def wished_contexts(client: Client, user: User) -> tuple[str, ...]:
     """Return the contexts to request for a recent login: contexts of a second factor if the user can pass one, otherwise no context.
 
     A second factor is required even if the policy of the tenant does not require it: an attacker with a stolen password must not remove
-    factors. A factor that repeats the user's login method does not count, because it proves nothing more. A tenant whose policy is
+    factors. A factor that repeats the user's login method is not a second factor, because it proves nothing more. A tenant whose policy is
     "never" requires no factor.
     """
     kinds = factor_settings(user.tenant_id).kinds
