@@ -25,11 +25,11 @@ _LIFT_MANY = "The failed logins are deleted, and counting starts again."
 
 def _lift(_request: HttpRequest, row: LoginFailures, _values: dict[str, Any]) -> str:
     lift_block(row)
-    return f"{row.identifier} can try again."
+    return f"{row.identifier} can try to log in again."
 
 
 class BlockedFilter(admin.EmptyFieldListFilter):
-    """Filters the list: blocked rows, or rows that only have failures."""
+    """Filters the list: rows that block a login, or rows with fewer failures than the threshold."""
 
     _WORDS: ClassVar = {"Empty": "No", "Not empty": "Yes"}
 
@@ -85,7 +85,7 @@ class ReasonForm(forms.Form):
 
 def _lift_address(_request: HttpRequest, row: AddressBlock, _values: dict[str, Any]) -> str:
     suspicion.lift_block(row)
-    return f"{row.address} has all attempts again."
+    return f"{row.address} can use all its attempts again."
 
 
 class AddressBlockAdmin(EndableAdmin):
@@ -96,7 +96,7 @@ class AddressBlockAdmin(EndableAdmin):
     search_fields = ("=address",)
     search_help_text = "A complete IPv4 address, or the /64 network of IPv6 addresses."
     ordering = ("-pk",)
-    actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The addresses have all their attempts again."),)
+    actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The addresses can use all their attempts again."),)
     empty_text = "No IP address has used up its attempts recently."
     fields = ("tenant", "address", "stage", "state", "blocked_at", "last_refused_at", "ends_at")
     readonly_fields = ("state",)
@@ -104,7 +104,7 @@ class AddressBlockAdmin(EndableAdmin):
         ObjectAction(
             "lift",
             "Lift",
-            lambda _request, row: f"{row.address} gets all its attempts for logins, sign-ups and token exchanges back.",
+            lambda _request, row: f"{row.address} can use all its attempts for logins, sign-ups and token exchanges again.",
             _lift_address,
             form_class=ReasonForm,
         ),

@@ -172,7 +172,7 @@ def stored_looks(tenant_id: str) -> Looks:
     """Return the stored branding without a cache, because staff must see their saved changes at once. Always contains a theme."""
     branding, row = branding_of(tenant_id), theme_of(tenant_id)
     theme = row.values if row is not None else default_theme_of(tenant_id)
-    # The pages prefer the logo of the theme to that of the settings. The form has one field for both logos.
+    # If the theme and the settings contain different logos, the pages show the logo of the theme. The form has one field for both logos.
     branding["logo_url"] = value_at(theme, ("widget", "logo_url")) or branding["logo_url"]
     return Looks(name=sign_in_settings(tenant_id).friendly_name, theme=theme, **branding)
 

@@ -108,7 +108,8 @@ GROUPS = (
     ),
     Group(
         "Colors",
-        "Text needs a contrast of 4.5:1 (WCAG AA). Pages use the nearest shade with that contrast. Below 3:1 a color is refused.",
+        "Text needs a contrast of 4.5:1 (WCAG AA). If the contrast is lower, pages use the nearest shade with this "
+        "contrast. A color with a contrast below 3:1 is refused.",
         (
             *_colors("primary_button", "primary_button_label"),
             _name("page_background", "background_color"),
@@ -168,7 +169,8 @@ class LooksForm(ShowsValues, forms.Form):
         max_length=LONGEST_ADDRESS,
         label="External font file",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
-        help_text="Used instead of the font above. The https address of a .woff2, .woff, .ttf or .otf file. Its server sees each visit.",
+        help_text="Used instead of the font above. The https address of a .woff2, .woff, .ttf or .otf file. The server of the "
+        "file sees each visit.",
     )
 
     def __init__(self, looks: Looks, data: Any = None) -> None:
@@ -208,11 +210,11 @@ class LooksForm(ShowsValues, forms.Form):
                 if member.kind == "color" and not self.cleaned_data.get(name):
                     theme = _without(theme, path)
         theme = with_value(theme, _BACKGROUND, self._picture("background"))
-        # The logo and the font are stored once, so that two settings cannot contradict each other.
+        # The logo and the font are stored either in the theme or outside it, so that two settings cannot contradict each other.
         return with_value(with_value(theme, ("widget", "logo_url"), ""), ("fonts", "font_url"), "")
 
     def branding(self) -> dict[str, str | None]:
-        """Return the values outside the theme. The two colors among them are copied from the theme."""
+        """Return the values outside the theme. Two of these values are colors, which are copied from the theme."""
         colors = {"primary_color": ("colors", "primary_button"), "page_background": ("page_background", "background_color")}
         # The management API accepts only six digits for these two colors.
         plain = {name: value if len(value := str(value_at(self.theme(), path))) == 7 else None for name, path in colors.items()}
@@ -264,7 +266,7 @@ def _shown(form: LooksForm, name: str, notices: Mapping[str, str]) -> Any:
 
 
 class ColorField(forms.CharField):
-    """A color as text, so that it works without JavaScript. The script adds a color picker."""
+    """A color as text, so that the field works without JavaScript. The script adds a color picker."""
 
     def validate(self, value: str) -> None:
         super().validate(value)

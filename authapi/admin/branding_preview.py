@@ -31,7 +31,7 @@ _DEVICES = (("desktop", "Desktop"), ("phone", "Phone"))
 _SAMPLES = (("login", "Log in"), ("messages", "Messages"))
 _FRAMED_BY = "'self'"
 _QUERY = "(prefers-color-scheme: {})"
-# Two media queries: the first one is always true, the second one is never true.
+# Two media queries: the first query is always true, the second query is never true.
 _TRUE, _FALSE = "(min-width: 0)", "(max-width: 0)"
 _SHEET = "theme/hosted.css"
 
@@ -54,7 +54,7 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True)
 class PreviewState:
-    """Unsaved branding with the options of its preview. The frame sets the width."""
+    """Unsaved branding with the options of its preview. The admin page applies `device`: it sets the width of the frame."""
 
     looks: Looks
     mode: str = "light"

@@ -31,7 +31,7 @@ GRANTS = (
     ("client_credentials", "Client credentials", "The application calls APIs without a user. Needs a client grant for each API."),
     ("implicit", "Implicit and hybrid", "The address in the browser contains the tokens, which can leak. For legacy applications only."),
     ("password", "Password", "Users enter their password in the application, which sees it. For migrations only."),
-    (REALM_GRANT, "Password of a named connection", "As the grant above, with a connection that the application chooses."),
+    (REALM_GRANT, "Password of a named connection", "Like the grant Password, with a connection that the application chooses."),
     (
         TokenExchangeGrant.name,
         "Token exchange",
@@ -41,10 +41,18 @@ GRANTS = (
     (
         OtpGrant.name,
         "Second factor: authenticator app",
-        "Users enter the code in the application, after a grant with their password.",
+        "After a grant with a password, users enter the code of their app in the application.",
     ),
-    (OobGrant.name, "Second factor: text message or email", "As the grant above, for a code that the user received."),
-    (RecoveryCodeGrant.name, "Second factor: recovery code", "As the grants above, for users who lost their factor."),
+    (
+        OobGrant.name,
+        "Second factor: text message or email",
+        "After a grant with a password, users enter the code from a message in the application.",
+    ),
+    (
+        RecoveryCodeGrant.name,
+        "Second factor: recovery code",
+        "After a grant with a password, users without their factor enter the recovery code in the application.",
+    ),
     (PasskeyGrant.name, "Passkey", "Users log in and sign up with passkeys in the application. First party only."),
     (
         CibaGrant.name,
@@ -71,7 +79,7 @@ LEGACY = (
     (
         DELEGATION_BY_REFRESH_TOKEN,
         "Refresh token at /delegation",
-        "Only without rotation of refresh tokens, so theft is not detected.",
+        "Works only without rotation of refresh tokens, so that the theft of a token is not detected.",
     ),
 )
 METHODS = (
@@ -86,7 +94,7 @@ ALGORITHMS = (
     ("HS256", "HS256, checked with the client's own secret"),
 )
 USES = (
-    ("", "Not set: like denied"),
+    ("", "Not set: the same as denied"),
     ("deny", "Denied: users log in without an organization"),
     ("allow", "Allowed"),
     ("require", "Required"),

@@ -27,7 +27,7 @@ _TYPES = (
     (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates that an authority signs"),
     (ClientCredential.Type.X509_CERT, "Self-signed certificate"),
 )
-# The names of the filter, which Django derives from the values.
+# The labels of the filter, by the names that Django derives from the values.
 _SHORT_TYPES = {"X509 cert": "Self-signed certificate", "Cert subject dn": "Subject of certificates"}
 _TYPES_IN_WORDS = {str(value): text for value, text in _TYPES}
 _WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}
@@ -47,7 +47,7 @@ class CredentialForm(ServiceForm):
         label="Subject DN",
         help_text="Instead of a certificate: one component per line, in the order of the certificate, such as C=AT.",
     )
-    expires_at = forms.DateTimeField(required=False, widget=Moment(), help_text="Empty: does not expire.")
+    expires_at = forms.DateTimeField(required=False, widget=Moment(), help_text="If this is empty, the credential does not expire.")
 
     class Meta:
         model = ClientCredential
@@ -72,12 +72,16 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
     empty_text = "No credentials yet. Add a key or a certificate, then activate it."
-    deletion_effect = "If this credential is active, the client's tokens end at once. Without another credential, it gets no new tokens."
+    deletion_effect = (
+        "If this credential is active, the client's tokens are revoked at once. Without another credential, the client gets no new tokens."
+    )
     object_actions = (
         ObjectAction(
             "use",
             "Activate",
-            lambda _request, row: f"{row.client} must authenticate with this credential from now on. A secret of the client stops working.",
+            lambda _request, row: (
+                f"{row.client} must authenticate with this credential from now on. If the client has a secret, the secret stops working."
+            ),
             _use,
             is_offered=lambda row: row.pk not in row.client.proof_ids,
             needs_proof=True,
@@ -91,7 +95,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
         return [(None, {"fields": shown}), ("Set by the service", {"fields": ["created_at", "updated_at"]})]
 
     def has_change_permission(self, request: HttpRequest, obj: ClientCredential | None = None) -> bool:
-        # A key cannot be changed: add another credential.
+        # A key or certificate cannot be changed. Staff add another credential instead.
         return False
 
     @admin.display(description="Type")

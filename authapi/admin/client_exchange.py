@@ -11,7 +11,7 @@ from authapi.grants.exchange.own_tokens import ON_BEHALF_OF
 from authapi.upstream.subject_tokens import CUSTOM
 
 KINDS = (
-    (ON_BEHALF_OF, "On behalf of users: the client is an API. It exchanges the tokens of its callers for tokens of other APIs"),
+    (ON_BEHALF_OF, "On behalf of users: the client is an API. The API exchanges the tokens of its callers for tokens of other APIs"),
     (CUSTOM, "For logins: tokens of other issuers log users in, according to the tenant's token exchange profiles"),
 )
 EXCHANGE = ("exchange_kinds", "resource_server_identifier")
@@ -25,7 +25,8 @@ class ExchangeFields(forms.Form):
         max_length=2048,
         label="Front-channel logout",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="An address with the origin of a callback. The browser loads this address in a hidden frame when the user logs out.",
+        help_text="An address with the scheme, host and port of a callback. The browser loads the address in a hidden frame when "
+        "the user logs out.",
     )
     exchange_kinds = forms.MultipleChoiceField(
         required=False, choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Exchanges of tokens"

@@ -97,7 +97,10 @@ class ClientForm(ExchangeFields, ServiceForm):
     allowed_logout_urls = LinesField(
         label="Logout addresses", help_text="One address per line. Users can return to one of these addresses after a logout."
     )
-    web_origins = LinesField(help_text="One origin per line, such as https://app.example.com. For silent logins in a hidden frame.")
+    web_origins = LinesField(
+        help_text="One origin per line, such as https://app.example.com. Applications of these origins can log users in "
+        "silently, in a hidden frame."
+    )
     allowed_origins = LinesField(
         label="CORS origins",
         help_text="One origin per line. If set, only scripts of these origins, of the callbacks and of the web origins get tokens.",
@@ -143,13 +146,13 @@ class ClientForm(ExchangeFields, ServiceForm):
         choices=METHODS,
         initial=Client.AuthMethod.POST,
         label="Authentication",
-        help_text="The only method with which the application authenticates.",
+        help_text="The application can authenticate only with this method.",
     )
     compliance_level = forms.ChoiceField(
         required=False,
         choices=LEVEL_CHOICES,
         label="Compliance level",
-        help_text="The rules of FAPI. A client that breaks a rule is not saved. A new level ends earlier tokens.",
+        help_text="The rules of FAPI. A client that breaks a rule is not saved. If you change the level, earlier tokens are revoked.",
     )
     oauth_standard_errors = forms.BooleanField(
         required=False,
@@ -161,7 +164,8 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="If off, a client that authenticates may use PKCE with the method plain. Turn it off only for legacy applications.",
+        help_text="If this is off, a client that authenticates may use PKCE with the method plain. Turn this off only for legacy "
+        "applications.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
@@ -196,17 +200,19 @@ class ClientForm(ExchangeFields, ServiceForm):
     require_proof_of_possession = forms.BooleanField(
         required=False,
         label="Require bound tokens",
-        help_text="Each token request needs a DPoP proof or a client certificate. A stolen token is then worthless.",
+        help_text="Each token request needs a DPoP proof or a client certificate. Without this key or certificate, a stolen "
+        "token is worthless.",
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="One type per line that the application may send in authorization_details. Empty: all types that the API allows.",
+        help_text="The types that the application may send in authorization_details, one per line. If this is empty, all types "
+        "of the API are allowed.",
     )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
     rotation_type = forms.ChoiceField(
         choices=[("rotating", "Rotating: each token works once"), ("non-rotating", "Not rotating")],
         initial="rotating",
-        help_text="If a rotated token is used again, all tokens of its login end.",
+        help_text="If a rotated token is used again, all tokens of its login are revoked.",
     )
     expiration_type = forms.ChoiceField(choices=[("expiring", "Expiring"), ("non-expiring", "Not expiring")], initial="expiring")
     token_lifetime = forms.IntegerField(

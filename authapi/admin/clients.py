@@ -101,7 +101,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     primary_action = "grant-api"
     empty_text = "No clients yet. Add one for each application that logs users in or calls APIs."
     deletion_effect = (
-        "Its grants and user consents are deleted, its tokens end, and its streams close within two seconds. Users can no longer "
+        "The grants and the consents of the client are deleted, its tokens are revoked, and its open streams close "
+        "within two seconds. Users can no longer "
         "log in to the application."
     )
 

@@ -71,14 +71,14 @@ class InvitationForm(ServiceForm):
         required=False,
         initial=True,
         label="Send the invitation by email",
-        help_text="The link in the email verifies the address. A link that you send yourself does not.",
+        help_text="The link in the email verifies the address. A link that you send yourself does not verify the address.",
     )
 
     class Meta:
         model = Invitation
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
-            "client": "The application that the invitation opens. Its settings need a login address and must allow organizations.",
+            "client": "The application that the invitation opens. Its settings must contain a login address and must allow organizations.",
             "connection": "The connection with which the user must accept. Empty: any connection of the organization.",
             "email": "The only address that can accept the invitation.",
             "inviter_name": "Shown in the email and on the page.",
@@ -95,7 +95,9 @@ class InviteForm(RowForm):
         max_length=254, label="Email address", help_text="Receives an email with the link, and is the only address that can accept."
     )
     client_id = RowField(
-        identifier="client_id", label="Application", help_text="Opened by the invitation. It must allow logins to organizations."
+        identifier="client_id",
+        label="Application",
+        help_text="The application that the invitation opens. It must allow logins to organizations.",
     )
     role = RowField(required=False, help_text="Role of the new member.")
 
@@ -189,7 +191,9 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             ObjectAction(
                 "revoke",
                 "Revoke",
-                lambda _request, row: f"{row.email} can no longer accept the invitation. This cannot be undone. You can add another.",
+                lambda _request, row: (
+                    f"{row.email} can no longer accept the invitation. This cannot be undone. You can add another invitation."
+                ),
                 _revoke,
                 is_offered=_is_offered,
                 is_dangerous=True,

@@ -142,7 +142,7 @@ class RolePermissionAdmin(ReadOnlyAdmin[RolePermission], ObjectActionsAdmin[Role
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "role", "permission", "created_at")
-    empty_text = "No permissions of roles. Add them on the page of a role."
+    empty_text = "No permissions of roles. Add permissions on the page of a role."
     object_actions = (
         ObjectAction(
             "remove",
@@ -167,7 +167,7 @@ class UserPermissionAdmin(ReadOnlyAdmin[UserPermission], ObjectActionsAdmin[User
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "permission", "created_at")
-    empty_text = "No permissions of users. Add them on the page of a user."
+    empty_text = "No permissions of users. Add permissions on the page of a user."
     object_actions = (
         ObjectAction(
             "remove",

@@ -129,7 +129,7 @@ class ProviderPages:
         return address
 
     def _test(self, request: HttpRequest, connection: Connection) -> dict[str, Any] | None:
-        """Return the last test, with the effect that a login with its subject would have now."""
+        """Return the last test, with the effect that a login with the subject of the test would have now. None if there was no test."""
         row = last_test(connection)
         if row is None:
             return None
@@ -162,7 +162,10 @@ def _shown(value: Any) -> Any:
 
 
 def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, QueryDict | None]:
-    """Return the claims that fill the form, and the submitted form. A submitted form names its test, whose claims are returned."""
+    """Return the claims with which to fill the form, and the submitted form, or None.
+
+    If the submitted form names a test, the claims are those of this test. Otherwise the claims of the newest test are returned.
+    """
     newest = newest_sample(connection)
     if request.method != "POST" or "preview" not in request.POST:
         return newest, None
@@ -176,7 +179,7 @@ def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, Q
 
 
 def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | None:
-    """Return the profile of the sample claims. If a login with them would fail, show the reason in the form and return None."""
+    """Return the profile of the sample claims. If a login with these claims would fail, show the reason in the form and return None."""
     if not form.is_bound or not form.is_valid():
         return None
     try:

@@ -88,7 +88,7 @@ class ApiResourceForm(ServiceForm):
     name = forms.CharField(required=False, max_length=200, help_text="Shown on the consent page.")
     scopes = ScopeLines(
         rows=6,
-        # The form contains the scopes that it showed: a scope that is added while the form is open is not removed.
+        # The form also contains the scopes that it showed, so that saving does not remove a scope that was added while the form was open.
         show_hidden_initial=True,
         help_text="One per line: the scope, a space, and its purpose, such as “read:orders Read orders”. "
         "A deleted scope is removed from all grants.",
@@ -152,8 +152,9 @@ class ApiResourceForm(ServiceForm):
         label="Types of authorization details",
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
-            "A JSON list. Each type has a name (type), and a title and a sentence for the consent page. In the sentence, {{amount}} stands "
-            "for the value of the member amount. The schema is a JSON Schema: details that do not match it are never granted. "
+            "A JSON list. Each type has a name (type), and a title and a sentence for the consent page. In the sentence, {{amount}} is "
+            "replaced with the value of the member amount. The schema is a JSON Schema: details that do not match the "
+            "schema are never granted. "
             "Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
@@ -251,7 +252,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
     empty_text = "No APIs yet. The management API appears with the first client grant or token."
-    deletion_effect = "Its permissions and client grants are deleted, too, and the tokens of those clients end."
+    deletion_effect = "The permissions and the client grants of the API are deleted, too, and the tokens of these grants are revoked."
     change_form_template = "admin/sign_in_form.html"
     first_tab = "Settings"
     id_field = "identifier"

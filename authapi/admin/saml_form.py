@@ -101,7 +101,9 @@ class SamlForm(ShowsValues, forms.Form):
         label="Assertion consumer service", help_text="One address per line, the default first. Responses are sent only to these addresses."
     )
     audience = _text(
-        "Audience", "The entity id of the application. Empty: the issuer of the request, or none if the login starts at this service."
+        "Audience",
+        "The entity id of the application. If this is empty, the issuer of the request is used; assertions of logins "
+        "that start at this service then have no audience.",
     )
     logout_callback = _text("Logout address", "Address for logout requests and responses. Empty: no logout messages.")
     slo_enabled = _switch("Notify the application when the user logs out elsewhere")
@@ -116,10 +118,10 @@ class SamlForm(ShowsValues, forms.Form):
         rows=8,
         label="Mapping",
         help_text="One per line: member of the profile = name of the claim. Write members of metadata with a dot, such as "
-        "app_metadata.department. The words for groups and roles are “groups” and “roles”.",
+        "app_metadata.department. For groups and roles, write “groups” and “roles”.",
     )
     passthroughClaimsWithNoMapping = _switch("Also send the members of the profile that have no line above")  # noqa: N815
-    mapUnknownClaimsAsIs = _switch("Members without a line keep their names", "If off, each name gets the prefix.")  # noqa: N815
+    mapUnknownClaimsAsIs = _switch("Members without a line keep their names", "If this is off, the prefix is added to each of these names.")  # noqa: N815
     claimsPrefix = _text("Prefix of members without a line")  # noqa: N815
     createUpnClaim = _switch("Add a UPN")  # noqa: N815
     mapIdentities = _switch("Send the connection of the user")  # noqa: N815
@@ -128,7 +130,7 @@ class SamlForm(ShowsValues, forms.Form):
     digestAlgorithm = forms.ChoiceField(label="Digest", choices=_DIGESTS)  # noqa: N815
     signingCert = _certificate(  # noqa: N815
         "Certificates of the application's requests",
-        "PEM; several during a rollover. If set, requests and logouts must be signed.",
+        "One or more certificates in PEM. If this is set, the application must sign its login and logout requests.",
     )
     encryptionCert = _certificate("Encryption certificate", "PEM. If set, assertions are encrypted.")  # noqa: N815
     encryptionAlgorithm = forms.ChoiceField(label="Encryption", choices=_CIPHERS)  # noqa: N815

@@ -40,14 +40,18 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
     list_filter = ("state",)
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "standing", "fingerprint", "certificate", "created_at", "current_since", "rotated_at", "expires_at")
-    empty_text = "No certificates yet. The first one is created when the metadata of the tenant is loaded, or with the first SAML login."
+    empty_text = (
+        "No certificates yet. The service creates the first certificate when the metadata of the tenant is loaded, or "
+        "at the first SAML login."
+    )
     object_actions = (
         ObjectAction(
             "prepare",
             "Publish the next certificate",
             lambda _request, _row: (
                 "Another certificate is added to the metadata and does not sign yet. Applications that load the metadata receive it "
-                "automatically. Send the certificate to all others. Make it current when all applications have it."
+                "automatically. Send the certificate to all other applications. When all applications have the certificate, "
+                "make it current."
             ),
             _prepare,
             is_offered=lambda row: row.state == SamlKey.State.CURRENT,
@@ -69,7 +73,8 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
             "remove",
             "Remove",
             lambda _request, _row: (
-                "Removes the certificate from the metadata. Messages that partners encrypt for it can no longer be decrypted."
+                "Removes the certificate from the metadata. Messages that partners encrypt with this certificate can no longer "
+                "be decrypted."
             ),
             _remove,
             is_offered=lambda row: row.state != SamlKey.State.CURRENT,

@@ -21,9 +21,11 @@ from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-_END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep access until it ends."
-_REVOKE_MANY = "Applications can no longer renew their access with these tokens. Tokens that replaced these tokens in a rotation end, too."
-_WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens based on these consents end."
+_END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep access until the token expires."
+_REVOKE_MANY = (
+    "Applications can no longer renew their access with these tokens. Tokens that replaced these tokens in a rotation are revoked, too."
+)
+_WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens based on these consents are revoked."
 
 
 class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
@@ -132,7 +134,7 @@ class RefreshTokenAdmin(EndableAdmin):
     list_select_related = ("user", "application", "tenant")
     ordering = ("-pk",)
     actions = (bulk_action(REVOKE_TOKENS, permission="end", effect=_REVOKE_MANY, is_dangerous=True),)
-    empty_text = "No refresh tokens yet. Applications get one with the scope offline_access, if the API allows it."
+    empty_text = "No refresh tokens yet. Applications get refresh tokens with the scope offline_access, if the API allows this scope."
     fields = (
         "wire_id", "tenant", "application", "user", "audience", "scope", "sid", "is_rotating", "created", "last_exchanged_at",
         "idle_expires_at", "expires_at", "revoked", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
@@ -142,7 +144,7 @@ class RefreshTokenAdmin(EndableAdmin):
             "revoke",
             "Revoke",
             lambda _request, row: (
-                f"{row.application} can no longer renew its access for {label_of(row.user)}. Tokens of the same rotation end, too."
+                f"{row.application} can no longer renew its access for {label_of(row.user)}. Tokens of the same rotation are revoked, too."
             ),
             _revoke,
             is_offered=lambda row: row.revoked is None,
@@ -177,7 +179,9 @@ class ConsentAdmin(EndableAdmin):
         ObjectAction(
             "withdraw",
             "Withdraw",
-            lambda _request, row: f"{row.client} must ask {label_of(row.user)} again, and refresh tokens based on this consent end.",
+            lambda _request, row: (
+                f"{row.client} must ask {label_of(row.user)} again, and refresh tokens based on this consent are revoked."
+            ),
             _withdraw,
             is_dangerous=True,
         ),

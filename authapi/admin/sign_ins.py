@@ -66,7 +66,7 @@ class LogSearch(forms.Form):
 
 
 class LogChangeList(ChangeList):
-    """Django's list page, with the rows and the search of the log. Its pages use a key instead of a count and an offset."""
+    """Django's list page, with the rows and the search of the log. A page begins after a key, without a count and an offset."""
 
     search: LogSearch
     page: LogPage
@@ -142,7 +142,7 @@ class SignInAdmin(NamesUsers, ReadOnlyAdmin[SignIn]):
 
     @admin.display(description="User")
     def who(self, row: SignIn) -> str:
-        """Return the name of the user, with a link to all log lines of the user. For an unknown user it is the name that was entered."""
+        """Return the name of the user, with a link to all log lines of the user. For an unknown user, return the name that was entered."""
         named = row.user_id or row.user_name
         if not named:
             return "-"

@@ -96,7 +96,7 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 
 
 def machine_snippets(setup: Setup) -> list[Snippet]:
-    """Return the programs that request a token for the API without a user, the one with curl first.
+    """Return the programs that request a token for the API without a user, the program with curl first.
 
     Empty if these programs would fail: tokens must be bound, or the client needs a certificate and no edge requests certificates.
     """

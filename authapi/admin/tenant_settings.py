@@ -25,7 +25,7 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.languages import LANGUAGES
 
 _SHIELDS = (
-    ("block", "Block: even the right password is refused until the block is lifted"),
+    ("block", "Block: even the correct password is refused until the block is lifted"),
     ("user_notification", "Notify the user: an email with a link that lifts the block"),
 )
 _MODE_NAMES = {
@@ -55,7 +55,7 @@ _NOTIFIER = ("channel", "webhook_url", SECRET)
 _LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
 _REGISTERS = "enable_dynamic_client_registration"
-# A tenant has one row, so the form cannot add another.
+# A tenant has one row, so the form cannot add another row.
 _ALONE = {"title": "Sign-in settings", "show_save_and_add_another": False}
 _NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
 

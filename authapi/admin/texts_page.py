@@ -27,7 +27,7 @@ _ABBREVIATIONS = {"ip": "IP", "sms": "SMS", "url": "URL", "qr": "QR", "otp": "OT
 
 
 class TextsForm(ShowsValues, forms.Form):
-    """A form with a field for each text of a screen. An empty field means the default text."""
+    """A form with a field for each text of a screen. If a field is empty, pages show the default text."""
 
     def __init__(self, screen: Screen, language: str, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

@@ -34,12 +34,12 @@ class ProfileForm(ServiceForm):
         widget=_WIDE,
         help_text="A URI of your own, such as urn:acme:portal-token. Applications send it with each token.",
     )
-    issuer = forms.CharField(max_length=2048, widget=_WIDE, help_text="Tokens must have exactly this iss.")
+    issuer = forms.CharField(max_length=2048, widget=_WIDE, help_text="The claim iss of each token must be exactly this value.")
     audience = forms.CharField(
         max_length=600,
         widget=_WIDE,
-        help_text="Tokens must have this aud. Reserve the value for exchanges: if tokens for another service have the same aud, "
-        "those tokens log users in, too.",
+        help_text="The claim aud of each token must contain this value. Reserve the value for exchanges: if tokens for another "
+        "service contain the same value, those tokens log users in, too.",
     )
     jwks_uri = forms.CharField(
         required=False, max_length=2048, label="Address of a key set", widget=_WIDE, help_text="The address of the issuer's keys."
@@ -80,7 +80,7 @@ class TokenExchangeProfileAdmin(ServiceAdmin[TokenExchangeProfile]):
     sortable_by = ("name",)
     search_fields = ("name", "=subject_token_type", "=id")
     empty_text = "No token exchange profiles yet. Add one to log users in with tokens of another issuer."
-    deletion_effect = "Tokens of its type no longer log users in. Existing sessions and tokens stay."
+    deletion_effect = "Tokens of this type no longer log users in. Existing sessions and tokens stay valid."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: TokenExchangeProfile | None = None) -> Any:

@@ -34,7 +34,7 @@ class LogoutForm(forms.Form):
     keeps_refresh_tokens = forms.BooleanField(
         required=False,
         label="Keep refresh tokens",
-        help_text="Applications keep their access. If off, the user must log in to each application again.",
+        help_text="Applications keep their access. If this is off, the user must log in to each application again.",
     )
 
 

@@ -148,11 +148,11 @@ def test_staff_mail_a_link_that_sets_up_a_factor_after_a_confirmation(browser: B
     assert place not in browser.get(page).content.decode()
     set_factors(tenant, "otp")
     assert place in browser.get(page).content.decode()
-    assert "A link goes to ada@example.test" in browser.get(place).content.decode()
+    assert "The service mails a link to ada@example.test." in browser.get(place).content.decode()
     assert not AccountTicket.objects.of(tenant.pk).exists()
     assert browser_of(new_staff(tenant, role=AUDITOR)).post(place, {}).status_code == 403
     done = browser.post(place, {}, follow=True).content.decode()
-    assert "is on its way to ada@example.test." in done
+    assert "The service mails a link that sets up a second factor to ada@example.test." in done
     ticket = AccountTicket.objects.of(tenant.pk).get()
     job = Job.objects.of(tenant.pk).get(parameters__kind="enrollment_email")
     send_message(job)

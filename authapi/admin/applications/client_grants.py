@@ -18,7 +18,7 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# Query parameters of the form of a grant. The parameter that is set tells whether the page of a client or of an API opened the form.
+# The query parameters of the form of a grant. The parameter tells which page opened the form: the page of a client, or the page of an API.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
 _EXCHANGES = (
@@ -38,11 +38,13 @@ class ClientGrantForm(ServiceForm):
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="One type of the API per line. Other types are refused if the API requires a grant.",
+        help_text="One type of the API per line. If the API requires a grant, the client can request only these types.",
     )
     organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
     allow_any_organization = forms.BooleanField(
-        required=False, label="Any organization", help_text="If off: only organizations to which the grant was added."
+        required=False,
+        label="Any organization",
+        help_text="If this is off, the client can use the grant only in organizations to which the grant was added.",
     )
     token_exchange = forms.ChoiceField(
         required=False,
@@ -82,7 +84,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
     empty_text = "No client grants yet. A client that is not global needs a grant for each API."
-    deletion_effect = "The client gets no more tokens for this API, and its present tokens for this API end."
+    deletion_effect = "The client gets no more tokens for this API, and its existing tokens for this API are revoked."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
@@ -97,7 +99,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
 
     def badge_of(self, row: ClientGrant) -> str:
-        """Return a badge that tells whether the client gets tokens for itself or for its users."""
+        """Return a badge that tells whether a client gets tokens for itself or for its users with the grant."""
         return badge("For the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "For its users")
 
     @admin.display(description="Scopes")

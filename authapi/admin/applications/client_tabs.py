@@ -152,7 +152,7 @@ class ClientTabs:
         return Panel("Newest sessions", ("Session", "User", "Since (UTC)"), rows, "No active sessions.")
 
     def _add(self, request: HttpRequest, model: str, client: Client, text: str) -> dict[str, Any]:
-        """Return the link of a panel to the form for a new row of this client. Empty for an account that must not add such a row."""
+        """Return the link of a panel to the form for a new row of this client. Empty for an account that may not add such a row."""
         if client.revoked_at is not None or not request.user.has_perm(f"authapi.add_{model}"):
             return {}
         address = reverse(f"{self._site.name}:authapi_{model}_add")

@@ -38,7 +38,7 @@ class ChoiceForm(forms.Form):
         super().__init__(*args, **named)
         self._rows, self._identifier, self._label = rows, identifier, label
         self.fields["chosen"].label = label.capitalize()
-        self.fields["chosen"].help_text = "Its name or id."
+        self.fields["chosen"].help_text = f"The name or the id of the {label}."
 
     def clean_chosen(self) -> Any:
         value = self.cleaned_data["chosen"].strip()
@@ -56,7 +56,7 @@ class ChoiceForm(forms.Form):
 
 
 class EnabledClients:
-    """The pages of one site, and the tab of a connection that leads to them."""
+    """The pages of one admin site, and the tab of a connection with links to these pages."""
 
     def __init__(self, site: admin.AdminSite, connections: RowPagesAdmin[Connection], clients: RowPagesAdmin[Client]) -> None:
         self._site = site
@@ -145,7 +145,7 @@ class EnabledClients:
             else:
                 messages.success(request, f"Users of {connection} can no longer log in {where}.")
                 return HttpResponseRedirect(back)
-        effect = f"Users of {connection} can no longer log in {where}. Sessions that exist are not ended."
+        effect = f"Users of {connection} can no longer log in {where}. Existing sessions do not end."
         shown = {"form": form, "effect": effect, "original": row, "back_url": back, "act": "Remove", "is_dangerous": True}
         return page_beside(page, request, "admin/link_row.html", "Remove?", **shown)
 

@@ -1,4 +1,4 @@
-"""The kinds of application that the page of a new client offers: the fields of each, and the settings that it implies."""
+"""The kinds of application that the page of a new client offers: the fields and the settings of each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foundation.admin.line_fields import LinesField
 
 PARAMETER = "kind"
 MANAGEMENT = "management"
-# The form with every field.
+# The kind whose form shows every field.
 ALL = "all"
 _LOGIN = ["authorization_code", "refresh_token"]
 _ROTATING = {"rotation_type": "rotating", "expiration_type": "expiring"}
@@ -29,7 +29,7 @@ _SECRET = {"token_endpoint_auth_method": Client.AuthMethod.POST.value}
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of application. `body` contains members of the request to the management API that no field of the form sets."""
+    """One kind of application. `body` contains the members of a new client that the kind sets and that no field of the form sets."""
 
     name: str
     label: str
@@ -41,7 +41,7 @@ class Kind:
     help_texts: Mapping[str, str] = field(default_factory=dict)
 
 
-_WEB_CALLBACKS = "One address per line, such as https://app.example.com/callback. The browser returns to it after a login."
+_WEB_CALLBACKS = "One address per line, such as https://app.example.com/callback. The browser returns to the address after a login."
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -115,7 +115,7 @@ class MachineForm(ClientForm):
         label="API",
         help_text="The API that the program calls. You can grant more APIs on the page of the client.",
     )
-    scopes = LinesField(rows=4, help_text="One scope of the API per line, such as read:users. Empty: tokens without a scope.")
+    scopes = LinesField(rows=4, help_text="One scope of the API per line, such as read:users. If this is empty, tokens contain no scope.")
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
@@ -136,7 +136,7 @@ def form_of(kind: Kind, *, grants: bool) -> type[ClientForm]:
 
 
 def api_choices(apis: Iterable[ApiResource]) -> list[tuple[str, str]]:
-    """Return the choices of an API. The management API is offered before its row exists: the first grant creates the row."""
+    """Return the APIs that the form offers. The management API is offered before its row exists: the first grant creates the row."""
     return [("", "None yet"), (MANAGEMENT, "Management interface"), *((api.pk, str(api)) for api in apis if not api.is_system)]
 
 

@@ -34,7 +34,7 @@ class NewPermissionForm(RowForm):
 
 def _add_permission(_request: HttpRequest, row: ApiResource, values: dict[str, Any]) -> str:
     add_scope(tenant_id=row.tenant_id, resource_id=row.pk, **values)
-    return f"{row} has the permission {values['value']}."
+    return f"{row} has the new permission {values['value']}."
 
 
 def _explain_rotation(_request: HttpRequest, row: ApiResource) -> str:
@@ -42,11 +42,11 @@ def _explain_rotation(_request: HttpRequest, row: ApiResource) -> str:
     number = usable.values("client").distinct().count()
     clients = "No client has a grant" if not number else "1 client has a grant" if number == 1 else f"{number} clients have a grant"
     policy = (row.settings.get("subject_type_authorization") or {}).get("user", {}).get("policy")
-    # A grant for users counts only if the API requires one.
+    # With these policies, the API requires no grant for tokens for users.
     users = " Every application can request tokens for users." if policy in (None, "allow_all") else ""
     return (
-        f"New tokens for {row} are signed with a new secret at once. The API refuses them until you enter the new secret there, "
-        f"and then refuses all earlier tokens. {clients} for the API.{users}"
+        f"New tokens for {row} are signed with a new secret at once. The API refuses these tokens until you enter the new secret "
+        f"in the API. From then on, the API refuses all earlier tokens. {clients} for the API.{users}"
     )
 
 
@@ -71,7 +71,7 @@ def acts_of(owner: ModelAdmin[ApiResource]) -> tuple[ObjectAction, ...]:
         ObjectAction(
             ADD_PERMISSION,
             "Add permission",
-            lambda _request, row: f"Roles, users and client grants can get the permission of {row}.",
+            lambda _request, row: f"You can give the permission of {row} to roles, users and client grants.",
             _add_permission,
             is_offered=_can_change,
             form_class=NewPermissionForm,

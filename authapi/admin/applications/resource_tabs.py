@@ -54,7 +54,7 @@ class ResourceTabs:
         ]
         columns = ("Permission", "Description", "Roles with the permission")
         number = len(resource.scopes)
-        # The table shows the end of the list, because new permissions are added there. The settings show all permissions.
+        # The table shows the end of the list, because new permissions are added at the end. The settings tab shows all permissions.
         more_url = self._page("apiresource", resource.pk) if number > _SHOWN else ""
         more_text = f"The newest {_SHOWN} of {number} permissions are shown. Show all"
         return Panel("Permissions", columns, rows, "No permissions yet.", more_url, more_text, adds=ADD_PERMISSION)
@@ -78,7 +78,7 @@ class ResourceTabs:
             )
             for row in found[:_SHOWN]
         ]
-        empty = "No clients. Grant the API to a client, and the client gets tokens for it."
+        empty = "No clients. To give a client tokens for this API, grant the API to the client."
         columns = ("Client", "Tokens for", "Scopes", "", "")
         return Panel("Clients with a grant for this API", columns, rows, empty, **self._add(request, resource))
 

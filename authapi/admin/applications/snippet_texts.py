@@ -1,4 +1,5 @@
-"""The texts of code snippets. Each text is a complete program. It needs no changes, and no packages except those that it names."""
+"""The texts of code snippets. Each text is a complete program. A program needs no changes, and only the packages that its first line
+names."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from identity.admin.row_pages import RowPage, RowPagesAdmin
 
 NAME = "test"
 _PERMISSION = "authapi.view_clientgrant"
-# The form offers at most this many clients.
+# The maximum number of clients that the page offers.
 _MOST_CLIENTS = 100
-_CALL = """# Replace the address by an endpoint of the API.
+_CALL = """# Replace the address with an endpoint of the API.
 curl --silent --show-error --header "Authorization: Bearer ${TOKEN:?Set TOKEN to the access token}" "%s"
 """
 _PROOFS = {"dpop": "a key, with a DPoP proof in each request", "mtls": "a client certificate"}
@@ -86,7 +86,7 @@ def _required_proof(resource: ApiResource) -> str:
 
 
 def _has_address(audience: str) -> bool:
-    """Tell whether a token can be sent to the audience: HTTPS, or HTTP on this machine. Other identifiers are only names."""
+    """Tell whether a token can be sent to the audience: HTTPS, or HTTP on this machine. Every other identifier is only a name."""
     try:
         return audience.startswith("https://") or is_loopback(urlsplit(audience))
     except ValueError:

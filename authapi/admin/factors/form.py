@@ -48,23 +48,23 @@ class SecondFactorsForm(ShowsValues, forms.Form):
     remembers_browsers = forms.BooleanField(
         required=False,
         label="Remember browsers",
-        help_text="Users can choose not to be asked again in this browser for some days. An application that requests a second factor "
-        "always gets one.",
+        help_text="Users can choose not to be asked again in this browser for some days. If an application requests a second "
+        "factor, users are asked in each browser.",
     )
     remembered_days = forms.IntegerField(min_value=1, max_value=MOST_DAYS, label="Days for which a browser is remembered")
     passkeys = forms.BooleanField(
         required=False,
         label="Passkeys",
-        help_text="Users can log in with a passkey instead of the password. It counts as two factors. Each database"
+        help_text="Users can log in with a passkey instead of the password. A login with a passkey requires no other factor. Each database"
         " connection must also enable passkeys in its own settings.",
     )
     offers_passkeys = forms.BooleanField(
-        required=False, label="Offer a passkey after a login with a password", help_text="Users can decline."
+        required=False, label="Offer a passkey after a login with a password", help_text="Users can decline the offer."
     )
 
 
 def consequences(tenant_id: str, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return sentences about the effects of a change on present users; empty if it affects no user."""
+    """Return sentences about the effects of a change on present users; empty if the change affects no user."""
     found = []
     if after["policy"] in DEMANDING and before["policy"] not in DEMANDING:
         count = users_without(tenant_id, kinds_of(after["factors"]))

@@ -35,7 +35,8 @@ POLICY = ObjectAction(
     "second-factors",
     "Set two-step verification",
     lambda _request, row: (
-        f"Now: {_words(policy_of_organization(row))}. Members of {row} without a factor must enroll one if the policy requires it. "
+        f"Present policy: {_words(policy_of_organization(row))}. Members of {row} without a factor must enroll one if "
+        "the policy requires it. "
         "Only factors that the tenant allows can be used."
     ),
     _set,

@@ -30,14 +30,15 @@ def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> st
 def _explain_link(_request: HttpRequest, row: User) -> str:
     proof = " The user must prove an existing factor before another factor is added." if factors_of(row) else ""
     return (
-        f"A link goes to {row.email} at which {label_of(row)} sets up a second factor. The link works once and opens no session.{proof} "
-        "If another person may read this mailbox, do not send it."
+        f"The service mails a link to {row.email}. With the link, {label_of(row)} sets up a second factor. The link "
+        f"works once and opens no session.{proof} "
+        "If another person may read this mailbox, do not send the link."
     )
 
 
 def _send_link(request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     create_setup_link(user=row, adds=True, is_mailed=True, address=address_beside(request.get_host(), row.tenant_id))
-    return f"A link that sets up a second factor is on its way to {row.email}."
+    return f"The service mails a link that sets up a second factor to {row.email}."
 
 
 FACTOR_BUTTONS = (

@@ -68,7 +68,7 @@ def _texts_in(given: Any) -> list[str] | None:
 
 
 class SampleForm(forms.Form):
-    """Claims of a provider. Subclasses have the fields of a protocol, named like the parts of `sent_claims`."""
+    """Claims of a provider. Subclasses have the fields of a protocol, with the names of the parts of `sent_claims`."""
 
     # The field that shows why a login with the claims would fail.
     error_field: ClassVar[str]
@@ -91,7 +91,8 @@ class OpenIdForm(SampleForm):
     userinfo = ValuesField(
         head="Claim",
         label="Claims of the userinfo endpoint",
-        help_text="A login reads this endpoint only if the ID token has no email or no name. The claim sub must be that of the ID token.",
+        help_text="A login reads this endpoint only if the ID token has no email or no name. The claim sub must have the same "
+        "value as in the ID token.",
     )
 
     def place_of(self, failed: UpstreamFailed) -> str:
@@ -99,7 +100,10 @@ class OpenIdForm(SampleForm):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Return the entered claims, without empty optional parts. Without claims of the endpoint, the preview treats it as unreadable."""
+        """Return the entered claims, without empty optional parts.
+
+        Without claims of the userinfo endpoint, the preview assumes that the endpoint cannot be read.
+        """
         optional = {name: self.cleaned_data.get(name) for name in (FORM, USERINFO)}
         return {ID_TOKEN: self.cleaned_data[ID_TOKEN], **{name: claims for name, claims in optional.items() if claims}}
 
@@ -139,7 +143,7 @@ class AssertionForm(SampleForm):
         stored = initial.get(NAME_ID_FORMAT, "")
         if stored not in dict(_FORMATS):
             self.fields[NAME_ID_FORMAT].choices = (*_FORMATS, (stored, stored))  # type: ignore[attr-defined]  # a choice
-        # Values that no row can represent are those of the test.
+        # Values that no row can represent are taken from the test.
         self.fields[ATTRIBUTES] = AttributesField(
             label="Attributes", initial=initial.get(ATTRIBUTES, {}), help_text="An attribute with several values has a row for each value."
         )
