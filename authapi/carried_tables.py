@@ -10,11 +10,15 @@ from identity.messages.queue import message_place
 from identity.models import Job
 from identity.moving.carrying import carry, sealed_member, sealed_names, sealed_text
 
-_BEGINS_AGAIN = "A row is valid for minutes. Its digests and encrypted values contain ids of this installation. Users must start again."
+_BEGINS_AGAIN = (
+    "Not copied: a row is valid for minutes only, and its digests and encrypted values depend on ids of this "
+    "installation. Users must start again."
+)
 
 
 def declare() -> None:
-    """Declare the tables of authapi, and the encrypted contents of jobs, which code of both apps writes."""
+    """Declare the tables of authapi, and the encrypted contents of jobs of `identity`, because code of both apps encrypts these
+    contents."""
     carry(
         "authapi",
         left_behind=dict.fromkeys(

@@ -72,8 +72,8 @@ class SamlLogout(Closed):
 
 
 class SamlAddon(Closed):
-    """Settings for the assertions of an application; null means the default. Only this service has `signAssertion`, `claimsPrefix`,
-    `encryptionCert`, `encryptionAlgorithm` and `assertionConsumerServices`.
+    """Settings for the assertions of an application; null means the default. The upstream system has no `signAssertion`, `claimsPrefix`,
+    `encryptionCert`, `encryptionAlgorithm` or `assertionConsumerServices`.
     """
 
     def get_fields(self) -> Fields:
@@ -109,7 +109,7 @@ class SamlAddon(Closed):
 
 
 class WsFedAddon(Closed):
-    """Settings for the WS-Federation tokens of an application; null means the default. Only this service has `tokenType`."""
+    """Settings for the WS-Federation tokens of an application; null means the default. The upstream system has no `tokenType`."""
 
     def get_fields(self) -> Fields:
         texts = ("audience", "issuer", "nameIdentifierFormat", "claimsPrefix")

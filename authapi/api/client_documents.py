@@ -16,7 +16,7 @@ _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_red
 _COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
 _MISSING = object()
 _PUBLIC_TYPES = ("native", "spa")
-# Defaults that documents show for settings without a stored value. They are the strict choices.
+# Defaults that documents show for settings without a stored value.
 _DEFAULTS: dict[str, Any] = {
     "is_token_endpoint_ip_header_trusted": False,
     "oidc_conformant": True,
@@ -28,7 +28,7 @@ _SUMMARY = ("client_id", "tenant", "name", "app_type", "is_first_party", "global
 
 
 def client_resource(client: Client, *, secret: str | None = None) -> dict[str, Any]:
-    """Return the client as the management interface shows it. `secret` is given only to the caller that created it."""
+    """Return the client as the management interface shows it. Pass `secret` only in the response to the request that created the secret."""
     lists = {name: getattr(client, column).split() for name, column in _SPACED.items()}
     token = {"alg": client.algorithm or "RS256", "lifetime_in_seconds": 36_000, "secret_encoded": False}
     optional = {**lists, "app_type": client.app_type, "client_metadata": client.metadata, "client_secret": secret}
@@ -62,7 +62,7 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
 
     Raises `operation_not_supported` for values that need an unsupported feature. A value that the client already has (`present`) is
     accepted, because deployment tools send back values that they have read. `has_methods` is true for a client that authenticates with keys
-    or certificates. Any other client must not set `token_endpoint_auth_method` to null.
+    or certificates. A client that authenticates without keys or certificates must not set `token_endpoint_auth_method` to null.
     """
     body = _without_old_names(body)
     refuse_promises(body, present or {})

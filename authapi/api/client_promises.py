@@ -65,13 +65,13 @@ def _transfers(value: Members) -> bool:
     named = ("can_create_session_transfer_token", "allowed_authentication_methods", "allow_refresh_token", "delegation")
     members = {name: value.get(name) for name in named}
     delegation = members.pop("delegation") or {}
-    # The other members only restrict a session transfer.
+    # The other members of `session_transfer` only restrict a transfer, so they have no effect without one.
     return any(members.values()) or bool(delegation.get("allow_delegated_access"))
 
 
 def _limits_tokens(value: Members) -> bool:
     quota = value["client_credentials"]
-    # A limit is enforced if the object does not contain `enforce`.
+    # If the object contains a limit without `enforce`, the limit is enforced.
     return bool(quota.get("enforce", "per_day" in quota or "per_hour" in quota))
 
 

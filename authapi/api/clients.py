@@ -28,7 +28,7 @@ from identity.api.lookups import scopes_of
 from identity.services.failures import NotFound
 
 INEXISTENT_CLIENT = "inexistent_client"
-# Deployment tools send back the items of a list. Times are read-only, so lists leave them out.
+# Deployment tools send back the items of a list. Lists leave out the times, because times are read-only.
 _LISTING = Listing("clients", CLIENT_FIELDS, kept=frozenset({"tenant"}), only_on_request=("created_at", "updated_at"))
 _READ = ("read:clients", "read:client_summary")
 
@@ -122,7 +122,7 @@ class ClientEndpoint(Endpoint):
 
 @contextmanager
 def _every_rule_named() -> Iterator[None]:
-    """Convert `BreaksLevel` to a refusal whose text lists every violated rule. Other refusals name the first problem only."""
+    """Convert `BreaksLevel` to a refusal whose text lists every violated rule, because other refusals name only the first problem."""
     try:
         yield
     except BreaksLevel as error:

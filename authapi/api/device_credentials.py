@@ -1,6 +1,7 @@
-"""Credentials with which devices stay logged in: `/device-credentials`, `/device-credentials/{id}`.
+"""Credentials with which devices log in again: `/device-credentials`, `/device-credentials/{id}`.
 
-Lists refresh tokens without their values, and public keys of old clients, which call `/oauth/ro` with a token signed by the device.
+The list contains refresh tokens, without their values, and public keys of devices. With such a key, an old client calls `/oauth/ro` and
+sends a token that the device signed.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Row = TypeVar("Row", bound=Model)
 _LISTING = Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS)
 _ROTATING = "rotating_refresh_token"
 _PUBLIC_KEY = "public_key"
-# Filter of the tokens of each type; public keys are in another table. If the query names no type, the list contains only non-rotating
-# tokens, as clients expect.
+# The filter of refresh tokens, by the type that a query names. Public keys are in another table. If the query names no type, the list
+# contains only non-rotating tokens, as clients expect.
 _IS_ROTATING: dict[str | None, dict[str, Any]] = {
     None: {"is_rotating": False},
     "refresh_token": {"is_rotating": False},
@@ -110,7 +111,7 @@ class DeviceCredentialEndpoint(Endpoint):
 
 
 def _named(rows: QuerySet[Row], query: Any, client: str) -> QuerySet[Row]:
-    """Return the rows that match the user and the client of a query. `client` is the name of the relation to clients."""
+    """Return the rows that match the user and the client of a query. `client` is the name of the field that refers to the client."""
     filters = {"user_id": "user__user_id", "client_id": f"{client}__client_id"}
     named = {column: value for name, column in filters.items() if (value := text_of(query, name))}
     return rows.filter(**named)

@@ -44,8 +44,15 @@ COMPONENTS: dict[str, Schema] = {
                     "properties": {
                         "type": TEXT,
                         "title": {**TEXT, "description": "Name of the type on the consent page."},
-                        "sentence": {**TEXT, "description": "Text of one object on the consent page; {member} is replaced with its value."},
-                        "schema": {"type": "object", "additionalProperties": True, "description": "A JSON Schema of its objects."},
+                        "sentence": {
+                            **TEXT,
+                            "description": "Text of one object on the consent page; {member} is replaced with the value of this member.",
+                        },
+                        "schema": {
+                            "type": "object",
+                            "additionalProperties": True,
+                            "description": "A JSON Schema that each object of the type must match.",
+                        },
                     },
                 },
             },

@@ -108,7 +108,7 @@ def _order(query: QueryDict) -> Order:
 
 
 def _paged(query: QueryDict) -> QueryDict:
-    """Return the parameters except those of the checkpoint form, which this endpoint handles itself."""
+    """Return the parameters without `take` and `from`, so that `answer_list` never reads a checkpoint: `_following` reads them instead."""
     paged = query.copy()
     for name in ("take", "from"):
         paged.pop(name, None)

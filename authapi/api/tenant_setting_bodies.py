@@ -103,7 +103,7 @@ class AccountPage(Closed):
 
 
 class Flags(Closed):
-    """Switches known to clients of the interface."""
+    """The flags that clients of the interface can set."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {name: Switch(required=False) for name in FLAGS}

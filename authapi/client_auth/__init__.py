@@ -34,8 +34,8 @@ _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
 # Body parameters that authenticate the client. Other code must never read them as parameters.
 AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
-# Shorter than in other caches. While this cache contains an old version of a client, the service issues tokens for that version. Each of
-# these tokens is refused when it is used.
+# Shorter than in other caches: while this cache contains an old version of a client, the service issues tokens for the old version, and
+# each of these tokens is refused when it is used.
 _REMEMBERED_SECONDS = 0.2
 
 
@@ -50,7 +50,7 @@ def _load_client(key: tuple[str, str]) -> Client:
     return client
 
 
-# Keyed by tenant and client id, so a client is unknown at other tenants. Unknown ids are not cached.
+# Keyed by tenant and client id, so that a client is unknown at other tenants. Unknown ids are not cached.
 clients: Remembered[tuple[str, str], Client] = Remembered(_load_client, seconds=_REMEMBERED_SECONDS)
 
 
@@ -76,7 +76,8 @@ def authenticate(request: TokenRequest) -> Client:
 
 
 def named_client(request: TokenRequest) -> Client | None:
-    """Return the client that a request names, authenticated or not; its settings decide the format of the error. None if unknown."""
+    """Return the client that a request names, authenticated or not; the settings of the client decide the format of the error. None if the
+    client is unknown."""
     try:
         named = _presented(request)[0].client_id
     except (MalformedCredential, RequestRefused):
@@ -130,7 +131,7 @@ def _known(key: tuple[str, str], *, max_age: float | None = None) -> Client | No
 
 
 def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> bool:
-    # An unknown client costs the same comparison as a known client, so that the response time reveals nothing.
+    # The secret of an unknown client is compared, too, so that the response time does not reveal whether the client exists.
     stored = client.secret_digest if client is not None else ""
     matches = [vault.digest_matches(secret, stored) for secret in credential.secrets]
     is_signed = credential.assertion is not None and assertion.is_signed(client, credential.assertion)

@@ -74,7 +74,7 @@ def is_acceptable(assertion: Assertion, *, client_id: str, hosts: frozenset[str]
 
 
 def expires_at(assertion: Assertion) -> float:
-    """Return the time from which the assertion is refused because of its age."""
+    """Return the time, in seconds since 1970, after which the assertion is refused because of its age."""
     return float(assertion.claims["exp"]) + SKEW_SECONDS
 
 

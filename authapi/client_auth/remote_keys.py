@@ -26,7 +26,7 @@ from foundation.outbound.turns import NoTurn, turn
 
 _FETCH_SECONDS = 5.0
 _WAIT_SECONDS = 5.5
-# After this age, a set is fetched again. The cached set is used meanwhile.
+# After this age, a set is fetched again. The cached set is used during the fetch.
 _FRESH_SECONDS = 600.0
 # After this age, a set is no longer used: the client may have withdrawn a key.
 _STALE_SECONDS = 86_400.0
@@ -90,7 +90,10 @@ class RemoteKeys:
         self._waiting = BoundedSemaphore(_MOST_WAITING)
 
     def get(self, tenant_id: str, address: str, *, kid: str | None, algorithm: str) -> tuple[RemoteKey, ...]:
-        """Return the keys that match the header of a token. Raises `KeysUnavailable` if no set is cached and the fetch fails."""
+        """Return the keys that match the header of a token; empty if the set contains no such key.
+
+        Raises `KeysUnavailable` if no usable set is cached and the fetch fails.
+        """
         now = self._clock()
         with self._lock:
             known = self._known((tenant_id, address))
@@ -101,7 +104,7 @@ class RemoteKeys:
             if is_due and fetch is None and (not known.tried_at or now - known.tried_at >= _PAUSE_SECONDS):
                 fetch = self._begin(tenant_id, address, known, now)
         if fitting:
-            # The set may be stale while a thread fetches it again.
+            # The set may be older than `_FRESH_SECONDS`. Meanwhile, a thread fetches it again.
             return fitting
         if fetch is None:
             if is_usable:
@@ -169,7 +172,7 @@ def read_keys(body: bytes) -> tuple[RemoteKey, ...]:
 
 
 def _read_key(jwk: Any) -> RemoteKey | None:
-    """Return a key of a set. Return None for an unsupported key, which is no error."""
+    """Return a key of a set. None for a key that the service does not support: a set may contain such keys."""
     if not isinstance(jwk, dict) or jwk.get("kty") != "RSA" or "d" in jwk or jwk.get("use", "sig") != "sig":
         return None
     kid, algorithm, modulus, exponent = jwk.get("kid", ""), jwk.get("alg", ""), jwk.get("n"), jwk.get("e")

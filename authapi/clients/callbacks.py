@@ -1,4 +1,4 @@
-"""Compares requested URLs with registered URLs. They must be equal, apart from a wildcard label or the port of a loopback URL. Pure."""
+"""Compares requested URLs with registered URLs. The URLs must be equal, apart from a wildcard label or the port of a loopback URL. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})
 # RFC 8252, 7.3 and 8.3: only IP literals, because the name `localhost` may resolve to another host.
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
 _MOST_PORT = 65_535
-# The domains below these labels have different owners: labels before a country code, such as `co` in `co.uk`, and hosts that give each
-# customer a subdomain.
+# Domains below the following names have different owners: below a label before a country code, such as `co` in `co.uk`, and below hosts
+# that give each customer a subdomain.
 _OPEN_SECOND_LEVELS = frozenset(
     {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
 )

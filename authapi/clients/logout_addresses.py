@@ -24,7 +24,8 @@ def is_allowed(address: str, registered: Iterable[str]) -> bool:
 
 
 def _split(address: str) -> SplitResult | None:
-    # Browsers read a backslash as a slash and drop control characters, so they could go to an address that was not compared.
+    # Browsers read a backslash as a slash and drop control characters, so a browser could load another address than the address that was
+    # compared.
     if not address.isprintable() or "\\" in address or " " in address:
         return None
     try:

@@ -11,9 +11,9 @@ from authapi.clients.callbacks import matches_wildcard
 def is_origin_allowed(origin: str | None, *, allowed: Iterable[str], known: Iterable[str]) -> bool:
     """Tell whether a request of a client with this Origin header is accepted.
 
-    `allowed` are the registered origins, which may have wildcards. If there are none, every origin is accepted. Otherwise, the origins of
-    `known` are accepted, too: `known` are URLs of the client itself, such as its callbacks. Only browsers send the header, so the check
-    restricts only browsers.
+    `allowed` are the registered origins, which may have wildcards. Without registered origins, every origin is accepted. With registered
+    origins, the origins of `known` are accepted, too: `known` are URLs of the client itself, such as its callbacks. Only browsers send the
+    header, so the check restricts only browsers.
     """
     registered = tuple(allowed)
     if not registered or origin is None:

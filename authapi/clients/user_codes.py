@@ -1,6 +1,7 @@
-"""User codes (RFC 8628, 6.1): a user reads a code on a device and types it into a browser. No two characters look alike.
+"""User codes (RFC 8628, 6.1): a user reads a code on a device and types the code into a browser.
 
-Users may type lower case and any separators. Rows store a keyed digest, because so few characters can be guessed from a plain digest.
+Users may type lower case and any separators. Rows store a keyed digest, because an attacker could find such a short code from a plain
+digest.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 
 from foundation.secrets import vault
 
-# Consonants without Y: the codes have no digits that look like letters, and form no words.
+# `base20` has consonants without Y: no character looks like another character, and codes form no words.
 CHARSETS = {"base20": "BCDFGHJKLMNPQRSTVWXZ", "digits": "0123456789"}
 PLACEHOLDER = "*"
 _SEPARATORS = "- "
 LONGEST_MASK = 20
-# About 34 and 30 random bits. The security (RFC 8628, 5.1) depends on these bits and on the limits for guesses.
+# 8 letters have about 34 random bits, and 9 digits about 30 random bits. The security (RFC 8628, 5.1) depends on these bits and on the
+# limits for guesses.
 FEWEST_CHARACTERS = {"base20": 8, "digits": 9}
 MASKS = {"base20": "****-****", "digits": "***-***-***"}
 _LONGEST_TYPED = 64
@@ -33,7 +35,7 @@ class UserCodeForm:
         return "".join(secrets.choice(CHARSETS[self.charset]) if place == PLACEHOLDER else place for place in self.mask)
 
     def shown(self, typed: str) -> str:
-        """Return a typed code as devices show it, with separators. Empty if it cannot be a code of this format."""
+        """Return a typed code as devices show it, with separators. Empty if the text cannot be a code of this format."""
         characters = plain(typed)
         if len(characters) != self.mask.count(PLACEHOLDER) or not set(characters) <= set(CHARSETS[self.charset]):
             return ""
@@ -42,7 +44,7 @@ class UserCodeForm:
 
 
 def mask_problem(charset: str, mask: str) -> str:
-    """Return the error of a mask. Empty if it is valid."""
+    """Return the error of a mask. Empty if the mask is valid."""
     fewest = FEWEST_CHARACTERS[charset]
     if len(mask) > LONGEST_MASK or not set(mask) <= {PLACEHOLDER, *_SEPARATORS}:
         return f"At most {LONGEST_MASK} characters: asterisks, hyphens and spaces."
@@ -52,7 +54,7 @@ def mask_problem(charset: str, mask: str) -> str:
 
 
 def plain(typed: str) -> str:
-    """Return the letters and digits of a typed text, in upper case."""
+    """Return the letters and digits of the first 64 characters of a typed text, in upper case."""
     return "".join(character for character in typed[:_LONGEST_TYPED].upper() if character.isascii() and character.isalnum())
 
 
@@ -62,7 +64,7 @@ def user_code_digest(tenant_id: str, code: str) -> str:
 
 
 def user_code_digests(tenant_id: str, typed: str) -> list[str]:
-    """Return the possible digests of a typed code, one for each key."""
+    """Return the possible digests of a typed code, one for each digest key of the service."""
     return vault.digests(_said(tenant_id, typed))
 
 

@@ -131,12 +131,12 @@ class LeakRulesEndpoint(Endpoint):
 
 
 class AddressBlockEndpoint(Endpoint):
-    """The block of an address that has used up its attempts. For an IPv6 address, the block is that of its /64 network."""
+    """The block of an address that has used up its attempts. The block of an IPv6 address applies to its /64 network."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation(
             "check_blocked_ip",
-            "Check whether an address is blocked: 200 if it is, otherwise 404",
+            "Check whether an address is blocked: 200 if the address is blocked, otherwise 404",
             ("read:anomaly_blocks",),
             200,
             refuses=(400, 404),
@@ -193,7 +193,9 @@ COMPONENTS: dict[str, Schema] = {
             "shields": {**_shields(LOGIN_SHIELDS), "description": "Effects on a login with the correct password."},
             "admin_notification_frequency": {
                 **_shields(tuple(FREQUENCIES)),
-                "description": "Minimum interval between mails to administrators; of several values, the shortest. Default: `daily`.",
+                "description": (
+                    "Minimum interval between mails to administrators. Of several values, the shortest interval is used. Default: `daily`."
+                ),
             },
             "method": {**TEXT, "enum": ["standard"]},
             "stage": _stages(leaked_passwords.DEFAULTS["stage"], {"shields": _shields(STAGE_SHIELDS)}),

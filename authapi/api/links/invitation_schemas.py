@@ -54,7 +54,10 @@ COMPONENTS: dict[str, Schema] = {
             **dict.fromkeys(("id", "organization_id"), TEXT),
             "inviter": {"type": "object", "required": ["name"], "properties": {"name": TEXT}},
             "invitee": {"type": "object", "required": ["email"], "properties": {"email": TEXT}},
-            "invitation_url": {**TEXT, "description": "Leads to the login address of the application. Give it to the invited user only."},
+            "invitation_url": {
+                **TEXT,
+                "description": "Leads to the login address of the application. Give the link to the invited user only.",
+            },
             **dict.fromkeys(("created_at", "expires_at"), TIME),
             **dict.fromkeys(("client_id", "connection_id"), TEXT),
             **dict.fromkeys(("app_metadata", "user_metadata"), _OBJECT),

@@ -1,7 +1,7 @@
 """Request bodies and documents of token exchange profiles.
 
 In the upstream system, a profile names an action that checks tokens. This service runs no tenant code in a login. Instead, a profile
-describes the accepted tokens and how to find their user: `subject_token` and `user` are additions of this service.
+describes the accepted tokens (`subject_token`) and how to find the user of a token (`user`). Both members are additions of this service.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ COMPONENTS: dict[str, Schema] = {
             },
             "user": {
                 "type": "object",
-                "description": "The user that a token identifies: the user of this connection that the claim names.",
+                "description": "The user that a token identifies: the user of this connection whom the claim names.",
                 "required": ["connection_id", "claim", "create"],
                 "properties": {"connection_id": TEXT, "claim": {**TEXT, "enum": ["sub", "email"]}, "create": SWITCH},
             },
