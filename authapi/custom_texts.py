@@ -63,7 +63,7 @@ def _screen(name: str, rows: Mapping[str, Any]) -> Screen:
     return Screen(name, rows["title"], rows["texts"], tuple(rows["placeholders"]))
 
 
-# Prompt -> screen -> its texts.
+# The screens by name, by the name of their prompt.
 PROMPTS = _read_table(settings.BASE_DIR / "templates" / "hosted" / "texts.toml")
 
 
@@ -98,7 +98,7 @@ def custom_text(path: str, default: str, **values: str) -> str:
 
 
 def client_values(client: Client) -> dict[str, str]:
-    """Return the placeholders of a page that belongs to a client."""
+    """Return the values of the placeholders on a page that belongs to a client."""
     return {"clientName": client.name or client.client_id}
 
 

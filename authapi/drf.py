@@ -115,7 +115,7 @@ class ManagementMixin:
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication,)
     permission_classes: Sequence[Any] = (HasScope,)
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    # OPTIONS is left out, because DRF would return a description of the view instead of answering a preflight.
+    # OPTIONS is left out: DRF would answer a preflight with a description of the view.
     http_method_names: Sequence[str] = ("get", "head", "post", "put", "patch", "delete")
     _rate: throttling.Rate | None = None
     _writing: Writing | None = None
@@ -127,7 +127,8 @@ class ManagementMixin:
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`).
 
-        Once the token is verified, the request is charged to the tenant. Requests that are refused earlier are charged to the IP address.
+        A request with a valid token is charged to the tenant. A request that is refused before its token is verified is charged to the IP
+        address.
         """
         host, origin = host_of(request), origin_of_request(request)
         self._rate = debt_of(host.tenant_id, origin)

@@ -1,4 +1,4 @@
-"""A table of the rows that expire, with the time until their deletion and the reason. One task deletes them.
+"""A table of the rows that expire, with the time until their deletion and the reason. One task deletes these rows.
 
 Sessions are not in the table: they are ended instead (`end_expired_sessions`), which notifies clients.
 """
@@ -60,7 +60,8 @@ _REPLAY_KNOWN = timedelta(hours=24)
 _REUSE_KNOWN = timedelta(days=30)
 # How long after its expiry a mailed link is reported as used or expired instead of unknown.
 _LINK_KNOWN = timedelta(days=7)
-# The same time for a login link. It is shorter than for other links, because users request a new link instead of opening an old link again.
+# How long after its expiry a login link is reported as used or expired. Shorter than for other links, because users request a new login
+# link instead of opening an old one again.
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # How long refused messages and results of connection tests are kept. Log lines have a separate retention.
 _MESSAGE_KEPT = timedelta(days=7)
@@ -74,14 +75,14 @@ _INVITATION_KEPT = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Ending:
-    """The expired rows of one table, of all tenants. If `emptied` has columns, they are reset and the rows stay."""
+    """The expired rows of one table, of all tenants. If `emptied` has columns, these columns are reset and the rows stay."""
 
     model: type[TenantOwned]
     is_over: Q
     emptied: Mapping[str, Any] | None = None
 
     def drop_batch(self) -> int:
-        """Delete or reset a batch of rows; return its size."""
+        """Delete or reset a batch of rows; return the number of rows."""
         with transaction.atomic():
             # Expiry depends on the time, not on a tenant. Locked rows are in use, so they are left for the next run.
             over = of_running_tenants(self.model.all_tenants.filter(self.is_over)).order_by("pk").select_for_update(skip_locked=True)
@@ -125,7 +126,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(UsedAssertion, over("expires_at")),
         Ending(AuthorizationCode, over("expires") & Q(used_at=None) | over("expires", kept=_REPLAY_KNOWN)),
         Ending(LoginTransaction, over("expires_at")),
-        # Tickets that no browser has used.
+        # A browser that uses a ticket deletes its row. These tickets were never used.
         Ending(LoginTicket, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
         # The authorization response deletes the pushed request. A login that started before the request expired may take this long.
@@ -141,7 +142,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),
         *_of_factors(now),
         Ending(Invitation, over("expires_at", kept=_INVITATION_KEPT)),
-        # Administrators see the outcome for a while.
+        # For this time after the expiry, administrators see how often the token was used.
         Ending(InitialAccessToken, over("expires_at", kept=_INVITATION_KEPT)),
         *_endings_of_protection(now),
         # A refused message contains data of a user from a provider, so it is kept only long enough to repair a connection.
@@ -154,7 +155,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
 
 def _endings_of_protection(now: datetime) -> tuple[Ending, ...]:
     return (
-        # Older failures do not count any more, and their block has ended.
+        # After this time, failures are no longer counted, and a block that they caused has ended.
         Ending(LoginFailures, Q(last_failed_at__lte=now - MEMORY)),
         Ending(AddressBlock, Q(ends_at__lte=now - _BLOCK_SHOWN)),
         Ending(KnownBrowser, Q(last_seen_at__lte=now - _BROWSER_KNOWN)),

@@ -1,7 +1,7 @@
 """The rules of the compliance levels, each with its error sentence. Pure.
 
 `authapi.compliance.levels` assigns rules to levels. A rule with `is_kept` is checked at its stage. A rule without `is_kept` describes
-behavior of the service; the code with that behavior calls `levels.has`.
+behavior of the service; the code that implements the behavior calls `levels.has`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class ClientShape:
-    """The settings of a client that rules check."""
+    """The settings of a client, as the rules check them."""
 
     auth_method: str
     proof_algorithms: frozenset[str]
@@ -123,7 +123,8 @@ class ProfileFacts:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule. `error` is the code of the error. `member` is the client setting to change; it is empty if there is none."""
+    """A rule. `error` is the code of the error. `member` is the client setting that must change; empty if no setting of the client breaks
+    the rule."""
 
     stage: Stage
     sentence: str
@@ -156,7 +157,8 @@ PRIVATE_KEY_JWT = Rule(
 )
 MUTUAL_TLS = Rule(
     Stage.CLIENT,
-    "The compliance level requires authentication by a client certificate: register the certificate or its subject, then assign it.",
+    "The compliance level requires authentication by a client certificate: register the certificate or its "
+    "subject, then assign it to the method.",
     lambda client: client.auth_method in _TLS_METHODS,
     "invalid_client",
     "client_authentication_methods",
@@ -233,7 +235,8 @@ HYBRID_GRANTS = Rule(
 )
 REQUEST_KEYS = Rule(
     Stage.CLIENT,
-    "The compliance level requires signed requests: assign a public key of the algorithm PS256 to them, or set the address of a key set.",
+    "The compliance level requires signed requests: assign a public key of the algorithm PS256 to signed requests, "
+    "or set the address of a key set.",
     lambda client: "authorization_code" not in client.grant_types or _has_request_key(client),
     "unauthorized_client",
     "signed_request_object",

@@ -98,7 +98,7 @@ def _problem_at_api(value: Detail, types: Mapping[str, DetailType], audience: st
         # An unknown type and a type that this client may not use have the same error.
         return "The API has no such type for this client."
     if not all(_is_at(location, audience) for location in value.get("locations", ())):
-        return "Its locations must be the audience, or addresses below it."
+        return "Its locations must be the audience of the API, or addresses below the audience."
     if known.schema is None:
         return ""
     try:
@@ -108,5 +108,5 @@ def _problem_at_api(value: Detail, types: Mapping[str, DetailType], audience: st
 
 
 def _is_at(location: str, audience: str) -> bool:
-    """Tell whether a location belongs to the API. Otherwise a token would describe an API for which it is not valid."""
+    """Tell whether a location belongs to the API. A token for this API must not name other locations, because it is not valid there."""
     return location == audience or (location.startswith(audience.rstrip("/") + "/") and "/../" not in f"{location}/")

@@ -32,7 +32,7 @@ _SCHEMAS = frozenset(
         "else", "contentSchema",
     }
 )  # fmt: skip
-# These keywords change the target of references.
+# Refused, because these keywords change the target of references.
 _REFUSED = ("$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
 
 
@@ -135,7 +135,7 @@ def _validator(encoded: bytes) -> Draft202012Validator:
             orjson.loads(encoded),
             validate_formats=True,
             pattern_options=RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES),
-            # Error texts must not contain values of a request: they are copied into addresses and logs.
+            # Error texts are copied into addresses and logs, so they must not contain values of a request.
             mask="the value",
             offline=True,
         )

@@ -1,1 +1,1 @@
-"""Checks that run before every request: addresses, bodies, rates, certificates, management tokens."""
+"""Checks of requests before an endpoint handles them: addresses, bodies, rates, certificates, management tokens."""

@@ -1,8 +1,8 @@
 """Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory and no leases.
 
 Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes,
-but only for IP addresses above an eighth of their limit. So a flood from many IP addresses causes no traffic to Redis. While Redis is
-unavailable, each process uses its own counts.
+but only for IP addresses that have used more than an eighth of their limit. So a flood from many IP addresses causes no traffic to Redis.
+While Redis is unavailable, each process uses its own counts.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class AddressRates:
         # One atomic step: otherwise two threads that read the same count would both add it to Redis.
         count = sketch.add(key.name)
         before = count - 1
-        # A full window is not queried again, so a flood costs Redis no more calls than the limit.
+        # If this process knows that the window is full, it does not ask Redis again. So a flood causes no more calls to Redis than the
+        # limit.
         if count * _SHARED_FROM <= window.limit or before > window.limit:
             return window.rate(count)
         amount = count if before * _SHARED_FROM <= window.limit else 1
@@ -102,7 +103,8 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 
 
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
-    """Return how many more refused requests an address may send to a tenant. The full limit if the address is unknown."""
+    """Return the rate of an address at a tenant, with the number of refused requests that are left. The full limit if the address is
+    unknown."""
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 
 

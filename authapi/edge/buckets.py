@@ -34,14 +34,14 @@ return 1
 
 @dataclass(frozen=True)
 class Bucket:
-    """`size` tokens at once, then one more every `seconds`."""
+    """A limit of `size` tokens at once, then one more token every `seconds`."""
 
     name: str
     size: int
     seconds: float
 
     def takes(self, *owner: str, count: int = 1) -> bool:
-        """Take `count` tokens from the bucket of `owner`. If it has fewer, take nothing and return False."""
+        """Take `count` tokens from the bucket of `owner`. If the bucket has fewer tokens, take nothing and return False."""
         return buckets().take(self, owner, count)
 
     def times(self, factor: int) -> Bucket:

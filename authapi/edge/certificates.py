@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 MAX_CERTIFICATE_BYTES = 4096
 _BEGIN = "-----BEGIN CERTIFICATE-----"
-# The short names of RFC 4514, 3, and those that OpenSSL prints. Every other attribute is named by its dotted number.
+# The short names of RFC 4514, 3, and the short names that OpenSSL prints. Every other attribute is named by its dotted number.
 _ATTRIBUTES: dict[str, ObjectIdentifier] = {
     "C": NameOID.COUNTRY_NAME,
     "ST": NameOID.STATE_OR_PROVINCE_NAME,

@@ -35,7 +35,7 @@ class Charge:
         return self.rate
 
     def require_room(self) -> None:
-        """Raise `RequestRefused` if the tenant has no requests left. Call it before using up a code or token. Costs no round trip."""
+        """Raise `RequestRefused` if the tenant has no requests left. Call it before using up a code or token. Makes no call to Redis."""
         full = throttling.is_full(self.tenant_id, self._endpoint)
         if full is not None:
             self.rate = full

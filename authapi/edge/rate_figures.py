@@ -26,8 +26,8 @@ class Figure:
         return max(1, round(self.burst / self.per_second))
 
 
-# One limit for all anonymous callers of a tenant together. It applies to callers whose IP address has reached its own limit (design, 7.1).
-# The window is two seconds.
+# One limit for all anonymous callers of a tenant together, in a window of two seconds. It applies to callers whose IP address has reached
+# its own limit (design, 7.1).
 ANONYMOUS = "anonymous"
 _ANONYMOUS_SECONDS = 2
 # The limit for the browsers in which one user has logged in. It can be low, because one user requests only a few pages at a time.

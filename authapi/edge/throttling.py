@@ -1,4 +1,4 @@
-"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable. It never fails, and blocks only briefly.
+"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable. A failure of Redis refuses no request.
 
 The length of a window is the time that the burst takes at the sustained rate (by default 200 requests in 2 s). Windows start at
 multiples of their length, so one command counts a request and returns the count. Small inaccuracies at the start and the end of a
@@ -157,7 +157,7 @@ async def hit_async(tenant_id: str, endpoint: str) -> Rate:
 
 
 def is_full(tenant_id: str, endpoint: str) -> Rate | None:
-    """Return the rate of a tenant if this process knows that no requests are left, otherwise None. Costs no round trip."""
+    """Return the rate of a tenant if this process knows that no requests are left, otherwise None. Makes no call to Redis."""
     window = Window.now(figure_of(endpoint))
     if settings.RATE_LIMITS_ENABLED and _leases.is_full(f"{tenant_id}/{endpoint}", window.number, window.limit):
         return window.rate(window.limit + 1)

@@ -134,7 +134,7 @@ class UnreadBodies:
         self._give_back(largest)
 
     def _of_largest_holder(self) -> list[Body]:
-        """Return the unfinished bodies of the IP address with the most bytes. A body of an unknown address counts alone."""
+        """Return the unfinished bodies of the IP address with the most bytes. Bodies of unknown addresses are not added up."""
         held: Counter[str | int] = Counter()
         for one in self._bodies:
             if one.is_unfinished:

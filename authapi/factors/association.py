@@ -36,7 +36,7 @@ class Association:
 def associate_app(prover: Prover, *, promises: bool = True) -> Association:
     """Start the enrollment of an authenticator app. Raises `Conflict` if the user has too many factors.
 
-    With `promises`, the recovery code is created now. Without `promises`, it is created when the app is confirmed.
+    With `promises`, the recovery code is created and returned now. Without `promises`, it is created when the app is confirmed.
     """
     user, secret = prover.user, totp.new_secret()
     factor = begin_enrolment(tenant_id=user.tenant_id, user_id=user.user_id, kind=TOTP, secret=secret)

@@ -1,7 +1,7 @@
 """Checks factors: sent codes, codes of apps, signatures of keys, recovery codes. Only this module accepts or refuses second factors.
 
-Every check locks the user, so that guesses run one after another in all processes. A wrong guess is counted in the transaction that
-refuses it, and reported to the caller after the commit.
+Every check locks the user, so that guesses run one after another, even in different processes. A wrong guess is counted in the transaction
+that refuses it, and reported to the caller after the commit.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import NotFound
 
 USE, ENROLL = "use", "enroll"
-# Purposes of challenges for keys and passkeys that are added on the account page. They differ, so that the challenge of one page cannot be
-# answered on another page.
+# Purposes of challenges for keys and passkeys that are added on the account page. Each page has its own purpose, so that the challenge of
+# one page cannot be answered on another page.
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
@@ -204,7 +204,8 @@ def check_recovery_code(prover: Prover, code: str) -> Proven:
 
 @unit_of_work
 def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor | None = None) -> bytes:
-    """Return a new challenge for a key of the user. It replaces the previous challenge. The caller builds the options for the browser."""
+    """Return a new challenge for a key of the user, which replaces the previous challenge. The caller builds the options for the
+    browser."""
     _rows(prover).filter(code_digest="", purpose=purpose, used_at=None).delete()
     row = new_challenge(prover, factor=factor, purpose=purpose)
     row.challenge = challenge = secrets.token_bytes(CHALLENGE_BYTES)
@@ -213,7 +214,8 @@ def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor 
 
 
 def open_key_challenge(prover: Prover, *, purpose: str = USE) -> bytes | None:
-    """Return and use up the challenge for a key. It is valid for one answer, whether correct or not. None if no challenge is open."""
+    """Return and use up the challenge for a key. A challenge is valid for one answer, whether correct or not. None if no challenge is
+    open."""
     row = counting(prover).filter(code_digest="", purpose=purpose).order_by("-pk").first()
     # Only one of two concurrent answers finds the challenge open.
     if row is None or not _rows(prover).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()):

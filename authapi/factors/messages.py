@@ -1,4 +1,4 @@
-"""Sends codes of factors by mail or text message. A job sends each code. Until the message is sent, the job stores the code encrypted."""
+"""Sends codes of factors by mail or text message. One job sends one code, and stores the code encrypted until the message is sent."""
 
 from __future__ import annotations
 

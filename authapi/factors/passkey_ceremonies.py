@@ -1,7 +1,7 @@
-"""Stores the ceremonies of passkeys: starts them, finds them, and uses each up once. The user is unknown until the answer is checked.
+"""Stores the ceremonies of passkeys: starts, finds and uses up a ceremony. The user is unknown until the answer is checked.
 
-A login on the hosted pages has at most one open ceremony. It lasts as long as the login, because the browser offers passkeys as soon
-as the page is shown. A ceremony of an application lasts five minutes and belongs to its client.
+A login on the hosted pages has at most one open ceremony. This ceremony lasts as long as the login, because the browser offers passkeys as
+soon as the page is shown. A ceremony of an application lasts five minutes and belongs to its client.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
 
 
 def take_challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes | None:
-    """Return and use up the challenge of a login. It is valid for one answer, whether correct or not. None if no challenge is open."""
+    """Return and use up the challenge of a login. A challenge is valid for one answer, whether correct or not. None if no challenge is
+    open."""
     found = _open_rows(row.tenant_id).filter(bound_to=_bound_to(row), relying_party=relying_party).order_by("-pk").first()
     return _contents(found)[0] if found is not None and _use_up(found) else None
 
@@ -101,7 +102,8 @@ def begin_ceremony(
 
 
 def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> PasskeyCeremony | None:
-    """Return the open ceremony of an application at this domain. None if it is unknown, used or expired, or belongs to another client."""
+    """Return the open ceremony of an application at this domain. None if the ceremony is unknown, used or expired, or belongs to another
+    client."""
     if not auth_session or len(auth_session) > _LONGEST_SECRET:
         return None
     rows = _open_rows(client.tenant_id).select_related("connection", "organization")
@@ -109,7 +111,7 @@ def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> P
 
 
 def open_ceremony(row: PasskeyCeremony) -> Opened | None:
-    """Use up a ceremony. It is valid for one answer, whether correct or not. None if another answer has used it up."""
+    """Use up a ceremony. A ceremony is valid for one answer, whether correct or not. None if another answer has used it up."""
     if not _use_up(row):
         return None
     challenge, sign_up = _contents(row)

@@ -18,15 +18,15 @@ from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
 
 MOST_DAYS = 365
-# These policies also require a factor from users who have none, so the tenant must offer a factor.
+# These policies also require a factor from users without a factor, so the tenant must offer at least one factor.
 DEMANDING = (SecondFactorPolicy.NEW_DEVICE.value, SecondFactorPolicy.ALWAYS.value)
 _SWITCHES = ("remembers_browsers", "passkeys", "offers_passkeys")
 _NO_SENDER = {
     PHONE: "Text messages have no sender yet. Set up the sms connection first, then enable this factor.",
     EMAIL: "Mails have no sender yet. Set up an email provider first, then enable this factor.",
 }
-_LAST = "The policy requires a second factor, so at least one must be enabled. Relax the policy first, or enable another factor."
-_FIRST = "Enable a factor first: this policy requires one."
+_LAST = "The policy requires a second factor, so at least one factor must be enabled. Relax the policy first, or enable another factor."
+_FIRST = "Enable a factor first: this policy requires a factor."
 
 
 @unit_of_work
@@ -61,7 +61,8 @@ def switch_factor(*, tenant_id: str, factor: str, is_on: bool) -> TenantSettings
 
 @unit_of_work
 def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str | None) -> None:
-    """Set the policy of an organization; None removes it. It has no effect if it is less strict than the policy of tenant or application.
+    """Set the policy of an organization; None removes it. A policy that is less strict than the policy of tenant or application has no
+    effect.
 
     Raises `NotFound` for an unknown organization, and `Invalid` for an unknown policy.
     """
@@ -79,7 +80,7 @@ def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str
 
 
 def policy_problem(policy: Any) -> str:
-    """Return the error of a policy name. Empty if it is valid."""
+    """Return the error of a policy name. Empty if the name is valid."""
     return "" if policy in SecondFactorPolicy.values else f"One of {', '.join(SecondFactorPolicy.values)}."
 
 
@@ -116,7 +117,9 @@ def _require_some_factor(tenant_id: str, before: Mapping[str, Any], after: Mappi
         raise Invalid({"policy": [_FIRST]} if before["factors"] == after["factors"] else {"factors": [_LAST]})
     demanding = _demanding_other(tenant_id) if kinds_of(before["factors"]) else ""
     if demanding:
-        raise Invalid({"factors": [f"{demanding} requires a second factor, so at least one must be enabled. Relax its policy first."]})
+        raise Invalid(
+            {"factors": [f"{demanding} requires a second factor, so at least one factor must be enabled. Relax this policy first."]}
+        )
 
 
 def _demanding_other(tenant_id: str) -> str:

@@ -14,7 +14,7 @@ from identity.models import Connection, Organization, User
 
 # Lifetime of a transaction, as in the contract, 2.11: ten minutes.
 LIFE = timedelta(minutes=10)
-# An access token can be used as an `mfa_token`. Access tokens are longer than the tokens that this module makes.
+# An access token can be sent as an `mfa_token`. Every access token is longer than this limit, and every token of this module is shorter.
 _LONGEST_TOKEN = 8192
 
 
@@ -92,5 +92,5 @@ def is_over(row: FactorTransaction) -> bool:
 
 
 def use_up(row: FactorTransaction) -> bool:
-    """Mark a transaction as used, so that it issues no more tokens. Return False if another request has already used it."""
+    """Mark a transaction as used, so that it issues no more tokens. Return False if another request has already used the transaction."""
     return FactorTransaction.objects.of(row.tenant_id).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()) == 1

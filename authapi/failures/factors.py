@@ -19,13 +19,17 @@ class FactorCase(Case):
     WRONG_BINDING_CODE = 403, "invalid_grant", "Invalid binding_code."
     WRONG_RECOVERY_CODE = 403, "invalid_grant", "Invalid recovery_code."
     TOO_MANY_GUESSES = 429, "too_many_attempts", "Too many wrong codes were tried for this user. Try again later."
-    TOO_MANY_MESSAGES = 429, "too_many_requests", "Too many codes were sent to this user. Use the newest one, or request another one later."
-    ASSOCIATION_REQUIRED = 400, "association_required", "The user has no factor of this type. Enroll one with /mfa/associate first."
+    TOO_MANY_MESSAGES = (
+        429,
+        "too_many_requests",
+        "Too many codes were sent to this user. Use the newest code, or request another code later.",
+    )
+    ASSOCIATION_REQUIRED = 400, "association_required", "The user has no factor of this type. Enroll a factor with /mfa/associate first."
     UNSUPPORTED_CHALLENGE = 400, "unsupported_challenge_type", "None of these types is offered: {types}"
     ALREADY_ENROLLED = (
         403,
         "access_denied",
-        "The user already has a factor. Prove it first: use a token for {audience} with the scope enroll.",
+        "The user already has a factor. Prove this factor first: use a token for {audience} with the scope enroll.",
     )
     NO_SENDER = 400, "invalid_request", "No sender for this kind of message is configured."
     TYPE_NOT_OFFERED = 400, "invalid_request", "The tenant does not offer this type of factor: {type}"

@@ -16,7 +16,7 @@ class LegacyCase(Case):
     WRONG_EMAIL_CODE_OF_FORM = 401, "access_denied", "Wrong email or verification code."
     WRONG_PHONE_CODE_OF_FORM = 401, "access_denied", "Wrong phone number or verification code."
     USER_BLOCKED = 401, "unauthorized", "user is blocked"
-    PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new one."
+    PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new password."
     ACCOUNT_BLOCKED = (
         429,
         "too_many_attempts",
@@ -63,7 +63,7 @@ class LegacyCase(Case):
     JSON_NEEDED = 400, "invalid_request", "The content type must be application/json."
     WRONG_CREDENTIAL_TYPE = 400, "invalid_request", "Unsupported credential_type: {credential_type}"
     UNKNOWN_REALM = 403, "access_denied", "Unknown or invalid realm"
-    FOREIGN_PAGE = 403, "access_denied", "This endpoint answers pages of this host only. Pages elsewhere use /co/authenticate."
+    FOREIGN_PAGE = 403, "access_denied", "This endpoint answers only pages of this host. Pages of other hosts must use /co/authenticate."
     # The client gets these errors by a redirect. All reasons have one text, so that it does not help an attacker to guess.
     INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, used, expired, or from another browser or page."
     # Errors of linked accounts.

@@ -28,9 +28,9 @@ class OAuthCase(Case):
         "access_denied",
         'Client is not authorized to access "{audience}". You need to create a "client-grant" associated to this API.',
     )
-    # A code that is unknown, used, expired, or of another client gets the same error. The same holds for refresh tokens.
+    # All codes that are unknown, used, expired, or of another client get one error, and all such refresh tokens get one error.
     INVALID_CODE = 403, "invalid_grant", "Invalid authorization code"
-    WRONG_REDIRECT_URI = 403, "invalid_grant", "The redirect_uri is not the one of the authorization request."
+    WRONG_REDIRECT_URI = 403, "invalid_grant", "The redirect_uri differs from the redirect_uri of the authorization request."
     WRONG_CODE_VERIFIER = 403, "invalid_grant", "Failed to verify code verifier"
     INVALID_REFRESH_TOKEN = 403, "invalid_grant", "Unknown or invalid refresh token."
     AUDIENCE_NOT_IN_POLICY = 403, "access_denied", "The refresh token is not valid for the audience: {audience}"
@@ -39,10 +39,11 @@ class OAuthCase(Case):
         "unauthorized_client",
         "Id tokens of this client are signed with its secret, which is not stored. Rotate the secret.",
     )
-    # RFC 6750, 3.1. `/userinfo` sends these two errors with a `WWW-Authenticate: Bearer` challenge. The token endpoint never sends them.
+    # RFC 6750, 3.1. `/userinfo` sends the next two errors with a `WWW-Authenticate: Bearer` challenge. The token endpoint never sends these
+    # errors.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
-    # Errors of the authorization endpoint. The first is shown on a page, because no redirect URI is trusted yet (RFC 6749, 4.1.2.1).
+    # Errors of the authorization endpoint. The first error is shown on a page, because no redirect URI is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     # RFC 9449, 5 and 8. Clients compare the second text.
@@ -83,7 +84,7 @@ class OAuthCase(Case):
     INTROSPECTION_DISABLED = 404, "endpoint_disabled", "Introspection of tokens is off at this tenant."
     INTROSPECTION_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may introspect tokens."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
-    # The description is the text of the rule that the request breaks, a rule of the client's compliance level (`authapi.compliance.rules`).
+    # The description is the text of the broken rule of the client's compliance level (`authapi.compliance.rules`).
     LEVEL_BREAKS_REQUEST = 400, "invalid_request", "{sentence}"
     LEVEL_BREAKS_CLIENT = 401, "invalid_client", "{sentence}"
     LEVEL_BREAKS_SETTINGS = 400, "unauthorized_client", "{sentence}"
@@ -99,10 +100,11 @@ class OAuthCase(Case):
 
 
 def engine_failure(error: OAuth2Error) -> Failure:
-    """Translate an error of the toolkit's engine. Its status stays, except if clients of the upstream service expect another status."""
+    """Translate an error of the toolkit's engine. The status stays the same unless clients of the upstream service expect another
+    status."""
     status = _ENGINE_STATUS.get(error.error, error.status_code)
     return Failure(status, error.error, error.description or error.error.replace("_", " "))
 
 
-# Clients of the token endpoint expect 403 in these cases. RFC 6749, 5.2 has 400.
+# Clients of the token endpoint expect 403 in these cases, although RFC 6749, 5.2 requires 400.
 _ENGINE_STATUS = {"invalid_grant": 403, "unauthorized_client": 403, "access_denied": 403}

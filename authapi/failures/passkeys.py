@@ -20,7 +20,7 @@ class PasskeyCase(Case):
     ODD_PROFILE = 400, "invalid_request", "{reason}"
     TOO_MANY = 429, "too_many_requests", "Too many passkeys were requested. Try again later."
     UNKNOWN_SESSION = 403, "invalid_grant", "The auth_session is unknown, was used, or has expired."
-    # All cases that would reveal which accounts and passkeys exist get one error.
+    # One error for all cases that would otherwise reveal which accounts and passkeys exist.
     WRONG_PASSKEY = 403, "invalid_grant", "The passkey was not accepted."
     REFUSED_SIGN_UP = 400, "invalid_signup", "Invalid sign up"
     TOO_MANY_SIGN_UPS = 429, "too_many_attempts", "Too many sign-ups from this address."

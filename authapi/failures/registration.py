@@ -22,4 +22,4 @@ class RegistrationCase(Case):
     INVALID_INITIAL_TOKEN = 401, "invalid_token", "The initial access token is invalid."
     INVALID_TOKEN = 401, "invalid_token", "The registration access token does not belong to this client."
     TOO_MANY = 429, "too_many_requests", "Too many clients were registered. Try again later."
-    FULL = 403, "access_denied", "This tenant has reached its limit of registered clients. Ask its administrator to delete some."
+    FULL = 403, "access_denied", "This tenant has reached its limit of registered clients. Ask its administrator to delete unused clients."

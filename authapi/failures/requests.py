@@ -14,7 +14,7 @@ class RequestCase(Case):
     TENANT_SUSPENDED = 403, "access_denied", "The tenant is suspended."
     TENANT_STOPPED = 503, "temporarily_unavailable", "The tenant moves to another installation. Try again later."
     TENANT_DRAINING = 503, "temporarily_unavailable", "The tenant is being closed."
-    METHOD_NOT_ALLOWED = 405, "method_not_allowed", "This endpoint answers to {allowed} only."
+    METHOD_NOT_ALLOWED = 405, "method_not_allowed", "This endpoint accepts only these methods: {allowed}."
     BODY_TOO_LARGE = 413, "invalid_request", "The body is larger than {limit} bytes."
     BODY_TOO_SLOW = 408, "invalid_request", "The body took too long."
     MALFORMED_REQUEST = 400, "invalid_request", "{reason}"

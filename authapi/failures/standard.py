@@ -14,7 +14,7 @@ from authapi.failures.oauth import OAuthCase
 from authapi.failures.passkeys import PasskeyCase
 from authapi.failures.requests import RequestCase
 
-# Cases whose own code is not registered for token responses of OAuth and OpenID Connect, with the registered code to send instead.
+# For each case whose error code is not registered for token responses of OAuth and OpenID Connect: the registered code to send instead.
 STANDARD_CODES: dict[Case, str] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: "invalid_client",
     OAuthCase.ORIGIN_NOT_ALLOWED: "unauthorized_client",
@@ -49,7 +49,7 @@ STANDARD_CODES: dict[Case, str] = {
     RequestCase.TOO_MANY_REQUESTS: "temporarily_unavailable",
 }
 # RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. The statuses in `_OF_HTTP` are not
-# replaced: HTTP clients need them to learn that they must retry later, or that the body was too long.
+# replaced, because they tell HTTP clients to retry later, or that the body was too long.
 STANDARD_STATUSES = {"invalid_client": 401, "slow_down": 400}
 _OF_HTTP = frozenset({408, 413, 429, 500, 503})
 # The codes of authorization responses: RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6; RFC 8707, 2; RFC 9396, 5; Unmet

@@ -25,7 +25,8 @@ _REPLAYED = "An auth_req_id was used again: everything issued for it was revoked
 
 @dataclass(frozen=True)
 class _Waiting:
-    """The reason why the client gets no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
+    """The reason why the client gets no tokens. This reason is returned, not raised, because the transaction that records the poll must
+    commit."""
 
     case: CibaCase
     interval: int = 0
@@ -47,12 +48,13 @@ class CibaGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, auth_req_id: str) -> Granted | _Waiting:
-    """Return the tokens to issue for the id, or the reason why there are none. Raises `RequestRefused`; the id then stays valid."""
+    """Return the tokens to issue for the id, or the reason why the client gets none. Raises `RequestRefused`; the id then stays valid."""
     row = locked_request(request.host.tenant_id, auth_req_id)
     if row is None or client.is_public or row.application_id != client.pk:
         return _Waiting(CibaCase.INVALID_ID)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen id is worthless without the key. Polls without the key do not count, so that they cannot slow the client down.
+        # A stolen id is worthless without the key. A poll without the key is not recorded, so that an attacker cannot make the client poll
+        # too fast.
         return _Waiting(CibaCase.WRONG_DPOP_KEY)
     if row.used_at is not None:
         _punish(row, request, client)
@@ -70,7 +72,7 @@ def _granted(row: CibaRequest, request: TokenRequest, client: Client) -> Granted
 
 
 def _punish(row: CibaRequest, request: TokenRequest, client: Client) -> None:
-    """Revoke everything issued for an id that was used again, and log this in the sign-in log."""
+    """Revoke everything issued for an id that was used again, and write a line to the sign-in log."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     _note(_FAILED_EXCHANGE, row, request, client, description=_REPLAYED)
 

@@ -1,4 +1,4 @@
-"""`client_credentials`: tokens for the client itself. Scopes come from its client grant, never from a default."""
+"""`client_credentials`: tokens for the client itself. The scopes come from the client grant: no scope is granted by default."""
 
 from __future__ import annotations
 

@@ -26,11 +26,12 @@ _REPLAYED = "A device code was used again: everything issued for it was revoked.
 
 @dataclass(frozen=True)
 class _Waiting:
-    """The reason why the device gets no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
+    """The reason why the device gets no tokens. This reason is returned, not raised, because the transaction that records the poll must
+    commit."""
 
     case: DeviceCase
     interval: int = 0
-    # Whether the client has sent a valid code of its own.
+    # Whether the device has sent an unused code of this client, with a proof of the key if the code is bound to a key.
     is_proof: bool = True
 
 
@@ -53,12 +54,14 @@ class DeviceCodeGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Granted | _Waiting:
-    """Return the tokens to issue for the code, or the reason why there are none. Raises `RequestRefused`; the code then stays valid."""
+    """Return the tokens to issue for the code, or the reason why the device gets none. Raises `RequestRefused`; the code then stays
+    valid."""
     row = locked_device(request.host.tenant_id, device_code)
     if row is None or row.application_id != client.pk:
         return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen code is worthless without the key. Polls without the key do not count, so that they cannot slow the device down.
+        # A stolen code is worthless without the key. A poll without the key is not recorded, so that an attacker cannot make the device
+        # poll too fast.
         return _Waiting(DeviceCase.WRONG_DPOP_KEY, is_proof=False)
     if row.used_at is not None:
         _punish(row, request, client)
@@ -77,7 +80,7 @@ def _granted(row: DeviceGrant, user: User, request: TokenRequest, client: Client
 
 
 def _punish(row: DeviceGrant, request: TokenRequest, client: Client) -> None:
-    """Revoke everything issued for a code that was used again, and log this in the sign-in log."""
+    """Revoke everything issued for a code that was used again, and write a line to the sign-in log."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     _note(_FAILED_EXCHANGE, row, request, client, is_success=False, description=_REPLAYED)
 

@@ -1,4 +1,4 @@
-"""What a client may request, for itself or for a user: the API of an audience, and its scopes."""
+"""Decides what a client may request, for itself or for a user: the API of an audience, and the scopes of the API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Entitlement:
-    """The audience as the token names it, the API, every scope that the client may have, and the client grant that allows them."""
+    """The audience as the token names it, the API, every scope that the client may have, and the client grant that allows these scopes."""
 
     audience: str
     resource: ApiResource
@@ -34,7 +34,8 @@ class Entitlement:
     grant: GrantTerms | None = None
 
     def narrowed(self, requested: str | None) -> tuple[str, ...]:
-        """Return the requested scopes that are granted, or all granted scopes if none is requested. Others are dropped without an error."""
+        """Return the requested scopes that are granted, or all granted scopes if none is requested. Other scopes are dropped without an
+        error."""
         if requested is None:
             return self.scopes
         wanted = frozenset(requested.split())

@@ -1,4 +1,5 @@
-"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey, for a login or a sign-up (contract 2.3)."""
+"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey to log a user in or to create an account
+(contract 2.3)."""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ def _person(request: TokenRequest, attempt: PasskeyAttempt, opened: Opened) -> K
 
 
 def odd_profile(fields: Mapping[str, str]) -> RequestRefused:
-    """Return the refusal of a profile; it names the first invalid member and its error."""
+    """Return the refusal of a profile. The refusal names the first invalid member and its error."""
     name, text = next(iter(fields.items()))
     return RequestRefused(PasskeyCase.ODD_PROFILE, reason=f"{name}: {text}")
 

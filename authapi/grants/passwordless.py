@@ -30,7 +30,7 @@ _CASES = {
 
 
 class PasswordlessGrant(UserGrant):
-    """Logs a user in with a code, and with the email address or phone number, or the `auth_session` of a challenge."""
+    """Logs a user in with a code. The request names the email address, the phone number or the `auth_session` of a challenge."""
 
     name = "http://auth0.com/oauth/grant-type/passwordless/otp"
 
@@ -77,7 +77,8 @@ def _named(request: TokenRequest, client: Client) -> tuple[Connection, Address]:
 
 
 def _of_session(request: TokenRequest, client: Client, session: str) -> tuple[Connection, Address]:
-    """Return the connection and address of a challenge of this client. The address comes from the row, so no request can replace it."""
+    """Return the connection and address of a challenge of this client. The address comes from the row, so that no request can replace the
+    address."""
     row = session_code(client, session)
     channel = channel_of(row.connection) if row is not None else None
     if row is None or channel is None:

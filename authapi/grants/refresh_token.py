@@ -50,7 +50,7 @@ class RefreshTokenGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | None:
-    """Return the tokens to issue for the refresh token. If it was used again after its rotation, revoke its family and return None.
+    """Return the tokens to issue for the refresh token. If the token was used again after its rotation, revoke its family and return None.
 
     Raises `RequestRefused`; the token then stays valid.
     """
@@ -62,11 +62,11 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
-        # The block has ended the user's tokens. While the block lasts, the answer names the block, because clients compare the text.
+        # The block has revoked the tokens of the user. While the block lasts, the error names the block, because clients compare this text.
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
-    # If the client lost the answer, it gets the same successor again, so that a family never has two valid tokens.
+    # If the client lost the response, it gets the same successor again, so that a family never has two valid tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
@@ -82,7 +82,8 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
     # The row of an expired session stays until a cleanup. The idle end is never after the absolute end.
     if is_online and (row.session is None or row.session.idle_expires_at <= now):
         return False
-    # RFC 9449, 5 and RFC 8705, 4: a public client has no other authentication. Other clients may change their key.
+    # RFC 9449, 5 and RFC 8705, 4: the refresh token of a public client is bound to its key, because the client has no other authentication.
+    # Other clients may change their key.
     return not (client.is_public and row.confirmation) or binding(request) == row.confirmation
 
 

@@ -61,7 +61,7 @@ def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
         scope=" ".join(issue.scopes),
         organization=issue.organization,
     )
-    # Usually no scope was withdrawn. Then the copy is skipped, because copying so many members is slow.
+    # Usually no scope was withdrawn. In this case, the login is not copied, because copying its many members is slow.
     granted = issue if entitlement.scopes == issue.scopes else replace(issue, scopes=entitlement.scopes)
     return still_granted_details(granted, entitlement.resource) if issue.asked is not None else granted, entitlement
 

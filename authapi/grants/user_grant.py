@@ -1,4 +1,4 @@
-"""The part that all grants for users share: from the login that a grant found to the answer of the token endpoint."""
+"""The part that all grants for users share: turns the login that a grant has found into the answer of the token endpoint."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def sender_of(request: TokenRequest) -> Sender:
 def punish(
     row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, *, code: str, description: str, **details: str
 ) -> None:
-    """Revoke everything issued for a login because its code or token was used again, and log this in the sign-in log.
+    """Revoke everything issued for a login because its code or token was used again, and write a line to the sign-in log.
 
     The caller holds the lock of the row (RFC 6749, 4.1.2; RFC 9700, 4.14.2).
     """

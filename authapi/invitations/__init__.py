@@ -1,1 +1,1 @@
-"""Invitations to organizations: created, mailed, accepted."""
+"""Creates, mails and accepts invitations to organizations."""

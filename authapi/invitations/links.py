@@ -1,4 +1,5 @@
-"""The two URLs of an invitation: at the application, and in the mail. Only the mailed URL proves that the user has the mailbox.
+"""The two URLs of an invitation: the URL at the application, and the URL in the mail. Only the mailed URL proves that the user has the
+mailbox.
 
 An application may log its own URL, so the ticket in that URL proves nothing. The mailed link leads to a page of this service, which sets a
 cookie in the browser and redirects to the application (decision: docs/adr/0102).
@@ -19,7 +20,7 @@ MAIL_PATH = "/u/invitation/open"
 
 
 def login_route(client: Client) -> str:
-    """Return the URL at which logins to a client start: the URL of the client, otherwise that of the tenant. Empty if none is set."""
+    """Return the URL at which logins to a client start: the URL of the client, otherwise the URL of the tenant. Empty if neither is set."""
     for address in (client.settings.get("initiate_login_uri"), sign_in_settings(client.tenant_id).default_redirection_uri):
         if isinstance(address, str) and address.startswith(("https://", "http://") if settings.INSECURE_HTTP else "https://"):
             return address
@@ -37,7 +38,7 @@ def application_address(invitation: Invitation) -> str:
 
 
 def mail_address(invitation: Invitation, secret: str, *, asked_at: str) -> str:
-    """Return the link for the mail, at the default domain of the tenant; empty if it has none.
+    """Return the link for the mail, at the default domain of the tenant; empty if the tenant has no default domain.
 
     If the setting `INSECURE_HTTP` is on, the link is at `asked_at`, unless `asked_at` is empty.
     """

@@ -73,7 +73,7 @@ def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvita
     roles = roles_named(tenant_id=tenant_id, role_ids=wanted.roles, organization_id=organization.pk)
     _check(client, wanted)
     if open_invitations(organization).filter(email=wanted.email.lower()).count() >= _MOST_OPEN:
-        raise Conflict(f"The address has {_MOST_OPEN} open invitations to this organization. Revoke one first.")
+        raise Conflict(f"The address has {_MOST_OPEN} open invitations to this organization. Revoke one of these invitations first.")
     invitation = Invitation(
         tenant_id=tenant_id,
         organization=organization,
@@ -104,7 +104,7 @@ def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
     invitation = _locked(tenant_id, organization_id, invitation_id)
     now = timezone.now()
     if invitation.mail_count >= _MOST_MAILS:
-        raise Conflict(f"The invitation was mailed {_MOST_MAILS} times. Create a new one.")
+        raise Conflict(f"The invitation was mailed {_MOST_MAILS} times. Create a new invitation.")
     if invitation.mailed_at is not None and now - invitation.mailed_at < _BETWEEN_MAILS:
         raise Conflict("The invitation was mailed less than a minute ago.")
     if invitation.state_at(now) is Invitation.State.EXPIRED:

@@ -27,7 +27,7 @@ def user_agent_of(request: HttpRequest) -> str:
 
 
 def see_other(request: HttpRequest, address: str) -> HttpResponse:
-    """Redirect to a registered URL. It may have any scheme, including the private schemes of native applications.
+    """Redirect to a registered URL, which may have any scheme, including the private schemes of native applications.
 
     A POST is answered with 303, so that the browser does not send a password to the next URL (RFC 9700, 4.12).
     """
@@ -37,7 +37,7 @@ def see_other(request: HttpRequest, address: str) -> HttpResponse:
 def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> HttpResponse:
     """Return a page whose form posts itself to `address`. If scripts are off, the user presses the button of the page.
 
-    The redirects that follow lead to URLs that this service does not know, and in a logout back to this host. If this host itself runs
+    Later redirects lead to URLs that are unknown here, and in a logout back to this host. If this host itself runs
     without TLS, the content policy allows URLs without TLS, too.
     """
     answer = render(request, "hosted/form_post.html", {"action": address, "fields": fields})
@@ -50,7 +50,7 @@ def form_target(address: str) -> str:
     """Return the `form-action` sources of a content policy that let the response to a form redirect to a URL of a client.
 
     Browsers check every redirect after a form against the policy, and clients often redirect once more. So every https URL is allowed. If
-    the registered URL uses http, its host is allowed, too. If it has another scheme, this scheme is allowed, too.
+    the registered URL uses http, its host is allowed, too. If the registered URL has another scheme, this scheme is allowed, too.
     """
     parts = urlsplit(address)
     if parts.scheme == "https":

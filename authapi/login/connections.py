@@ -11,11 +11,11 @@ from identity.models import Connection
 
 
 def client_connections(client: Client) -> list[Connection]:
-    """Return the connections that are enabled for the client, oldest first, without those that are being deleted.
+    """Return the connections that are enabled for the client, oldest first, without connections that are being deleted.
 
     A client that registered itself also gets the connections of the whole domain, because no administrator has enabled a connection for it
-    by name. The account page uses the connections that the tenant names for it. If the tenant names none, the account page uses every
-    connection that is enabled for at least one application (docs/adr/0118).
+    by name. The account page uses the connections that the settings of the tenant name for this page. If the settings name none, the
+    account page uses every connection that is enabled for at least one application (docs/adr/0118).
     """
     if client.is_account_page:
         return _connections_of_account(client)
@@ -39,7 +39,8 @@ def database_connections(client: Client) -> list[Connection]:
 
 
 def default_directory(tenant_id: str) -> Connection | None:
-    """Return the tenant's default connection for requests that name no connection. None if it is not set or does not accept passwords."""
+    """Return the tenant's default connection for requests that name no connection. None if the tenant has no default connection, or if this
+    connection does not accept passwords."""
     name = sign_in_settings(tenant_id).default_directory
     return named_database(tenant_id, name) if name else None
 

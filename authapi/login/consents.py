@@ -1,4 +1,5 @@
-"""What users have allowed clients to do. A user is asked once for each scope, claim and detail; the answer is kept until withdrawn."""
+"""What users have allowed clients to do. A user is asked once for each scope, claim and detail; the consent is stored until it is
+withdrawn."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from authapi.models import Client, Consent
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
 
-# Details such as payments accumulate. The oldest are dropped, and the user is asked for them again.
+# Details such as payments accumulate. The oldest details are dropped; if a client requests one of them again, the user is asked again.
 _MOST_DETAILS = 50
 
 
@@ -19,7 +20,7 @@ def needs_consent(client: Client, user: User, terms: Terms) -> bool:
     """Tell whether the user must allow the terms before the client gets them.
 
     A first-party client needs no consent if the API allows clients to skip consent, or if only the profile is requested. Details always
-    need a consent: a new amount, account or recipient is a new decision.
+    require a consent: a new amount, account or recipient is a new decision.
     """
     is_implied = client.is_first_party and terms.is_implied_for_first_party
     if is_implied and not terms.details:

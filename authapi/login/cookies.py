@@ -1,10 +1,10 @@
-"""The cookies of end users.
+"""Names, sets and reads the cookies of end users.
 
-One contains the session. One is the mark of the browser that began a login. One is the mark of a browser that opened the mail of an
-invitation. Each cookie belongs to one host. Scripts cannot read them, except `session_state` (`authapi.login.session_state`).
+`SESSION` contains the session. `BROWSER` is the mark of the browser that began a login. `INVITED` is the mark of a browser that opened the
+mail of an invitation. Each cookie belongs to one host. Scripts can read only `SESSION_STATE` (`authapi.login.session_state`).
 
-Under TLS they are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application requests a
-silent login from a frame. The cookies alone therefore do not protect forms against other sites; `form_token` does.
+Under TLS the cookies are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application
+requests a silent login from a frame. The cookies alone therefore do not protect forms against other sites; `form_token` does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SESSION = "session"
 BROWSER = "browser"
 # Marks a browser that has opened the mail of an invitation.
 INVITED = "invited"
-# Read by the scripts of the page for session management. Grants no access.
+# The state of the session, which the scripts of the page for session management read. This cookie grants no access.
 SESSION_STATE = "session_state"
 _LONGEST = 128
 

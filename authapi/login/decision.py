@@ -81,8 +81,9 @@ class Situation:
 def next_step(wish: Wish, situation: Situation) -> Step:
     """Return the next step.
 
-    Raises `RequestRefused` if the wish is silent and a page is required. Also raises it if the requested login ended with a user whom the
-    request excludes: otherwise the login would start again without end (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
+    Raises `RequestRefused` if the wish is silent and a page is required, or if the required factors cannot be proven. Also raises
+    `RequestRefused` if the user of the requested login is a user whom the request excludes: otherwise the login would start again without
+    end (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(LoginCase.LOGIN_REQUIRED)
@@ -122,7 +123,7 @@ def _step_before_login(wish: Wish, situation: Situation) -> Step | None:
         # Show the page of the invitation first, so that the user does not log in for an invalid invitation.
         return Step.INVITATION
     if wish.link_to and not (situation.has_agreed_to_link or situation.has_logged_in):
-        # The user who agrees must have proven the second factor, too.
+        # Before the user agrees to link the accounts, the user must prove the second factor, too.
         return _SECOND_STEPS.get(situation.second_factor, Step.LINK) if situation.is_usable else Step.LINK
     if situation.question is Question.BEFORE_LOGIN:
         return Step.ORGANIZATION
@@ -140,12 +141,12 @@ def _step_after_login(wish: Wish, situation: Situation) -> Step:
         return Step.ORGANIZATION
     if not situation.has_consented and (situation.needs_consent or Prompt.CONSENT in wish.prompts):
         return Step.CONSENT
-    # The offer is optional, so it does not fail a silent request.
+    # The offer of a passkey is optional. A silent request shows no page, so it succeeds without the offer.
     return Step.PASSKEY if situation.offers_passkey and not wish.is_silent else Step.RESPOND
 
 
 def _wants_sign_up(wish: Wish, situation: Situation) -> bool:
-    """Tell whether the user sees the sign-up page first. Most invited users have no account yet."""
+    """Tell whether the user sees the sign-up page first. Invited users see this page, because most of them have no account yet."""
     is_invited = situation.offer is Offer.OPEN and Prompt.LOGIN not in wish.prompts
     return Prompt.CREATE in wish.prompts or wish.prefers_sign_up or is_invited
 

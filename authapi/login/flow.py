@@ -1,4 +1,4 @@
-"""Runs a login from the request to the answer. Each page between them stores its result and calls `advance`."""
+"""Runs a login from the request to the answer. Each page of the login stores its result and calls `advance`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PAGES = {
     Step.PASSKEY: "/u/passkey",
     Step.LINK: "/u/link-account",
 }
-# Name of the parameter with which pages pass on the handle of a login.
+# The name of the URL parameter that contains the handle of a login.
 HANDLE = "state"
 _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 
@@ -81,7 +81,7 @@ def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolReques
         login.check()
         return advance(login)
     except TooMuchParked:
-        # The client cannot raise the limit, so the user sees an error page.
+        # The error goes to a page, not to the client, because the client cannot change the limit.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)
@@ -99,11 +99,11 @@ def resume(http_request: HttpRequest, host: HostMatch, row: LoginTransaction, *,
 def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None = None) -> HttpResponse:
     """Begin the session of a user who has just logged in, and continue the login.
 
-    `login` began in this browser, or is new. `handle` is its handle if the caller knows it; otherwise the pages get a new handle. The
+    `login` began in this browser, or is new. `handle` is the handle of the login; if it is None, the pages get a new handle. The
     session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:
-        # The previous user may have chosen the organization. The new session must not use that choice.
+        # The previous user may have chosen the organization. The new session must not use this choice.
         login.row.progress.pop(CHOSEN, None)
     login = seen_anew(login)
     try:
@@ -141,8 +141,9 @@ def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, sessio
 def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, handle: str | None = None) -> HttpResponse:
     """Record in the session that its user has proven a second factor or used the recovery code, and continue the login.
 
-    `kind` is the kind of factor. `remembers` tells whether the user asked to remember this browser; with a policy that asks in new
-    browsers only, every browser is remembered. If the session has ended in the meantime, the login starts again. Raises `RequestRefused`.
+    `kind` is the kind of factor. `remembers` tells whether the user asked to remember this browser; with a policy that requires the factor
+    in new browsers only, every browser is remembered. If the session has ended in the meantime, the login starts again. Raises
+    `RequestRefused`.
     """
     session = login.session
     cookie = add_proof(session, methods_of(kind)) if session is not None else None
@@ -197,18 +198,18 @@ def _note_login(login: Login, session: Session) -> None:
     """Continue the login with the session of the user who has just logged in."""
     login.go_on_with(session)
     if login.row.session_id != session.pk:
-        # The recovery code belongs to the user who was logged in before.
+        # A recovery code that the pages would show now belongs to the user who was logged in before.
         login.row.progress.pop(NEW_CODE, None)
     login.row.session = session
     note_progress(login.row, has_logged_in=True)
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether the login needs no further second factor. A stolen password alone must not mark a browser as known."""
+    """Tell whether the login needs no further second factor. Otherwise a stolen password alone would mark a browser as known."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:
-        # The request has failed, so its demands are unknown.
+        # The request was refused, so its requirements are unknown.
         return not factor_settings(login.host.tenant_id).kinds
 
 
@@ -234,7 +235,7 @@ def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
 
 
 def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
-    """Return the facts about this login and its browser. After accounts were linked, its user is the user of the primary account."""
+    """Return the facts about this login and its browser. After accounts were linked, the facts name the user of the primary account."""
     present = login.session
     return BrowserLogin(
         proven.user,
@@ -305,7 +306,7 @@ def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
 
 
 def _note_silent(login: Login, refused: RequestRefused | None = None) -> None:
-    """Log an answer that was given without a page. Logins and refusals on pages have their own log lines."""
+    """Log the answer to a silent request. Logins and refusals on pages have their own log lines."""
     if login.wish.is_silent:
         sign_in_log.note(
             tenant_id=login.host.tenant_id,

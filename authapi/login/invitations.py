@@ -19,7 +19,7 @@ _DIGEST_PART = 16
 
 
 def wished_invitation(client: Client, ticket: str, organization: str) -> Invitation | None:
-    """Return the invitation of a ticket in any state; None if it is for another client or organization.
+    """Return the invitation of a ticket in any state; None if the invitation is for another client or organization.
 
     `organization` is the id or name in the request.
     """
@@ -43,7 +43,8 @@ def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | 
 
 
 def mark_of(invitation: Invitation) -> str:
-    """Return the cookie value of a browser that has opened the mailed link. It is valid for this invitation, until another mail is sent."""
+    """Return the cookie value of a browser that has opened the mailed link. The value is valid for this invitation, until another mail is
+    sent."""
     return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
 
 

@@ -1,8 +1,8 @@
 """The mark of a browser in which a login was completed: a signed cookie.
 
 All browsers of an account share one rate limit, separate from the rate limits of IP addresses. The signed mark contains a keyed digest of
-the account. A random mark for each login would give one account an unlimited number of rate limits. A mark that another tenant signed
-counts as absent.
+the account. A random mark for each login would give one account an unlimited number of rate limits. A mark that another tenant signed is
+ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from identity.models import User
 KNOWN = "known"
 _LIFE = timedelta(days=30)
 _LONGEST = 128
-# Maximum length of a searched header. All cookies of this service together are shorter.
+# The maximum length of a `Cookie` header that is searched. All cookies of this service together are shorter.
 _LONGEST_HEADER = 8192
 
 
@@ -38,7 +38,7 @@ def is_known_to(user: User, browser: AddressKey | None) -> bool:
 
 
 def remember_browser(answer: HttpResponse, user: User) -> None:
-    """Mark the browser that gets this response: the user has completed a login in it."""
+    """Mark the browser that gets this response as a browser in which the user has completed a login."""
     set_cookie(answer, KNOWN, _signer(user.tenant_id).sign(_mark_for(user)), seconds=int(_LIFE.total_seconds()))
 
 

@@ -62,7 +62,8 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
     1. The client must be the API of the subject token, and the sender must hold the key or certificate to which the token is bound.
     2. A client grant for users must allow the client to request tokens for the next API.
-    3. The new token has scopes of the client grant only. If the API enforces permissions, the user must have them, too.
+    3. The new token has scopes of the client grant only. If the API enforces permissions, the new token has only scopes that are also
+    permissions of the user.
     4. The new token expires no later than the subject token.
     """
     api = own_api(client)
@@ -84,7 +85,7 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
         seconds=_seconds(target.resource, subject, actor),
         dialect=target.resource.token_dialect,
         jti=related_jti(subject.jti),
-        # A client that requests fewer scopes also gets fewer permissions.
+        # The permissions in the token are limited to the requested scopes, too.
         permissions=permissions if permissions is None else tuple(value for value in permissions if value in scopes),
         organization=organization_claims(organization, client.tenant_id),
         confirmation=bound_to(binding(request), client=client, resource=target.resource),
@@ -142,7 +143,7 @@ def _organization(request: TokenRequest, subject: AccessTokenClaims, user: User)
 
 
 def _seconds(resource: ApiResource, *bounds: AccessTokenClaims | None) -> int:
-    """Return the lifetime of the new token in seconds. It expires no later than the tokens of the request."""
+    """Return the lifetime of the new token in seconds. The new token expires no later than the tokens of the request."""
     own = resource.token_lifetime or int(settings.ACCESS_TOKEN_SECONDS)
     seconds = min(own, *(bound.expires_at - int(time.time()) for bound in bounds if bound is not None))
     if seconds <= 0:

@@ -31,7 +31,8 @@ def own_api(client: Client) -> str:
 
 
 def may_exchange(client: Client, kind: str) -> bool:
-    """Tell whether a client may use this kind of exchange. A third-party client may not, because it needs the consent of users."""
+    """Tell whether a client may use this kind of exchange. A third-party client may not exchange tokens, because it needs the consent of
+    users."""
     allowed = (client.settings.get("token_exchange") or {}).get("allow_any_profile_of_type") or ()
     return client.is_first_party and kind in allowed
 
@@ -50,7 +51,7 @@ def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User
 
 
 def actor_of(request: TokenRequest, client: Client, api: str) -> AccessTokenClaims | None:
-    """Return the claims of the actor token; None if the request has none. Raises `RequestRefused`.
+    """Return the claims of the actor token; None if the request has no actor token. Raises `RequestRefused`.
 
     The actor is the client itself, with a token that it requested for itself, or a user whose token was sent to the client's API. A token
     that already has an actor is refused.
@@ -95,6 +96,6 @@ def _verified(token: str, request: TokenRequest, case: Case) -> AccessTokenClaim
 def _holds(name: str, value: Any, request: TokenRequest) -> bool:
     if name == KEY:
         return bool(request.key) and request.key == value
-    # Besides a key, a request can prove only a certificate: another kind of binding never matches.
+    # A request can prove only a key or a certificate, so a token with another kind of binding never matches.
     certificate = certificate_of(request) if name == CERTIFICATE else None
     return certificate is not None and certificate.confirms({CERTIFICATE: value})

@@ -65,7 +65,7 @@ def test_an_unknown_user_costs_one_hash_like_a_known_user(old: OldClient, monkey
 def test_both_old_endpoints_report_a_breached_password_only_if_the_password_is_right(old: OldClient, tmp_path: Path, settings: Any) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
     detect(old.tenant.pk, "block")
-    leaked = (401, "password_leaked", "This password was found in a data breach. Choose a new one.")
+    leaked = (401, "password_leaked", "This password was found in a data breach. Choose a new password.")
     assert refusal(old.log_in()) == leaked
     assert refusal(old.authenticate()) == leaked
     assert refusal(old.log_in(password="wrong")) == WRONG
