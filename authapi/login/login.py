@@ -101,7 +101,7 @@ class Login:
 
     @cached_property
     def invitation(self) -> Invitation | None:
-        """The invitation that the wish names, in any state; None if there is none for this client and organization."""
+        """The invitation that the wish names, in any state; None if the wish names no invitation of this client and organization."""
         wish = self.wish
         if not wish.invitation:
             return None
@@ -131,7 +131,7 @@ class Login:
         return self.invitation is not None and is_marked(self.invitation, read_cookie(self.http_request, INVITED))
 
     def may_sign_up(self, connection: Connection) -> bool:
-        """Tell whether the user may create an account at this connection: it accepts sign-ups, or the user is invited.
+        """Tell whether the user may create an account at this connection: the connection accepts sign-ups, or the user is invited.
 
         For an invited user, the organization must accept sign-ups at the connection, or the browser must have opened the mail.
         """
@@ -151,14 +151,15 @@ class Login:
         """The id of the chosen organization, "" if the user chose none, None if no page has asked."""
         if CHOSEN in self.row.progress:
             return str(self.row.progress[CHOSEN])
-        # A silent login cannot ask, so it uses the organization of the session.
+        # A silent login shows no page on which to choose, so it uses the organization of the session.
         if self.wish.is_silent and self.session is not None and self.session.organization_id and organizations.question_of(self.client):
             return str(self.session.organization_id)
         return None
 
     @cached_property
     def connections(self) -> list[Connection]:
-        """The connections that users of this login may use: those of the client, and of the organization if there is one."""
+        """The connections that users of this login may use: enabled for the client and, if the login has an organization, for the
+        organization."""
         enabled = client_connections(self.client)
         if self.organization is not None:
             enabled = organizations.connections_within(self.organization, enabled)
@@ -244,9 +245,10 @@ class Login:
 
     @property
     def is_half_proven(self) -> bool:
-        """Whether the session still needs a second factor. Until then its user may not allow, choose or accept anything.
+        """Whether the session still needs a second factor. Until the second factor is proven, the user may not allow, choose or accept
+        anything.
 
-        False for a refused request: the answer raises the refusal.
+        False for a refused request, because the answer raises the refusal.
         """
         try:
             return self.session is not None and self.second_factor(self.session) is not Due.NOTHING
@@ -264,7 +266,7 @@ class Login:
         return offered_contexts(self.host.tenant_id)
 
     def _is_own(self, session: Session) -> bool:
-        """Tell whether the client may use this session. A client without single sign-on must already take part in it."""
+        """Tell whether the client may use this session. A client without single sign-on must already take part in the session."""
         return not self.client.settings.get("sso_disabled") or session.session_clients.filter(client=self.client).exists()
 
     def _is_usable(self, session: Session) -> bool:

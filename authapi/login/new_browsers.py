@@ -28,7 +28,7 @@ DEVICE = "device"
 # The longest time for which browsers keep a cookie.
 LIFE = timedelta(days=400)
 _SEEN_EVERY = timedelta(days=1)
-# Clients that store no cookies create a row for each login. The oldest rows of such a user are deleted.
+# The maximum number of rows of a user. A browser that stores no cookies causes a row for each login, so the oldest rows are deleted.
 _MOST_BROWSERS = 100
 # An attacker who knows the password could flood the mailbox. More than ten warnings a day do not help the user.
 _MOST_MAILS, _MAILS_WITHIN = 10, timedelta(days=1)
@@ -48,12 +48,12 @@ class BrowserLogin:
     user_agent: str
     country: str
     issuer: str
-    # Whether the browser presented a session of this user. Then the browser is not new.
+    # Whether the browser presented a session of this user. A browser with such a session is not new.
     has_session: bool = False
 
 
 def browser_secret(request: HttpRequest) -> str:
-    """Return the cookie value of this browser, or a new value if it has none.
+    """Return the cookie value of this browser, or a new value for a browser without the cookie.
 
     A new value is derived from the mark of the browser that began the login, if there is one. So a form that is sent twice counts as one
     browser.
@@ -96,7 +96,7 @@ def forget_browsers(user: User) -> None:
 
 
 def forget_browser(row: KnownBrowser) -> None:
-    """Forget one browser. Has no effect the second time."""
+    """Forget one browser. Idempotent."""
     KnownBrowser.objects.of(row.tenant_id).filter(pk=row.pk).delete()
 
 

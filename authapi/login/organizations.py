@@ -21,7 +21,7 @@ def usage_of(client: Client) -> str:
 
 
 def question_of(client: Client) -> Question | None:
-    """Return when users of the client choose an organization, None for never."""
+    """Return when users of the client choose an organization; None if users do not choose."""
     behaviour, usage = client.settings.get("organization_require_behavior"), usage_of(client)
     if behaviour == "pre_login_prompt" and usage == "require":
         return Question.BEFORE_LOGIN
@@ -32,10 +32,11 @@ def question_of(client: Client) -> Question | None:
 
 
 def wished_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a request names by id, or by name if the tenant accepts names. None if it names no organization.
+    """Return the organization that a request names by id, or by name if the tenant accepts names. None if the request names no
+    organization.
 
-    Raises `RequestRefused` in three cases: the request names an unknown organization; it names one, but the client allows none; it names
-    none, but the client requires one and does not ask the user.
+    Raises `RequestRefused` in three cases: the named organization is unknown; the client allows no organizations; or the request names no
+    organization, although the client requires an organization and does not let the user choose.
     """
     usage = usage_of(client)
     if not named:
@@ -48,7 +49,8 @@ def wished_organization(client: Client, named: str) -> Organization | None:
 
 
 def named_organization(tenant_id: str, named: str) -> Organization:
-    """Return the organization of this id, or of this name if the tenant accepts names. Raises `RequestRefused` if it is unknown."""
+    """Return the organization of this id, or of this name if the tenant accepts names. Raises `RequestRefused` for an unknown
+    organization."""
     by_name = sign_in_settings(tenant_id).takes_organization_names
     found = find_organization(tenant_id, named) if by_name or named.startswith(_PREFIX) else None
     if found is None:

@@ -89,24 +89,26 @@ class RoundTrip:
 class Protocol:
     """One entry of the table. `name` is in stored rows and never changes.
 
-    `wish_of(request)` returns what the login must do. The login calls it at the beginning and again for every page. It raises
-    `RequestRefused` only if there is no trusted URL to which the answer can be sent; a page then shows the refusal. It puts any other
-    refusal into `Wish.refusal`, and the login passes that refusal to `refuse` when it needs the wish. It has no side effects.
+    `wish_of(request)` returns what the login must do. The login calls this function at the beginning and again for every page. The function
+    raises `RequestRefused` only if there is no trusted URL to which the answer can be sent; a page then shows the refusal. The function
+    puts any other refusal into `Wish.refusal`, and the login passes that refusal to `refuse` when it needs the wish. The function has no
+    side effects.
 
-    `terms(request, user, organization)` returns what the client gets for the user. Before the user logs in, `user` is `None`,
-    and the function refuses what no user may get. It is never called for a refused wish, so it does not repeat the checks of `wish_of`. It
-    raises `RequestRefused`, which the login passes to `refuse`. It has no side effects.
+    `terms(request, user, organization)` returns what the client gets for the user. Before the user logs in, `user` is `None`, and the
+    function refuses what no user may get. The login never calls this function for a refused wish, so the function does not repeat the
+    checks of `wish_of`. The login passes a raised `RequestRefused` to `refuse`. The function has no side effects.
 
     `answer(http_request, request, login)` creates what the client requested and returns the Django response that contains it: a redirect,
-    or a page with a form that posts itself. It stores the client as a participant of the session (`note_client`). It raises
-    `RequestRefused`, which the login passes to `refuse`. It is called again if a user presses a button twice.
+    or a page with a form that posts itself. The function stores the client as a participant of the session (`note_client`). The login
+    passes a raised `RequestRefused` to `refuse`. If a user presses a button twice, the login calls this function twice.
 
-    `refuse(http_request, request, refused)` returns the Django response that tells the client why the login failed. It raises
-    `RequestRefused` if there is no trusted URL, as `wish_of` does.
+    `refuse(http_request, request, refused)` returns the Django response that tells the client why the login failed. Like `wish_of`, the
+    function raises `RequestRefused` if there is no trusted URL.
 
-    `end_session(ending)` notifies the participants. It is called for each protocol whenever a session ends, even without participants. It
-    runs inside the transaction, so it sends no HTTP. For a server call (back-channel) it writes rows that a task sends after the commit.
-    For a participant that needs the browser (front-channel) it returns a `RoundTrip`, or no `RoundTrip` if `browser_handle` is empty.
+    `end_session(ending)` notifies the participants. When a session ends, this function of each protocol is called, even without
+    participants. The function runs inside the transaction, so it sends no HTTP requests. For a server call (back-channel) the function
+    writes rows that a task sends after the commit. For a participant that needs the browser (front-channel) the function returns a
+    `RoundTrip`, or no `RoundTrip` if `browser_handle` is empty.
     """
 
     name: str
@@ -127,7 +129,7 @@ def register(protocol: Protocol) -> None:
 
 
 def unregister(protocol: Protocol) -> None:
-    """Remove an entry. Open logins of the protocol then count as expired. For tests."""
+    """Remove an entry, so that open logins of the protocol end as expired logins. For tests."""
     _TABLE.pop(protocol.name, None)
 
 

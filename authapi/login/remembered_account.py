@@ -18,7 +18,7 @@ from foundation.secrets.vault import SecretUnreadable
 
 REMEMBERED = "account"
 _LIFE = timedelta(days=90)
-# A sealed name of 254 characters is shorter than this in every alphabet. Browsers keep cookies of up to 4096 bytes.
+# A sealed name of 254 characters is shorter than this limit in every alphabet. Browsers keep cookies of up to 4096 bytes.
 _LONGEST = 2048
 
 
@@ -44,7 +44,8 @@ def remembered_account(request: HttpRequest, tenant_id: str) -> RememberedAccoun
 
 
 def remember_account(answer: HttpResponse, tenant_id: str, account: RememberedAccount, *, is_persistent: bool) -> None:
-    """Store the account in the browser. If the tenant's sessions end when the browser is closed, this cookie ends then, too."""
+    """Store the account in the browser. If sessions of the tenant end when the browser is closed, the browser then drops this cookie,
+    too."""
     text = orjson.dumps([account.identifier, account.connection_id]).decode()
     value = vault.seal(text, place=_place(tenant_id))
     if len(value) <= _LONGEST:

@@ -20,7 +20,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
 
 TRUSTED = "trusted"
-# Maximum number of remembered browsers of a user. Older browsers ask for the second factor again.
+# Maximum number of remembered browsers of a user. If a user has more, the oldest browsers require the second factor again.
 MOST_BROWSERS = 20
 _LONGEST_AGENT = 500
 
@@ -72,17 +72,17 @@ def browsers_of(user: User) -> list[RememberedBrowser]:
 
 
 def forget_browser(answer: HttpResponse) -> None:
-    """Drop the cookie of a remembered browser."""
+    """Delete the cookie of a remembered browser in this browser."""
     drop_cookie(answer, TRUSTED)
 
 
 def forget_one(browser: RememberedBrowser) -> None:
-    """Ask for the second factor in this browser from now on."""
+    """Require the second factor in this browser from now on."""
     RememberedBrowser.objects.of(browser.tenant_id).filter(pk=browser.pk).delete()
 
 
 def forget_all_browsers(user: User) -> int:
-    """Ask for the second factor in every browser from now on; return how many browsers were remembered."""
+    """Require the second factor in every browser from now on; return the number of browsers that were remembered."""
     return RememberedBrowser.objects.of(user.tenant_id).filter(user=user).delete()[0]
 
 

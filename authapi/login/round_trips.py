@@ -36,7 +36,7 @@ _LONGEST_HANDLE = 64
 
 @dataclass(frozen=True)
 class _Route:
-    """The remaining visits of a logout. The browser is at the first of them. `otherwise` is the target if a participant failed."""
+    """The remaining visits of a logout. The browser is at the first visit. `otherwise` is the target if a participant failed."""
 
     round_trips: tuple[RoundTrip, ...]
     then: BrowserCall
@@ -52,7 +52,7 @@ def begin(
     otherwise: BrowserCall | None = None,
     last: Callable[[str], RoundTrip] | None = None,
 ) -> BrowserCall | None:
-    """End a session. Return the first participant that the browser must visit, None if there is none.
+    """End a session. Return the first participant that the browser must visit, None if the browser must visit no participant.
 
     After the last participant the browser goes to `then`, or to `otherwise` if a participant did not end its session. `last` creates one
     more visit, to the provider at which the session began; its argument is the handle that the provider's answer returns.
@@ -70,7 +70,8 @@ def begin(
 
 
 def expected(host: HostMatch, handle: str) -> RoundTrip:
-    """Return the participant that the browser is visiting, so that its answer can be checked. Raises `RequestRefused` if there is none."""
+    """Return the participant that the browser is visiting, so that its answer can be checked. Raises `RequestRefused` if the browser visits
+    no participant."""
     row = _found(host, handle)
     return _unsealed(row).round_trips[0]
 
@@ -89,7 +90,7 @@ def framed_addresses(host: HostMatch, handle: str) -> tuple[str, ...]:
 
 
 def go_on(http_request: HttpRequest, host: HostMatch, handle: str, *, is_told: bool) -> HttpResponse:
-    """Redirect a browser that returns from a participant. `is_told` tells whether the participant has ended its session.
+    """Redirect a browser that returns from a participant to the next visit. `is_told` tells whether the participant has ended its session.
 
     Raises `RequestRefused` for an unknown handle.
     """

@@ -45,7 +45,7 @@ def begin_session(
     """Begin a new session. Return its row and the value of its cookie.
 
     `methods` name how the user logged in, `upstream` is the data that a federated logout needs, `issuer` is the issuer that clients of this
-    session know, and `country` is the country that the edge reports, empty if unknown.
+    session expect, and `country` is the country that the edge reports, empty if unknown.
     """
     now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent, country)
     session = Session(
@@ -113,7 +113,7 @@ def add_proof(session: Session, methods: Iterable[str]) -> str | None:
 
 
 def find_session(*, tenant_id: str, cookie: str) -> Session | None:
-    """Return the session of a cookie. None if it has ended, its user is blocked, or it belongs to another tenant.
+    """Return the session of a cookie. None if the session has ended, its user is blocked, or the session belongs to another tenant.
 
     Extends the idle expiry, at most once a minute.
     """
@@ -122,7 +122,7 @@ def find_session(*, tenant_id: str, cookie: str) -> Session | None:
     now = timezone.now()
     alive = Session.objects.of(tenant_id).filter(digest=digest_of(cookie), expires_at__gt=now, idle_expires_at__gt=now)
     session = alive.select_related("user", "connection", "organization").first()
-    # The next login shows users that they are blocked.
+    # A blocked user must log in again. The login then reports the block.
     if session is None or session.user.blocked:
         return None
     if now - session.last_interacted_at >= _TOUCHED_EVERY:
@@ -138,7 +138,7 @@ def upstream_of(session: Session) -> str | None:
 
 
 def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
-    """Record that `client` was answered in this session, so that its protocol notifies it when the session ends. Idempotent.
+    """Record that `client` was answered in this session, so that the protocol notifies the client when the session ends. Idempotent.
 
     `state` is JSON that only the protocol reads; it is in the `Participant` that `end_session` gets. A newer state replaces an older state.
     """
@@ -196,7 +196,7 @@ def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
 
 
 def end_expired_sessions() -> int:
-    """End expired sessions of all tenants, for at most ten seconds; the next run continues. Return how many ended."""
+    """End expired sessions of all tenants, for at most ten seconds; the next run continues. Return the number of ended sessions."""
     until = time.monotonic() + _PRUNE_SECONDS
     # The idle expiry is never after the absolute expiry, so one index finds all expired sessions.
     over = of_running_tenants(Session.all_tenants.filter(idle_expires_at__lte=timezone.now()))

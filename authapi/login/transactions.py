@@ -39,7 +39,7 @@ def keep(row: LoginTransaction, state: Mapping[str, Any], *, browser: str) -> st
 
 
 def is_kept(row: LoginTransaction) -> bool:
-    """Tell whether the row is saved. It is not saved before the first page."""
+    """Tell whether the row is saved. A row is saved when the first page is shown."""
     return row.pk is not None
 
 
@@ -53,7 +53,8 @@ def kept_state(row: LoginTransaction) -> dict[str, Any]:
 
 
 def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTransaction:
-    """Return the login transaction of a handle. Raises `RequestRefused` if it does not exist any more or belongs to another browser."""
+    """Return the login transaction of a handle. Raises `RequestRefused` if the transaction no longer exists or belongs to another
+    browser."""
     if not handle or len(handle) > _LONGEST_HANDLE:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")
@@ -67,7 +68,7 @@ def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTrans
 
 
 def transaction_of(tenant_id: str, key: int | None, *, browser: str) -> LoginTransaction | None:
-    """Return a login transaction by its key. None if it is of another browser or has expired."""
+    """Return a login transaction by its key. None if the transaction belongs to another browser or has expired."""
     rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")
     return rows.filter(pk=key, browser_digest=digest_of(browser), expires_at__gt=timezone.now()).first() if key is not None else None
 
@@ -108,7 +109,7 @@ def bind(row: LoginTransaction, session: Session) -> None:
     """Bind the row to this session and forget the progress of another session. Does not save the row."""
     if row.session_id == session.pk:
         return
-    # An organization may be chosen before the user is known.
+    # Keep the organization, because it may have been chosen before the user was known.
     kept = {CHOSEN: row.progress[CHOSEN]} if row.session_id is None and CHOSEN in row.progress else {}
     row.session, row.progress = session, kept
 

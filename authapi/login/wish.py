@@ -1,4 +1,4 @@
-"""What a client requests of a login and what it gets, in terms that all protocols share. Pure."""
+"""What a client requests of a login, and what the client gets, in terms that all protocols share. Pure."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Presentation:
 class Wish:
     """What the login must do before it answers. Absent texts are empty.
 
-    `refusal` is the reason why the client's request cannot be granted. The login raises it before it uses another member, so the other
-    members may be left out. Only `presentation` is always needed, because a page that is already open still uses it.
+    `refusal` is the reason why the client's request cannot be granted. The login raises this refusal before it uses another member, so the
+    other members may be left out. Only `presentation` is always needed, because a page that is already open still uses it.
     """
 
     presentation: Presentation
@@ -112,7 +112,7 @@ class Circumstance:
 
 @dataclass(frozen=True)
 class Terms:
-    """What the client gets for one user, and the permissions that the user must grant for it.
+    """What the client gets for one user, and the permissions that the user must grant first.
 
     A consent is stored for an `audience` and `scopes`. Without scopes no consent is needed. `texts` describes the scopes, and `resource`
     names their API, empty for the profile of the user.
@@ -122,7 +122,7 @@ class Terms:
     scopes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     resource: str = ""
-    # Whether first-party clients get this without a consent.
+    # Whether first-party clients get these terms without a consent.
     is_implied_for_first_party: bool = True
     # Objects that the user allows one by one, and single claims of the profile that no scope contains. A consent stores these, too.
     details: tuple[Mapping[str, Any], ...] = ()
@@ -131,5 +131,5 @@ class Terms:
     explanations: tuple[Explanation, ...] = ()
     # The facts that the consent page shows next to the scopes, if another person may have begun the login.
     circumstances: tuple[Circumstance, ...] = ()
-    # A warning: what the user should check before allowing anything, in one or two sentences.
+    # A warning in one or two sentences: what the user should check before allowing the request.
     warning: str = ""

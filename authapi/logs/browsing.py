@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Lines, newest first. `older` and `newer` are the places of the neighboring pages. They are empty at the ends.
+    """Lines, newest first. `older` and `newer` are the places of the neighboring pages. A place is empty if no such page exists.
 
     `is_partial` means that the page is short because it has checked the maximum number of lines.
     """
@@ -62,7 +62,7 @@ class LogPage:
 
 
 def read_place(text: str, *, is_newer: bool) -> Place | None:
-    """Return the place in a URL. None if it is invalid."""
+    """Return the place that a text from a URL names. None for an invalid text."""
     moment, _, key = text.partition(".")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 18 and 0 < len(key) <= 32 and key.isascii() and key.isprintable()):
         return None
@@ -108,7 +108,7 @@ def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
 
 
 def _further(question: Question) -> Q:
-    """Return the conditions that are checked line by line. Falsy if there are none."""
+    """Return the conditions that are checked line by line. An empty `Q` if no such condition is set."""
     found = Q()
     for name in ("type", "client_id", "connection", "ip"):
         if getattr(question, name):
@@ -118,14 +118,14 @@ def _further(question: Question) -> Q:
     if question.user and "|" not in question.user:
         found &= Q(user_name__iexact=question.user)
     elif question.user and question.tenant_id is None:
-        # No index serves a search for a user in all tenants: the index for users starts with the tenant.
+        # A search for a user in all tenants uses no index, because the index for users starts with the tenant.
         found &= Q(user_id=question.user)
     return found
 
 
 def _lines(keys: list[str], *, is_newer: bool) -> QuerySet[SignIn]:
     order = ("created_at", "pk") if is_newer else ("-created_at", "-pk")
-    # The keys come from rows that are already filtered.
+    # No tenant is required here: the keys come from rows that are already filtered.
     return SignIn.all_tenants.filter(pk__in=keys).order_by(*order)
 
 

@@ -1,6 +1,6 @@
 """Reads the two tables of `GET /logs` as one list, ordered by time and then by id.
 
-Each table returns as many lines as the page may need, in the order of its own index, and the database merges them. A table whose line
+Each table returns as many lines as the page may need, in the order of its own index, and the database merges the lines. A table whose line
 types cannot match the condition is left out.
 """
 
@@ -35,7 +35,7 @@ _OLDEST_WRITER = (
 
 @dataclass(frozen=True)
 class MergedLog:
-    """The lines of the current tenant that meet a condition. Supports pages and totals. `created_at` is the time of a line."""
+    """The lines of the current tenant that meet a condition. Pages and totals can be read from it. `created_at` is the time of a line."""
 
     condition: Q
 
@@ -62,7 +62,7 @@ class MergedLog:
 
 
 def line_at(log_id: str) -> Line | None:
-    """Return the line of the current tenant with this id; None if there is none."""
+    """Return the line of the current tenant with this id; None if no such line exists."""
     found = MergedLog(Q(pk=log_id)).page(0, 1, is_descending=True)
     return found[0] if found else None
 
@@ -85,7 +85,7 @@ def settled_until(now: datetime, oldest_writer: datetime | None) -> datetime:
 
 
 def oldest_writer() -> datetime | None:
-    """Return the start of the oldest transaction that is writing to the database now; None if there is none."""
+    """Return the start of the oldest transaction that is writing to the database now; None if no transaction is writing."""
     with connection.cursor() as cursor:
         cursor.execute(_OLDEST_WRITER)
         found: datetime | None = cursor.fetchone()[0]

@@ -19,7 +19,7 @@ LONGEST_BODY = 8_000
 LONGEST_PATH = 1_000
 _LONGEST_QUERY = 2_000
 _MOST_NAMES = 50
-# The log contains only the names, switches and numbers in these members. The schemas of options and secrets are in their services only
+# The log contains only the names, booleans and numbers in these members. The schemas of options and secrets are in their services only
 # (docs/adr/0075), so this module cannot tell which of their values are secret. `link_with` is a token. A client may send tokens in `ids` by
 # mistake. `data` is an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
@@ -56,7 +56,7 @@ def noted_path(path: str) -> str:
 
 
 def noted_text(text: str) -> str:
-    """Return a name or an id without characters that the database cannot store. It is hidden if it looks like a token."""
+    """Return a name or an id without characters that the database cannot store. A text that looks like a token is hidden."""
     return HIDDEN if _OPAQUE.fullmatch(text) or _LOOKS_SECRET.search(text) else storable(text)
 
 
@@ -66,7 +66,7 @@ def noted_message(message: str) -> str:
 
 
 def _cut(kept: dict[str, Any] | list[Any], longest: int) -> Any:
-    """Return only the names of the members if the whole is longer than `longest` characters."""
+    """Return `kept`. If its JSON is longer than `longest` characters, return only the names of its members, or one note for a list."""
     length = len(json.dumps(kept))
     if length <= longest:
         return kept
@@ -91,7 +91,7 @@ def _noted(name: str, value: Any) -> Any:
 
 
 def _names_of(value: Any) -> Any:
-    """Return an object with the names of its members and with its switches and numbers. All other values are hidden."""
+    """Return an object with the names of its members and with its booleans and numbers. All other values are hidden."""
     if isinstance(value, Mapping):
         return {storable(str(name))[:64]: _names_of(member) for name, member in value.items()}
     return value if value is None or isinstance(value, bool | int | float) else HIDDEN

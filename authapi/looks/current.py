@@ -1,4 +1,4 @@
-"""The looks of a page: those of the tenant, overridden by the organization of a login. `services.branding` writes them."""
+"""The looks of a page: the looks of the tenant, overridden by the looks of the login's organization. `services.branding` writes both."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Looks:
 
 
 def looks_of(tenant_id: str, organization_id: str | None = None) -> Looks:
-    """Return the looks of a tenant, overridden by those of one of its organizations. The result may be up to one second old."""
+    """Return the looks of a tenant, overridden by the looks of one of its organizations. The result may be up to one second old."""
     settings = sign_in_settings(tenant_id)
     looks = Looks(
         name=settings.friendly_name,

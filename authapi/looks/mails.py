@@ -31,7 +31,7 @@ def mail_looks(tenant_id: str, organization_id: str = "") -> dict[str, str]:
 
 
 def _button(looks: Looks) -> tuple[str, str]:
-    """Return the colors of the main button and its label; both are empty if the tenant has set none."""
+    """Return the colors of the main button and its label; both are empty if the tenant has set no color."""
     if looks.theme:
         return opaque(color_at(looks.theme, _BUTTON)), readable_colors(looks.theme)[_LABEL]
     if not is_color(looks.primary_color):

@@ -15,7 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 # Maximum size of an uploaded file. A request body is limited to 1 MiB and also contains the other fields of the form.
 MOST_BYTES = 900 * 1024
-# A decoded pixel takes four bytes: 64 MiB at most. The header has the size, so it is checked before decoding.
+# A decoded pixel takes four bytes: 64 MiB at most. The header of the file contains the size, so the size is checked before decoding.
 MOST_PIXELS = 16_000_000
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY = 82
@@ -62,11 +62,11 @@ class PictureRefused(Exception):
 def picture_of(sent: bytes, kind: Kind) -> Picture:
     """Return the picture in a file, re-encoded and not larger than its kind allows. Raises `PictureRefused` with a text for the user."""
     if not sent:
-        raise PictureRefused("The file is empty. Choose another one.")
+        raise PictureRefused("The file is empty. Choose another file.")
     if len(sent) > MOST_BYTES:
         raise PictureRefused(f"The file has more than {MOST_BYTES // 1024} KB. Make the picture smaller.")
     if _is_svg(sent):
-        raise PictureRefused("SVG files are not accepted, because they can carry scripts. Export the picture as PNG.")
+        raise PictureRefused("SVG files are not accepted, because they can contain scripts. Export the picture as PNG.")
     image = _decoded(sent)
     image.thumbnail((kind.width, kind.height), Image.Resampling.LANCZOS)
     return _encoded(image, kind)
@@ -89,7 +89,7 @@ def _decoded(sent: bytes) -> Image.Image:
         raise PictureRefused(_TOO_LARGE) from error
     except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
         # Decoders raise these errors for truncated or crafted files.
-        raise PictureRefused("The picture is damaged. Save it again, or choose another one.") from error
+        raise PictureRefused("The picture is damaged. Save the picture again, or choose another picture.") from error
     return upright
 
 

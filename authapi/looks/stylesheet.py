@@ -1,4 +1,4 @@
-"""The style sheet of a tenant: variables for the style sheet of the hosted pages, set from its looks. Pure.
+"""The style sheet of a tenant: sets the variables of the style sheet of the hosted pages from the tenant's looks. Pure.
 
 Every value comes from a table, a number, a checked color or a checked URL, so no setting can end a rule.
 """
@@ -57,7 +57,7 @@ def theme_stylesheet(theme: Mapping[str, Any]) -> str:
     if is_dark(card):
         rules.append(surfaces)
     else:
-        # Users who prefer dark pages get a dark box, with links that are readable on it.
+        # Users who prefer dark pages get a dark box, with links that are readable on the box.
         link = corrected(opaque(_value(theme, "colors", "links_focused_components")), _DARK_CARD)
         rules.append(f"@media (prefers-color-scheme: light) {{ {surfaces} }}")
         rules.append(f"@media (prefers-color-scheme: dark) {{ {_rule({'link': link})} }}")
@@ -133,7 +133,8 @@ def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
 
 
 def _read_only(theme: Mapping[str, Any], card: str, texts: Iterable[str]) -> str:
-    """Return the background of read-only fields and hovered buttons. If it would make a text unreadable, return the color of the box."""
+    """Return the background of read-only fields and hovered buttons. If this background would make a text unreadable, return the color of
+    the box."""
     wished = _value(theme, "colors", "read_only_background")
     shown = opaque(wished, card) if wished else mixed(card, readable_on(card), 0.04)
     return shown if all(contrast(text, shown) >= TEXT_CONTRAST for text in texts) else card

@@ -18,7 +18,7 @@ Theme = dict[str, Any]
 
 @dataclass(frozen=True)
 class Member:
-    """One value. `effect` describes its effect on the pages. Without an effect it is only stored, and `idle` gives the reason."""
+    """One value. `effect` describes its effect on the pages. A value without an effect is only stored, and `idle` gives the reason."""
 
     kind: Kind
     default: Any
@@ -180,7 +180,7 @@ def with_value(theme: Theme, path: tuple[str, ...], value: Any) -> Theme:
 
 
 def default_theme() -> Theme:
-    """Return the theme that equals the default looks of the pages. It omits members that are not required."""
+    """Return a theme that gives the pages their default looks. The theme omits members that are not required."""
     theme: Theme = {}
     for path, member in members():
         if member.is_required:

@@ -63,7 +63,7 @@ class AttackNotice(UnrecordedOwned):
         BLOCKED_ADDRESSES = "blocked_addresses"
 
     kind = models.CharField(max_length=24, choices=Kind)
-    # The start of the period that was not reported yet. Both columns are null if no notice is pending.
+    # The start of the period that was not reported yet. This column and the next column are null if no notice is pending.
     since = models.DateTimeField(null=True, blank=True)
     due_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,5 @@
-"""The base of the models of this app: a tenant, and managers that require a tenant. Their rows have no events; bulk writes are allowed."""
+"""The base of the models of this app: a tenant, and managers that require a tenant. Changes of their rows cause no events, so bulk writes
+are allowed."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class UnrecordedOwned(TenantOwned):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        # The toolkit creates rows without a tenant. They belong to the current tenant.
+        # The toolkit creates rows without a tenant. Such a row gets the current tenant.
         if not self.tenant_id:
             self.tenant_id = current_tenant() or ""
         if not self.tenant_id:

@@ -25,7 +25,7 @@ class BrandingTheme(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # Clients expect one theme only, the default theme.
+        # A tenant has one theme, the default theme, because clients expect no other.
         constraints = [models.UniqueConstraint(fields=["tenant"], name="authapi_brandingtheme_unique")]
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from foundation.ids import new_credential_id
 class ClientCredential(UnrecordedOwned):
     """A public key for signed assertions (RFC 7523), a certificate, or the subject of a certificate (RFC 8705).
 
-    It is used only if the settings of its client name it: `client_authentication_methods` or `signed_request_object`.
+    A credential is used only if a setting of its client names it: `client_authentication_methods` or `signed_request_object`.
     """
 
     class Type(models.TextChoices):

@@ -16,7 +16,7 @@ from foundation.secrets import vault
 if TYPE_CHECKING:
     from authapi.models.client_credentials import ClientCredential
 
-# The grants whose names differ between the toolkit and the wire. All other grants have the same name in both.
+# The grants whose names in the toolkit differ from their names on the wire. All other grants have one name.
 TOOLKIT_GRANTS = {
     "authorization-code": "authorization_code",
     "client-credentials": "client_credentials",
@@ -74,7 +74,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     is_first_party = models.BooleanField(default=True)
     settings = models.JSONField(default=dict, blank=True, help_text="Further settings, by their names in the management API.")
 
-    # This constant and the properties below replace columns of the toolkit, because each value is stored once.
+    # This constant and the properties below replace columns of the toolkit, so that no value is stored twice.
     hash_client_secret: ClassVar[bool] = False
 
     # The registered keys and certificates. Set when the client authenticates.
@@ -96,7 +96,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def active_credentials(self) -> tuple[ClientCredential, ...]:
-        """The credentials that are valid now. A cached client may outlive one of them."""
+        """The credentials that are valid now. In a cached client, a credential may have expired since the client was loaded."""
         return tuple(proof for proof in self.proofs if proof.is_active)
 
     @property
@@ -114,7 +114,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def id_token_algorithm(self) -> str:
-        """The algorithm that signs its id tokens and logout tokens."""
+        """The algorithm that signs the client's id tokens and logout tokens."""
         return str(self.algorithm or "RS256")
 
     @property
@@ -148,7 +148,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def request_key_ids(self) -> tuple[str, ...]:
-        """The ids of the credentials that verify its signed requests."""
+        """The ids of the credentials that verify the client's signed requests."""
         signed = self.settings.get("signed_request_object") or {}
         return tuple(credential["id"] for credential in signed.get("credentials") or ())
 
@@ -166,7 +166,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         return f"{self.tenant_id}:client:{self.client_id}:secret"
 
     def set_secret(self, secret: str) -> None:
-        """Store the digest of `secret`. If id tokens are signed with it, store the encrypted secret, too."""
+        """Store the digest of `secret`. If id tokens of the client are signed with the secret, store the encrypted secret, too."""
         self.secret_digest = vault.digest(secret)
         is_needed = self.algorithm == AbstractApplication.HS256_ALGORITHM
         self.sealed_secret = vault.seal(secret, place=self._secret_place) if is_needed else ""

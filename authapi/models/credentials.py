@@ -25,7 +25,7 @@ ASKED = "Granted request parameters other than scopes; null if there are none."
 class Issued(UnrecordedOwned):
     """The columns that codes and refresh tokens pass on at each exchange. Only digests of codes and tokens are stored.
 
-    `lineage` is the same for all rows of one login at one client. All of them end when a code or a rotated token is replayed.
+    `lineage` is the same for all rows of one login at one client. All these rows are revoked when a code or a rotated token is replayed.
     """
 
     audience = models.CharField(max_length=600, blank=True, help_text="Empty: an opaque token for the profile.")
@@ -105,7 +105,7 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
         indexes = [
             # Serves the list in the admin, whose pages start after a key.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
-            # These two indexes find all tokens of one login at one client, which end after the reuse of a rotated token.
+            # These two indexes find all tokens of one login at one client, which are revoked after the reuse of a rotated token.
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),

@@ -19,15 +19,16 @@ class SecondFactorPolicy(models.TextChoices):
 class FactorChallenge(UnrecordedOwned):
     """A code that was sent to one user, or a challenge that a key of the user must sign. Only digests of codes are stored.
 
-    It is valid only for the owner that `bound_to` names: one login of the hosted pages, one transaction of an application, or one session.
+    A challenge is valid only for the owner that `bound_to` names: one login of the hosted pages, one transaction of an application, or one
+    session.
     """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
-    # None if any key of the user may answer.
+    # The factor that must answer. None if any key of the user may answer.
     factor = models.ForeignKey("identity.EnrolledFactor", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     bound_to = models.CharField(max_length=80, editable=False)
     purpose = models.CharField(max_length=16, help_text="`use`, or `enroll` for a factor that the answer confirms.")
-    # A keyed digest: six digits could be found at once from a plain digest.
+    # A keyed digest, because an attacker could compute six digits from a plain digest at once.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
     # The value by which an application names the message: `oob_code` on the wire.
     handle_digest = models.CharField(max_length=64, blank=True, editable=False)
@@ -52,7 +53,7 @@ class FactorChallenge(UnrecordedOwned):
 class FactorTransaction(UnrecordedOwned):
     """A login in an application that waits for its second factor. Only the digest of its token is stored.
 
-    It is valid only for the client, and for the key that the first request has proven. At the end, the requested tokens are issued once.
+    A transaction is valid only for its client, and for the DPoP key of the first request. At the end, the requested tokens are issued once.
     """
 
     digest = models.CharField(max_length=64, editable=False)
@@ -84,7 +85,8 @@ class FactorTransaction(UnrecordedOwned):
 
 
 class RememberedBrowser(UnrecordedOwned):
-    """A browser in which a user has proven a second factor and needs none for a while. The row stores the digest of its cookie."""
+    """A browser in which a user has proven a second factor. Until the row expires, the browser requires no factor. Stores the cookie's
+    digest."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)

@@ -15,7 +15,7 @@ class ProviderMetadata(UnrecordedOwned):
     document = models.JSONField(null=True, help_text="The used parts of the document; empty until the first successful fetch.")
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last attempt failed.")
     fetched_at = models.DateTimeField(null=True)
-    # This time is also the lease of the fetching process: another process may begin an attempt only some seconds later.
+    # The time of the last attempt. It is also a lease: another process may begin an attempt only some seconds later.
     tried_at = models.DateTimeField()
     due_at = models.DateTimeField()
 

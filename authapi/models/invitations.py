@@ -13,11 +13,11 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 class Invitation(UnrecordedOwned):
-    """An offer to one email address to join an organization. It is accepted once, by a login to one application.
+    """An offer to one email address to join an organization. The offer is accepted once, by a login to one application.
 
-    It has two secrets. The ticket is in a URL that administrators and the API see, so its use proves nothing about the user. Only the owner
-    of the mailbox knows the link in the mail, so its use proves that the user has the mailbox; the row stores only the digest of its
-    secret.
+    An invitation has two secrets. The ticket is in a URL that administrators and clients of the API see, so the ticket proves nothing about
+    the user. Only the owner of the mailbox gets the link in the mail, so this link proves that the user has the mailbox; the row stores
+    only the digest of the secret in the link.
     """
 
     class State(models.TextChoices):
@@ -29,7 +29,7 @@ class Invitation(UnrecordedOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_invitation_id, editable=False)
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, related_name="+")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+", verbose_name="application")
-    # An invitation is deleted with its connection. If it stayed without the connection, it would allow a login through every other
+    # An invitation is deleted with its connection. Without the connection, the invitation would allow a login through every other
     # connection.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     inviter_name = models.CharField(max_length=300)
@@ -84,7 +84,7 @@ class Invitation(UnrecordedOwned):
 
     @property
     def ticket(self) -> str:
-        """The ticket in clear; empty if it no longer works."""
+        """The ticket in clear; empty if the ticket no longer works."""
         return vault.unseal(self.sealed_ticket, place=self._place) if self.sealed_ticket else ""
 
     @property

@@ -10,7 +10,7 @@ from foundation.secrets import vault
 
 
 class KeyPair(UnrecordedOwned):
-    """A key pair of a tenant. Its private key is sealed for its tenant, its kind and its `kid`."""
+    """A key pair of a tenant. The private key is sealed for the tenant, the kind of the key pair and the `kid`."""
 
     kid = models.CharField(max_length=64)
     sealed_private_key = models.TextField(editable=False)

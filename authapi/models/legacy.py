@@ -11,7 +11,7 @@ from foundation.ids import new_device_credential_id
 class LoginTicket(UnrecordedOwned):
     """A login with a correct password, kept until the browser arrives with its ticket. The row is deleted at its first use.
 
-    It stores digests of the ticket, of the browser's cookie, and of the verifier that the requesting page keeps.
+    The row stores digests of the ticket, of the browser's cookie, and of the verifier that the requesting page keeps.
     """
 
     digest = models.CharField(max_length=64, editable=False)

@@ -51,7 +51,7 @@ class SignIn(LogLine):
 class AdministrativeLine(LogLine):
     """One line of the administrative log: a write through the management interface, or a change by staff in the admin.
 
-    It contains only facts that a client of the tenant may read. The audit log has the full record of staff.
+    The line contains only facts that a client of the tenant may read. The audit log has the full record of staff.
     """
 
     # The scopes of the token that allowed the operation, separated by spaces.

@@ -10,7 +10,8 @@ from authapi.models.base import UnrecordedOwned
 class LoginTransaction(UnrecordedOwned):
     """A client's request while the hosted pages process it. The pages pass on its handle as `state`; the row stores the digest.
 
-    It belongs to the browser that began it: `browser_digest` is the digest of a cookie, so that another browser cannot finish it.
+    A transaction belongs to the browser that began it: `browser_digest` is the digest of a cookie, so that another browser cannot finish
+    the login.
     """
 
     digest = models.CharField(max_length=64, editable=False)
@@ -36,7 +37,7 @@ class LoginTransaction(UnrecordedOwned):
     expires_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # During an upgrade, the previous version uses the same table.
+        # The table keeps its former name, because the previous version uses the table during an upgrade.
         db_table = "authapi_authorizationrequest"
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_authorizationrequest_unique")]
         indexes = [models.Index(fields=["expires_at"], name="authapi_authreq_expired")]
@@ -86,7 +87,8 @@ class Consent(UnrecordedOwned):
 
 
 class PushedRequest(UnrecordedOwned):
-    """An authorization request that its client has pushed (RFC 9126). The browser gets its handle; the row stores the digest.
+    """An authorization request that its client has pushed (RFC 9126). The browser gets the handle of the request; the row stores the digest
+    of the handle.
 
     The row is deleted with the answer. For a while after its expiry, a login that began in time can still be answered.
     """

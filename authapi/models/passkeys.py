@@ -8,7 +8,7 @@ from authapi.models.base import UnrecordedOwned
 
 
 class PasskeyCeremony(UnrecordedOwned):
-    """A challenge for a passkey whose user is not known yet. It is valid once, for one login or one application.
+    """A challenge for a passkey whose user is not known yet. The challenge is valid once, for one login or one application.
 
     On the hosted pages `bound_to` names the login. An application gets an `auth_session`, whose digest is stored.
     """

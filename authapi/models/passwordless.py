@@ -8,17 +8,19 @@ from authapi.models.base import UnrecordedOwned
 
 
 class PasswordlessCode(UnrecordedOwned):
-    """One message to an email address or phone number: a code to type, a link to open, or both. Only digests of them are stored.
+    """One message to an email address or phone number: a code to type, a link to open, or both. Only digests of the code and the link are
+    stored.
 
-    It is valid for one client, one connection and one address. If `bound_to` names a login of the hosted pages or an `auth_session`, the
-    message is valid only for that login or session. Using the code also uses up the link, and using the link uses up the code.
+    The message is valid for one client, one connection and one address. If `bound_to` names a login of the hosted pages or an
+    `auth_session`, the message is valid only for that login or session. Using the code also uses up the link, and using the link uses up
+    the code.
     """
 
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     address = models.CharField(max_length=254, help_text="Email address in lower case, or phone number.")
     bound_to = models.CharField(max_length=80, blank=True, editable=False)
-    # A keyed digest: six digits could be found at once from a plain digest.
+    # A keyed digest, because an attacker could compute six digits from a plain digest at once.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
     link_digest = models.CharField(max_length=64, blank=True, editable=False)
     protocol = models.CharField(max_length=32, blank=True)

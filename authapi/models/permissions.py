@@ -27,7 +27,7 @@ class Permission(UnrecordedOwned):
 
 
 class RolePermission(UnrecordedOwned):
-    """A permission of every user with a role. It has no event type."""
+    """A permission of every user with a role. Its changes cause no events."""
 
     role = models.ForeignKey("identity.Role", on_delete=models.CASCADE, related_name="+")
     permission = models.ForeignKey(Permission, on_delete=models.CASCADE, related_name="role_permissions")
@@ -44,7 +44,7 @@ class RolePermission(UnrecordedOwned):
 
 
 class UserPermission(UnrecordedOwned):
-    """A permission of one user. It has no event type."""
+    """A permission of one user. Its changes cause no events."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     permission = models.ForeignKey(Permission, on_delete=models.CASCADE, related_name="user_permissions")

@@ -15,7 +15,7 @@ MAX_SCOPES = 1000
 
 
 class ApiResource(UnrecordedOwned):
-    """An API (resource server), which tokens name as their audience. The management interface is one of them."""
+    """An API (resource server), which tokens name as their audience. The management interface of a tenant is an API, too."""
 
     class Dialect(models.TextChoices):
         ACCESS_TOKEN = "access_token"  # noqa: S105  (the name of a dialect)
@@ -54,7 +54,7 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def signing_secret(self) -> str:
-        """The secret, in clear, that signs tokens of the API with HS256; empty if there is none."""
+        """The secret, in clear, that signs tokens of the API with HS256; empty if the API has no secret."""
         return vault.unseal(self.sealed_signing_secret, place=self._secret_place) if self.sealed_signing_secret else ""
 
     def set_signing_secret(self, secret: str) -> None:

@@ -26,7 +26,8 @@ class Initiator(models.TextChoices):
 class Session(UnrecordedOwned):
     """A login of one user in one browser. The cookie contains a random secret, of which the row stores the digest.
 
-    A query finds it by digest and tenant, so a session of one tenant is unknown at another. The row is deleted when the session ends.
+    A query finds it by digest and tenant, so a session of one tenant is unknown at another tenant. The row is deleted when the session
+    ends.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_session_id, editable=False, help_text="`sid` on the wire.")
@@ -76,7 +77,7 @@ class Session(UnrecordedOwned):
 
 
 class SessionClient(UnrecordedOwned):
-    """A client that got a response in a session. Its protocol notifies it when the session ends."""
+    """A client that got a response in a session. When the session ends, the protocol notifies the client."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_clients")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
@@ -101,9 +102,9 @@ class SessionClient(UnrecordedOwned):
 
 
 class LogoutNotice(UnrecordedOwned):
-    """A notice to one URL of a client that a session has ended. It is deleted after its delivery, or when the service gives up.
+    """A notice to one URL of a client that a session has ended. The notice is deleted after its delivery, or when the service gives up.
 
-    It has texts instead of relations, because user and session may be deleted before it is sent.
+    Its columns are texts instead of relations, because the user and the session may be deleted before the notice is sent.
     """
 
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")

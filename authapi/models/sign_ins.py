@@ -1,4 +1,4 @@
-"""Results of logins: the failures that lead to a block, and the links that were mailed."""
+"""Failed logins that lead to a block, and links for users: to set a password, to lift a block, or to set up a second factor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class LoginFailures(UnrecordedOwned):
 
 
 class AccountTicket(UnrecordedOwned):
-    """A link for a user: to set a new password, to lift a block, or to set up a second factor. It works once; the row stores its digest."""
+    """A link for a user: to set a new password, to lift a block, or to set up a second factor. The link works once; the row stores the
+    digest of its secret."""
 
     class Purpose(models.TextChoices):
         PASSWORD_RESET = "password_reset"  # noqa: S105  (the name of a purpose)

@@ -29,7 +29,7 @@ class TenantSettings(UnrecordedOwned):
         self.sealed_values = {**sealed, **({name: vault.seal(secret, place=self._place(name))} if secret else {})}
 
     def secret(self, name: str) -> str:
-        """Return a secret in clear; empty if there is none. Raises `SecretUnreadable`."""
+        """Return a secret in clear; empty if no secret is stored. Raises `SecretUnreadable`."""
         token = self.sealed_values.get(name)
         return vault.unseal(token, place=self._place(name)) if token else ""
 
@@ -38,7 +38,7 @@ class TenantSettings(UnrecordedOwned):
 
 
 class CustomText(UnrecordedOwned):
-    """The texts of one prompt in one language: {screen: {key: text}}. Missing texts are those of the service."""
+    """The texts of one prompt in one language: {screen: {key: text}}. For a missing text, pages show the text of the service."""
 
     prompt = models.CharField(max_length=64)
     language = models.CharField(max_length=12)

@@ -9,7 +9,7 @@ from foundation.ids import new_exchange_profile_id
 
 
 class TokenExchangeProfile(UnrecordedOwned):
-    """Subject tokens of one type: JWTs of one issuer for one audience. Each of them names a user of one connection."""
+    """Subject tokens of one type: JWTs of one issuer for one audience. Each token names a user of one connection."""
 
     class UserClaim(models.TextChoices):
         SUBJECT = "sub"

@@ -30,7 +30,7 @@ class ApplicationLink:
 
 
 def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLink | None:
-    """Return the link back to a client, otherwise a link to the tenant's default URL; None if both are missing.
+    """Return the link back to a client, otherwise a link to the tenant's default URL; None if neither URL is registered.
 
     A URL that begins a login contains the issuer, so that a client with several providers can select this service (OpenID Connect Core
     1.0, 4).
@@ -88,5 +88,5 @@ def _origin(client: Client) -> str:
 def _opened_origin(client: Client, address: str) -> str:
     if "*" in address or not (origin := web_origin_of(address)):
         return ""
-    # A native application listens at its callback only during a login (RFC 8252, 7.3).
+    # Skip callbacks on loopback: a native application listens at its callback only during a login (RFC 8252, 7.3).
     return "" if client.app_type == "native" and urlsplit(origin).hostname in _LOOPBACK else origin

@@ -24,13 +24,13 @@ def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         session = login.session
         if session is None or login.is_half_proven:
-            # The session has ended, or a second factor is required. `advance` shows the page for that.
+            # The session has ended, or a second factor is required. `advance` shows the page for the missing step.
             return flow.advance(login, handle=handle)
         terms = login.terms(session.user)
         if request.method != "POST":
             return _form(login, handle, session, terms)
         if request.POST.get("user") != session.user.user_id:
-            # Another user has logged in since the page was shown. The answer of the first user does not count for the other user.
+            # Another user has logged in since the page was shown. The answer of the first user must not apply to the other user.
             return _form(login, handle, session, terms)
         if request.POST.get("answer") != "allow":
             raise RequestRefused(LoginCase.CONSENT_DENIED)

@@ -1,4 +1,5 @@
-"""The page for errors that cannot be sent to a client: what the user can do, a link to the application, details for support."""
+"""The page for errors that cannot be sent to a client. It shows what the user can do, a link to the application, and details for
+support."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
-# Errors with these statuses may be shown on the tenant's own error page. After other errors, the user can retry on this page.
+# Errors with these statuses may be shown on the tenant's own error page. Other errors are shown on this page, where the user can retry.
 _SHOWN_ELSEWHERE = (400, 403)
 _SERVER_ERROR = 500
 _REFERENCE_BYTES = 4
@@ -135,7 +136,7 @@ def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *
         reference,
     )
     address = sign_in_settings(host.tenant_id).error_page_url
-    # An error page on this host could fail, too, and redirect the browser forever.
+    # An error page of the tenant on this host could fail, too, and redirect the browser here without end.
     if address and failure.status in _SHOWN_ELSEWHERE and urlsplit(address).netloc != request.META.get("HTTP_HOST"):
         told = {"error": failure.error, "error_description": failure.description, "tracking": reference}
         return see_other(request, with_parameters(address, told))

@@ -1,4 +1,4 @@
-"""`manage.py rotate_signing_keys`: the next key becomes current, a new next key is published, and old tokens stay valid."""
+"""`manage.py rotate_signing_keys`: makes the next key the current key, and publishes a new next key. Old tokens stay valid."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The page of a login that asks for a second factor. It shows one way to prove a factor, with a list of the other ways.
+"""The page of a login on which the user proves a second factor. It shows one way to prove a factor, with a list of the other ways.
 
-In each login, the first view of the page for a phone or an email address sends one code to it. For every further code, the user must press
-a button. So a reload or a prefetch sends no second code.
+In each login, the first view of the page for a phone or an email address sends one code to this phone or address. For every further code,
+the user must press a button. So a reload or a prefetch sends no second code.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Visit:
 
 @tenant_page("mfa")
 def challenge_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for a second factor, and check the answer."""
+    """Show the page on which the user proves a second factor, and check the answer."""
     login, handle = opened_login(request, host)
     try:
         session = login.session
@@ -83,7 +83,7 @@ def challenge_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
             # The session has ended or was replaced, or the second factor is already proven.
             return flow.advance(login, handle=handle)
         visit = _Visit(login, handle, session, ways_of(login, session))
-        # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.
+        # Another user may have logged in since the page was shown. The answer of the first user must not apply to the other user.
         if request.method != "POST" or request.POST.get("user") != session.user.user_id:
             return _asked(visit, request)
         way = visit.way(request.POST.get(WAY, ""))

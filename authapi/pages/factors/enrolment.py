@@ -1,4 +1,4 @@
-"""The pages on which a user without a second factor sets one up, in a login that requires it.
+"""The pages on which a user without a second factor sets up a factor, in a login that requires a factor.
 
 An enrollment belongs to the login that began the enrollment. The row of that login names the enrollment, and codes and challenges are bound
 to that row. Another login of the same user, with the same password, cannot see or confirm the enrollment. Before a factor is confirmed,

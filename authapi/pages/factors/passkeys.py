@@ -53,7 +53,7 @@ class _Over(Exception):
 
 
 def passkey_parts(login: Login) -> dict[str, Any]:
-    """Return the context of the login page for passkeys; empty if no connection of the login accepts them."""
+    """Return the context of the login page for passkeys; empty if no connection of the login accepts passkeys."""
     found = passkey_connections(login.connections)
     if not found:
         return {}

@@ -1,4 +1,5 @@
-"""Contents of the pages that ask for a second factor, and the check of the proof: at a login, and before another factor is added."""
+"""Contents of the pages on which a user proves a second factor, and the check of the proof: at a login, or before another factor is
+added."""
 
 from __future__ import annotations
 

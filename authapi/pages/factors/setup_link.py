@@ -1,6 +1,6 @@
 """The page of a link that sets up a second factor. Opening the link does nothing, because mail scanners open every link.
 
-A user who already has a factor must prove it first. The link and this proof do not begin a session.
+A user who already has a factor must prove this factor first. The link and this proof do not begin a session.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from identity.services.failures import AlreadyExists, Conflict, Invalid
 
 _AT, _WAY, _LIST = "at", "method", "list"
 _MAIL = "enrollment_email"
-# Number of visible characters of a masked user name, so that its owner recognizes it.
+# The number of visible characters of a masked user name, so that its owner recognizes the name.
 _READABLE = 2
 
 
@@ -174,7 +174,7 @@ def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, sta
 
 
 def _proof(visit: _Visit) -> HttpResponse:
-    """Ask for the proof of an existing factor. A code is sent only when the user presses a button."""
+    """Show the page on which the user proves an existing factor. A code is sent only when the user presses a button."""
     ways, named = ways_with_factors(visit.host, visit.setup.user), visit.sent(_WAY)
     way = next((each for each in ways if each.name == named), None) or first_of(ways)
     if way is None or (named == _LIST and not visit.is_form):
