@@ -15,7 +15,7 @@ from identity.options.connection_options import login_identifiers
 
 LONGEST_EMAIL = 254
 LONGEST_PASSWORD = 4096
-# Type of an input that users do not see. In this input, a password manager finds the account to which the password belongs.
+# The type of an input that users do not see. The input tells a password manager the account to which the password belongs.
 ACCOUNT_NAME = "hidden-username"
 # Id of the summary of problems (`hosted/errors.html`).
 _SUMMARY = "errors"
@@ -26,7 +26,8 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with a field, or with the whole form if `field` is empty. `address` is the URL of a page that can solve it."""
+    """A problem with a field, or with the whole form if `field` is empty. `address` is the URL of a page on which the user can solve the
+    problem."""
 
     text: str
     field: str = ""
@@ -43,7 +44,8 @@ class FieldLink:
 
 @dataclass(frozen=True)
 class Field:
-    """A form field. Its name is its id, so it is unique on a page. A page shows typed input again, except for secrets."""
+    """A form field. The name of the field is also its id, so the name is unique on a page. A page shows typed input again, except for
+    secrets."""
 
     name: str
     label: str
@@ -54,7 +56,7 @@ class Field:
     maxlength: int = LONGEST_EMAIL
     hints: tuple[str, ...] = ()
     is_required: bool = True
-    # Whether the user can read the value but not change it. The server ignores the submitted value and uses its own.
+    # Whether the user can read the value but not change it. The server ignores the submitted value and uses the stored value.
     is_fixed: bool = False
     link: FieldLink | None = None
     # Values with their labels, if the field is a list.
@@ -112,7 +114,7 @@ def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[st
 
 
 def has_secret(fields: object) -> bool:
-    """Tell whether one of the fields is a password, which has a button that shows it."""
+    """Tell whether one of the fields is a password. Such a field has a button that shows the password."""
     return isinstance(fields, list) and any(isinstance(field, Field) and field.is_secret for field in fields)
 
 

@@ -1,4 +1,4 @@
-"""Renders pages for end users: with the brand of the tenant, uncached, never in a frame, and with scripts of this host only."""
+"""Renders pages for end users. Pages have the brand of the tenant, are not cached or framed, and load scripts of this host only."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def hosted_page(
     """Render `hosted/<template>.html` for a tenant, in the active language.
 
     `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their URL: the
-    browser then sends no referrer, not even to this host. It also sends forms of the page with the header `Origin: null`, which Django's
-    CSRF check would refuse. The brand of the organization of a login overrides that of the tenant. A page with a password among its
-    `fields` loads the script that shows the password, before its own `scripts`. The policy of a page without scripts allows no script.
+    browser then sends no referrer, not even to this host. The browser also sends forms of the page with the header `Origin: null`, which
+    Django's CSRF check would refuse. The brand of the organization of a login overrides the brand of the tenant. A page with a password
+    among its `fields` loads the script that shows the password, before its own `scripts`. The policy of a page without scripts allows no
+    script.
     """
     brand = brand_of(host.tenant_id, organization_id)
     shown = {"brand": brand, "scripts": [], **(context or {})}
@@ -60,7 +61,7 @@ def hosted_page(
     answer = render(request, f"hosted/{template}.html", shown, status=status)
     answer["Content-Security-Policy"] = page_policy(brand, form_targets, has_script=bool(shown["scripts"]))
     answer["Cache-Control"] = "no-store"
-    # Some caches ignore `no-store`. They must not serve a page in the language of another user.
+    # A cache that ignores `no-store` must not serve a page in the language of another user.
     answer["Content-Language"] = get_language() or DEFAULT
     patch_vary_headers(answer, ["Accept-Language"])
     answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"

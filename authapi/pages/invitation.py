@@ -1,4 +1,4 @@
-"""The pages of an invitation: the page of the link in the mail, and the page of a login that asks whether the user accepts."""
+"""The pages of an invitation: the page that the link in the mail opens, and the page of a login on which the user accepts or declines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _GONE, _UNKNOWN = 410, 404
 
 @tenant_page("invitation_link", methods=("GET",))
 def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Mark that this browser opened the mail, and redirect to the application. The link stays valid, because mail scanners open it, too."""
+    """Mark that this browser opened the mail, and redirect to the application. The link stays valid, because mail scanners also open
+    links."""
     invitation = mailed_invitation(tenant_id=host.tenant_id, secret=request.GET.get("ticket", ""))
     state = _state(invitation)
     address = application_address(invitation) if invitation is not None and state is Invitation.State.PENDING else ""
@@ -65,7 +66,7 @@ def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("invitation")
 def invitation_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask the user who has logged in, and process the answer; or show why the invitation is not valid."""
+    """Ask the user who has logged in to accept the invitation, and process the answer; or show why the invitation is not valid."""
     login, handle = opened_login(request, host)
     try:
         if login.offer is Offer.GONE:
@@ -73,7 +74,7 @@ def invitation_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         session, invitation = login.session, login.invitation
         if session is None or invitation is None or next_step(login.wish, login.situation()) is not Step.INVITATION:
             return flow.advance(login, handle=handle)
-        # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.
+        # Another user may have logged in since the page was shown. The answer of the first user must not apply to the other user.
         if request.method != "POST" or request.POST.get("user") != session.user.user_id:
             return _ask(login, handle, session, invitation)
         return _answered(login, handle, session, invitation)

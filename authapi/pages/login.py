@@ -133,7 +133,7 @@ def _obvious_problems(login: Login, connection: Connection, identifier: str, pas
         found.append(Problem(text, "username"))
     if not password:
         found.append(Problem(_("Enter your password."), "password"))
-    # No account has such a long password. The text is that of a wrong password, so it reveals nothing.
+    # No account has such a long password. The text is the same as for a wrong password, so the text reveals nothing.
     return found or ([Problem(_text(login, connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 
@@ -153,7 +153,8 @@ def _by_code(login: Login, named: str) -> Connection | None:
 
 
 def _elsewhere(login: Login, named: str) -> Connection | None:
-    """Return the provider to redirect to: the provider that the user chose, or the only usable connection."""
+    """Return the connection whose provider the browser is redirected to: the connection that the user chose, or the only usable
+    connection."""
     usable = login.connections
     if named:
         found = upstream.named_connection(login.client, named)
@@ -167,7 +168,7 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
     try:
         return round_trips.send(login.http_request, upstream.begin(login, connection))
     except upstream.UpstreamFailed as failed:
-        # The log of the tenant has the reason. The page does not show it.
+        # The log of the tenant contains the reason. The page does not show the reason.
         sign_in_log.note(
             tenant_id=login.host.tenant_id,
             type="f",
@@ -242,7 +243,7 @@ def _provider_link(connection: Connection, handle: str) -> dict[str, str]:
 
 
 def _text(login: Login, connection: Connection, reason: Refusal) -> str:
-    """Return the text for a refusal. It does not reveal whether the account exists."""
+    """Return the text for a refusal. The text does not reveal whether the account exists."""
     named = client_values(login.client)
     if reason is Refusal.WRONG_CREDENTIALS and login_identifiers(connection.options) == ("email",):
         return custom_text("login.login.wrong-email-credentials", _("Wrong email address or password."), **named)

@@ -26,7 +26,7 @@ def next_participant(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout_frames", methods=("GET",))
 def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/u/logout/frames`: notify participants by loading a URL of each in a frame, then continue the logout.
+    """`/u/logout/frames`: notify each participant by loading one of its URLs in a frame, then continue the logout.
 
     OpenID Connect Front-Channel Logout 1.0, 3; WS-Federation 1.2, 13.2.4.
     """

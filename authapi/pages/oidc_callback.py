@@ -17,7 +17,7 @@ from identity.hosts import HostMatch
 
 # The parameters that the service reads from an answer (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
 _MEMBERS = ("code", "state", "iss", "error", "error_description")
-# Profile data that a provider posts only with the first answer about a user. It is personal data, so it must not be in a URL.
+# Profile data that a provider posts only with the first answer about a user. Personal data must not be in a URL.
 _USER = "user"
 # Marks a form that a page of this service posted again.
 POSTED_AGAIN = "posted_again"
@@ -36,7 +36,7 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if is_test(state):
         return finish_test(request, host, state, answer, address=host.issuer + CALLBACK_PATH)
     if is_posted and _USER not in answer:
-        # Browsers may omit the cookie when another site posts a form. They send the cookie with this redirect to the same page.
+        # Browsers may omit the cookie when another site posts a form. The browser sends the cookie with this redirect to the same page.
         return see_other(request, with_parameters(request.path, answer))
     if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
         # Some answers must not be in a URL. A page of this service posts such an answer again, so that the browser sends the cookie.

@@ -1,4 +1,5 @@
-"""The page that asks for the organization: by its name before the login, or from the user's organizations after it."""
+"""The page on which a user chooses the organization: types its name before the login, or selects one of the user's organizations after
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _LONGEST_NAME = 64
 
 @tenant_page("organization")
 def organization_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the organization, and process the answer."""
+    """Show the page on which the user chooses the organization, and process the answer."""
     login, handle = opened_login(request, host)
     try:
         if login.question is Question.BEFORE_LOGIN:
@@ -54,7 +55,7 @@ def _named(login: Login, handle: str) -> HttpResponse:
 
 
 def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
-    """Let a user choose an organization. With a single choice, continue without a question."""
+    """Let a user choose an organization. If only one organization can be chosen, continue without showing the page."""
     is_optional = organizations.usage_of(login.client) == "allow"
     own = organizations.organizations_of(session.user, session.connection, limit=_SHOWN + 1)
     if not own and not is_optional:
@@ -63,7 +64,7 @@ def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
         return _go_on(login, handle, own[0] if own else None)
     context: dict[str, Any] = {"user": session.user, "own": own[:_SHOWN], "is_cut": len(own) > _SHOWN, "is_optional": is_optional}
     sent = login.http_request.POST
-    # Another user may have logged in since the page was shown. The answer of the first user does not count for the other user.
+    # Another user may have logged in since the page was shown. The answer of the first user must not apply to the other user.
     if login.http_request.method != "POST" or sent.get("user") != session.user.user_id:
         return _page(login, handle, **context)
     if is_optional and sent.get("answer") == "none":

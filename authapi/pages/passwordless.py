@@ -71,7 +71,7 @@ class _Asked:
 
 @tenant_page("passwordless")
 def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the address, and send a code or a link to it."""
+    """Show the form for the address, and send a code or a link to the address."""
     login, handle = opened_login(request, host)
     sent = request.POST if request.method == "POST" else request.GET
     try:
@@ -88,7 +88,7 @@ def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("passwordless_code")
 def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the code, or show that a link was sent. Check the code, or send another message."""
+    """Show the form for the code, or show that a link was sent. Check the code, or send another message."""
     login, handle = opened_login(request, host)
     try:
         login.check()
@@ -103,7 +103,7 @@ def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def page_for(handle: str, connection: Connection, *, wants_other: bool = False) -> str:
-    """Return the URL of the page that asks for the account for this connection. `wants_other` ignores the remembered account."""
+    """Return the URL of the page on which the user names the account for this connection. `wants_other` ignores the remembered account."""
     other = {ACCOUNT: OTHER} if wants_other else {}
     return with_parameters(ADDRESS_PATH, {HANDLE: handle, "connection": connection.name, **other})
 
@@ -278,7 +278,7 @@ def number_field(label: str, typed: str) -> Field:
 
 
 def _likely(login: Login, channel: Channel) -> str:
-    """Return the remembered account name, such as that of a login with a password, if it is a valid address; empty otherwise."""
+    """Return the remembered account name, for example of a login with a password, if the name is a valid address; empty otherwise."""
     name = remembered_name(login)
     try:
         return read_address(channel, name).value

@@ -1,8 +1,8 @@
-"""The link in a mail that logs a user in. Mail scanners open every link, so a page that is only fetched logs in no user.
+"""The link in a mail that logs a user in. Mail scanners open every link, so fetching a page of the link logs in no user.
 
 Opening the link is enough in the browser that requested the link; a cookie identifies this browser. In another browser, a page first shows
-the application and the account, and asks the user. So a user who opens an attacker's link is not silently logged in to the attacker's
-account.
+the application and the account, and the user must confirm the login. So a user who opens an attacker's link is not silently logged in to
+the attacker's account.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _LINK, _CODE = "passwordless_link", "passwordless_typed"
 
 @tenant_page("passwordless_link", methods=("GET",))
 def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Log the user in if this browser requested the link. In another browser, ask first. For an invalid link, show why it is invalid."""
+    """Log the user in if this browser requested the link. In another browser, let the user confirm first. Otherwise show why the link is
+    invalid."""
     row = link_code(host.tenant_id, request.GET.get("ticket", "")[:64])
     if row is None:
         return _dead(request, host, "unknown", status=404)

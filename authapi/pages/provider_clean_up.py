@@ -19,7 +19,7 @@ from identity.hosts import HostMatch
 
 
 def provider_clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """End the session that began at the provider. The response is the same without a session, or if another site sends the request.
+    """End the session that began at the provider. Without a session, or if another site sends the request, the response is the same.
 
     The request has no signature. Only its referrer shows which site sent it.
     """

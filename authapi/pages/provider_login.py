@@ -1,6 +1,6 @@
 """Finishes a login that a provider has answered: finds the user, logs the result, and continues with the client's request.
 
-Used by all protocols of providers; each passes its check as a function.
+Used by all protocols of providers; each protocol passes its check as a function.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Evidence:
 
 
 def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple[LoginTransaction, AuthenticationRequest]:
-    """Return the login that an answer belongs to. The login accepts no second answer. Raises `RequestRefused`."""
+    """Return the login to which an answer belongs. The login accepts no second answer. Raises `RequestRefused`."""
     found = request_for(host.tenant_id, state)
     if found is None:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)

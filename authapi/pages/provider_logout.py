@@ -32,7 +32,7 @@ _MEMBERS = (REQUEST, RESPONSE, "RelayState")
 
 @tenant_page("provider_logout")
 def provider_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """End the sessions that a provider asks to end, or continue a logout that a provider has answered."""
+    """End the sessions that a provider names in a logout request, or continue a logout that a provider has answered."""
     sent = _sent(request)
     if RESPONSE in sent.parameters:
         return _answered(request, host, sent)
@@ -52,7 +52,7 @@ def _sent(request: HttpRequest) -> Sent:
 
 
 def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse:
-    """Continue a logout of this service. An answer that fails the checks counts as a failed logout at the provider."""
+    """Continue a logout of this service. An answer that fails the checks is treated as a failed logout at the provider."""
     handle = sent.parameters.get("RelayState", "")
     expected = round_trips.expected(host, handle).state
     connection = Connection.objects.of(host.tenant_id).filter(pk=str(expected.get("connection", ""))).first()

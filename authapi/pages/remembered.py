@@ -11,14 +11,14 @@ from identity.models import Connection
 
 # Query parameter and value that request a form without the remembered account.
 ACCOUNT, OTHER = "account", "other"
-# Name of the form field that asks to forget the account.
+# Name of the form field with which a user removes the remembered account.
 FORGET = "forget"
 
 
 def offered_account(login: Login, connection: Connection, typed: str) -> str:
     """Return the remembered account to offer at this connection; empty if the user or the client named another account.
 
-    Empty for an invitation, too: the page shows the invited address.
+    Empty for an invitation, too, because the page then shows the invited address.
     """
     if login.invited_email:
         return ""
@@ -39,7 +39,7 @@ def remembered_name(login: Login) -> str:
 
 
 def wants_other(login: Login) -> bool:
-    """Tell whether the user has requested another account than the remembered one."""
+    """Tell whether the user has requested another account than the remembered account."""
     return login.http_request.GET.get(ACCOUNT) == OTHER
 
 

@@ -49,7 +49,7 @@ from identity.services.profile_rules import PasswordTooWeak
 
 @tenant_page("reset_password")
 def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the account name, and mail a link to its user. The response is the same if the account does not exist."""
+    """Show the form for the account name, and mail a link to the user. The response is the same if the account does not exist."""
     login, handle = opened_login(request, host)
     try:
         login.check()

@@ -1,4 +1,4 @@
-"""The page that asks whether to continue with the account that is logged in, or with another account."""
+"""The page on which a user chooses to continue with the account that is logged in, or with another account."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if session is None or login.is_half_proven:
             return flow.advance(login, handle=handle)
         if request.method != "POST":
-            # A GET shows the page even if the request is refused. The refusal is sent after the user has answered the page.
+            # A GET shows the page even if the request must be refused. The refusal is sent after the user has chosen an account.
             return render_page(login, handle, "select_account", {"user": session.user})
         if request.POST.get("answer") != session.user.user_id:
             return see_other(request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))

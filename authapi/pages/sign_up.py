@@ -152,7 +152,7 @@ def _without_password(connection: Connection, values: dict[str, str]) -> list[Pr
 
 
 def _problems(connection: Connection, refused: SignUpRefused) -> list[Problem]:
-    """Return why the account is refused. Does not reveal whether it already exists."""
+    """Return why the account is refused. Does not reveal whether the account already exists."""
     match refused.reason:
         case Reason.INVALID:
             return [Problem(_field_text(connection, name), name) for name in refused.fields]

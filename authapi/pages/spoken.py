@@ -1,4 +1,4 @@
-"""The language of a page outside a login: the language of the mailed link, otherwise that of the browser."""
+"""The language of a page outside a login: the language of the mailed link, otherwise the language of the browser."""
 
 from __future__ import annotations
 

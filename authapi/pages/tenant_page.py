@@ -46,7 +46,7 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
             host = tenant_host(request)
             with tenant_bound(host.tenant_id):
                 try:
-                    # Switch now, because the view creates texts. A page of a login switches to the language of the login.
+                    # Switch the language before the view creates texts. A page of a login later switches to the language of the login.
                     with speaking(browser_language(request, host.tenant_id, wished=request.GET.get("ui_locales", ""))):
                         return _answered(request, host, view, methods, name=name)
                 except (OperationalError, InterfaceError) as error:
@@ -70,7 +70,7 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 
 
 def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
-    """Return the error page for an unavailable database. It does not have the brand and languages of the tenant."""
+    """Return the error page for an unavailable database. The page does not have the brand and languages of the tenant."""
     # This error is expected while the database is unavailable, so the log has no traceback.
     logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
     language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT

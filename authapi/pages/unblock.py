@@ -18,7 +18,7 @@ from identity.hosts import HostMatch
 
 @tenant_page("unblock")
 def unblock_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask whether to lift the block, and lift it."""
+    """Show the page on which the user lifts the block, and lift the block on POST."""
     secret = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         if request.method == "POST":

@@ -1,7 +1,7 @@
-"""Where the browser goes after a user has opened a link of a mail.
+"""Decides where the browser is sent after a user has opened a link of a mail.
 
-The browser goes to the return URL of the ticket, with the result in parameters that the upstream system defines. Without such a URL,
-a page shows a link to the application.
+The browser is redirected to the return URL of the ticket, with the result in parameters that the upstream system defines. Without such a
+URL, a page shows a link to the application.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def result_targets(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def link_after(client: Client | None, parameters: Mapping[str, Any], *, host: HostMatch) -> ApplicationLink | None:
-    """Return the link back to the client of a ticket. If the link begins a login, it names the organization of the ticket."""
+    """Return the link back to the client of a ticket. If the link begins a login, the link names the organization of the ticket."""
     link = application_link(client, host=host)
     named = parameters.get("organization_id", "")
     if link is None or not link.begins_login or not named:

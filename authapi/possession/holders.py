@@ -66,7 +66,7 @@ def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: s
 
 
 def verified(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
-    """Do what `verify_access_token` does, for a token that may be bound. Also raises `NotHeld`.
+    """Verify an access token that may be bound, like `verify_access_token`. Also raises `NotHeld`.
 
     A token that is bound to a certificate expires with the certificate. `asked` returns the parts of the request that a proof must match.
     `asked` is not called for an unbound Bearer token.
@@ -76,7 +76,7 @@ def verified(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], As
 
 
 async def verified_async(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
-    """Do what `verified` does. The use of a proof is checked in a thread."""
+    """Do the same as `verified`, but check the use of a proof in a thread."""
     claims = await verify_access_token_async(token, host=host, takes_bound=True)
     if not claims.confirmation and scheme != DPOP:
         return claims

@@ -21,10 +21,10 @@ from authapi.token_request import TokenRequest
 
 
 def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> TokenRequest:
-    """Return the request with the thumbprint of the key that it has proven. Raises `RequestRefused`.
+    """Return the request with the thumbprint of the key that its DPoP proof has proven. Raises `RequestRefused`.
 
-    Call it for a request with the header `DPoP`, once the client is authenticated. A public client needs a nonce, because nothing else
-    proves that its request is new (contract, 3.4).
+    Call it for a request with the header `DPoP`, once the client is authenticated. A public client needs a nonce, because without a nonce
+    its request could be a replay (contract, 3.4).
     """
     request, proof = read_key(request, path=path)
     count_proof(request, proof, client)

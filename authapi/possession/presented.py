@@ -1,4 +1,4 @@
-"""Checks the DPoP proof of a request: it must be for this URL, have a nonce if needed, and not have been used before."""
+"""Checks the DPoP proof of a request: the proof must be for this URL, have a nonce if required, and not have been used before."""
 
 from __future__ import annotations
 

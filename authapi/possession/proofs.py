@@ -19,7 +19,7 @@ from joserfc.jws import JWSRegistry
 
 from authapi.possession import es256
 
-# Asymmetric algorithms only, with the key that each needs. RFC 9864 replaces `EdDSA` with `Ed25519`.
+# The accepted algorithms, all asymmetric, with the key that each algorithm needs. RFC 9864 replaces `EdDSA` with `Ed25519`.
 _KINDS: dict[str, tuple[str, str]] = {
     "ES256": ("EC", "P-256"),
     "PS256": ("RSA", ""),
@@ -55,7 +55,7 @@ class InvalidProof(ValueError):
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof for this request with a valid signature. Whether it was used before is not checked yet."""
+    """A proof for this request with a valid signature. Whether the proof was used before is not checked yet."""
 
     thumbprint: str
     jti: str

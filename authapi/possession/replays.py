@@ -1,6 +1,7 @@
-"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each of the two memories has its generation of nonces.
+"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each of these two memories of used proofs has its own
+generation of nonces.
 
-A proof that was recorded in the other memory has a nonce of the other generation, or none, so it is refused. For this, every
+A proof that was recorded in the other memory has a nonce of the other generation, or no nonce, so it is refused. For this purpose, every
 proof needs a nonce while PostgreSQL is in use, and for two minutes after the first use of a Redis without earlier records. A restarted
 server and a promoted replica may lack the latest records, so a generation belongs to one run of one server. Decision: docs/adr/0125.
 """
@@ -24,8 +25,8 @@ from authapi.possession.proofs import Proof
 from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_pool
 
-# Longer than any proof is valid. Without a nonce, a proof is valid for the minute before and the minute after its `iat`. With a nonce,
-# a proof is valid for two minutes at most.
+# How long a use is recorded: longer than any proof is valid. Without a nonce, a proof is valid for the minute before and the minute after
+# its `iat`. With a nonce, a proof is valid for two minutes at most.
 REMEMBERED_SECONDS = 150
 _OF_POSTGRESQL = "p"
 _PURPOSE = "dpop\x00"
@@ -107,7 +108,7 @@ class UsedProofs:
         successor = f"{int(time.time())}.{secrets.token_hex(8)}.{run}"
         (found,), run_of_renewal = self._asked(("EVAL", _RENEW, 1, self._name, stored, successor))
         if run_of_renewal != run or not found.decode("latin-1").endswith(f".{run}"):
-            # Another failover has just happened, so treat Redis as unavailable.
+            # The generation has changed again, because another failover has just happened. Treat Redis as unavailable.
             raise redis.RedisError("The generation of nonces changed while it was read.")
         return _generation(found.decode("latin-1"))
 

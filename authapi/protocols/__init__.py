@@ -1,4 +1,4 @@
-"""The protocols by which clients request logins. Each is an entry of the table in `authapi.login.protocol`."""
+"""The protocols with which clients request logins. Each protocol is an entry of the table in `authapi.login.protocol`."""
 
 from authapi.protocols.account.entry import ACCOUNT
 from authapi.protocols.ciba.entry import CIBA

@@ -236,7 +236,7 @@ def _chosen(visit: _Visit, kind: str) -> HttpResponse:
         return _listed(visit, trouble_of(error))
     except (AlreadyExists, Conflict, Invalid):
         return _listed(visit, Trouble(Problem(_no_kind()), 409))
-    # The user types the number of a phone first, even if another phone is still unconfirmed.
+    # For a phone, show the field for the number first, even if another phone is still unconfirmed.
     return visit.go_to(**{_AT: kind}, **({"other": "1"} if kind == PHONE else {}))
 
 
@@ -298,7 +298,7 @@ def _proof_taken(visit: _Visit) -> HttpResponse:
 
 
 def _done(visit: _Visit, done: SetUp) -> HttpResponse:
-    """Show that the factor was set up, with a new recovery code if there is one. Opening the link again does not show this page."""
+    """Show that the factor was set up, and a new recovery code if one was created. Opening the link again does not show this page."""
     place = place_after(visit.host.tenant_id, _MAIL, email=visit.setup.user.email or "")
     return _page(visit.request, visit.host, {"state": "done", "code": done.recovery_code, "place": place})
 

@@ -44,7 +44,7 @@ class Way:
 
     @property
     def address(self) -> str:
-        """The masked address of the factor. Its owner can recognize it."""
+        """The masked address of the factor. The owner of the address can recognize it."""
         return shown_address(self.factor) if self.factor is not None else ""
 
     @property

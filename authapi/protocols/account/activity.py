@@ -11,7 +11,7 @@ from authapi.protocols.account.visit import Visit
 from identity.languages import written_time
 
 _MOST_LINES = 50
-# Only events that users recognize. Exchanges of codes and tokens by applications are left out.
+# The types of log lines that users recognize. Exchanges of codes and tokens by applications are left out.
 _WORDS = {
     "s": _("Logged in"),
     "f": _("Login refused"),

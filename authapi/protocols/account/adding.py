@@ -85,12 +85,12 @@ def view_of(kind: str) -> Callable[[Visit], HttpResponse]:
 
 
 def passkey_view(visit: Visit) -> HttpResponse:
-    """Add a passkey that the browser creates. The next page asks for the name of the passkey."""
+    """Add a passkey that the browser creates. On the next page, the user names the passkey."""
     return _key_page(visit, PASSKEY)
 
 
 def name_view(visit: Visit) -> HttpResponse:
-    """Ask for the name of a passkey that was just added, and save it."""
+    """Show the form for the name of a passkey that was just added, and save the name."""
     device = visit.chosen("device") if visit.is_form else storable(visit.request.GET.get("device", ""))
     factor = _own_passkey(visit, device)
     if factor is None:
@@ -118,7 +118,7 @@ def _own_passkey(visit: Visit, device: str) -> EnrolledFactor | None:
 
 
 def _prover(visit: Visit) -> Prover:
-    """Return the prover of this session. It binds an enrollment to the session."""
+    """Return the prover of this session, which binds an enrollment to the session."""
     session = visit.session
     return Prover(
         session.user,

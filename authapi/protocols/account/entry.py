@@ -1,6 +1,6 @@
 """The account page as an entry of the table of protocols. The state contains the name of the requested page, never a URL.
 
-No client requests the login. A user opens the URL or a link, or starts an act that needs a new login.
+No client requests the login: a login begins when a user opens the URL or a link, or starts an act that requires a new login.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Do nothing: the page is not a participant. It looks up the session for each request."""
+    """Do nothing: the account page is not a participant, because it looks up the session for each request."""
     return ()
 
 

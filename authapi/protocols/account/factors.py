@@ -32,7 +32,7 @@ def offers_passkeys(visit: Visit) -> bool:
 
 
 def second_factors_view(visit: Visit) -> HttpResponse:
-    """Show the second factors, rename or remove one, or show a new recovery code once."""
+    """Show the second factors, rename or remove a factor, or show a new recovery code once."""
     if visit.is_form and visit.chosen("act") == "recovery-code":
         try:
             code = renew_recovery_code(visit.own)
@@ -48,12 +48,12 @@ def second_factors_view(visit: Visit) -> HttpResponse:
 
 
 def passkeys_view(visit: Visit) -> HttpResponse:
-    """Show the passkeys, or rename or remove one."""
+    """Show the passkeys, or rename or remove a passkey."""
     return _changed(visit, PASSKEYS) or _page(visit, "passkeys", PASSKEYS)
 
 
 def _changed(visit: Visit, kinds: Collection[str]) -> HttpResponse | None:
-    """Process the posted form and return the response; None if no form was posted. Both sections differ only in their kinds of factor."""
+    """Process the posted form and return the response; None if no form was posted. The two sections differ only in `kinds`."""
     if not visit.is_form:
         return None
     template = "passkeys" if kinds == PASSKEYS else "factors"

@@ -44,7 +44,7 @@ def view(visit: Visit) -> HttpResponse:
 
 
 def _link(visit: Visit) -> HttpResponse:
-    """Begin the login of the account to link. The next page explains the link and asks the user to confirm it."""
+    """Begin the login of the account to link. On the next page, the user confirms that the accounts are linked."""
     named = visit.chosen("link")
     connection = next((one for one in _providers(visit) if one.name == named), None)
     if connection is None:
@@ -64,7 +64,8 @@ def _shown(identity: LinkedIdentity) -> dict[str, str]:
 
 
 def _label(connection: Connection) -> str:
-    """Return the label of a login method. The name of a passwordless connection, such as `sms`, is no label for users."""
+    """Return the label of a login method. The name of a passwordless connection, such as `sms`, is not shown, because users do not
+    understand it."""
     if channel_of(connection) is not None and not connection.display_name:
         return passwordless.label_of(connection)
     return _("Continue with %(provider)s") % {"provider": _name(connection)}

@@ -175,7 +175,7 @@ def _log_in(request: HttpRequest, host: HostMatch, client: Client, state: dict[s
 def _usable_session(request: HttpRequest, host: HostMatch, client: Client) -> Session | None:
     """Return the session of the browser if this page accepts it.
 
-    The login uses the same rules: with other rules, page and login would redirect to each other forever.
+    The login uses the same rules: with different rules, page and login would redirect to each other without end.
     """
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     if session is None or all(one.pk != session.connection_id for one in client_connections(client)):
@@ -187,6 +187,6 @@ def _usable_session(request: HttpRequest, host: HostMatch, client: Client) -> Se
 
 
 def _speak_for(session: Session, request: HttpRequest) -> None:
-    """Switch to the language that the user has chosen, otherwise to that of the browser."""
+    """Switch to the language that the user has chosen, otherwise to the language of the browser."""
     header = request.headers.get("Accept-Language", "")
     speak(spoken_language(session.tenant_id, wished=own_languages(session.user), accept_language=header))

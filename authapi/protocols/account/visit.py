@@ -44,7 +44,7 @@ class Section:
     """One page of the account. `name` is part of URLs and of stored rows, so it never changes.
 
     `view` answers GET and POST. The token of a posted form has already been checked. `kept` names the fields that are preserved while
-    the user logs in again. It must not name a field with a secret.
+    the user logs in again. `kept` must not name a field with a secret.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Visit:
 
     @property
     def own(self) -> OwnAct:
-        """The act of the user on their own account."""
+        """The `OwnAct` that changes the account of this user."""
         return OwnAct(self.host, self.client, self.session, ip=address_of(self.request), user_agent=user_agent_of(self.request))
 
     @cached_property

@@ -37,7 +37,7 @@ from identity.models import Organization, User
 NAME = "ciba"
 DONE_PATH, DENIED_PATH = f"{PATH}/done", f"{PATH}/denied"
 _DENIED = "ciba_denied"
-# Refresh tokens with this scope end with the session. An approval does not belong to a session, so the scope is dropped.
+# Refresh tokens with this scope are revoked when the session ends. An approval does not belong to a session, so the scope is dropped.
 _ONLINE_SCOPE = "online_access"
 
 
@@ -47,7 +47,8 @@ def state_of(row: CibaRequest) -> dict[str, int]:
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Let only the user of the request log in. Always ask for consent: an earlier consent does not cover this request."""
+    """Return a wish that lets only the user of the request log in, and always shows the consent page: an earlier consent does not cover
+    this request."""
     row, presentation = _row(request), Presentation(form_target="'self'")
     if row is None or not request.client.allows_grant_type(GRANT):
         return Wish(presentation, RequestRefused(CibaCase.REQUEST_EXPIRED))

@@ -43,7 +43,7 @@ def take(client: Client, user: User) -> None:
 
 
 def require_guess(client: Client) -> None:
-    """Raise `RequestRefused` if a client has named too many unknown users. So it cannot search for users by guessing ids."""
+    """Raise `RequestRefused` if a client has named too many unknown users. So the client cannot search for users by guessing ids."""
     if not UNKNOWN_USERS_OF_CLIENT.has_one(client.tenant_id, client.client_id):
         raise RequestRefused(CibaCase.TOO_MANY, rate=Rate.of_empty(UNKNOWN_USERS_OF_CLIENT))
 

@@ -1,4 +1,5 @@
-"""Notifies a user of an approval request (CIBA): by a mail with a link, or through the server of the tenant, which gets the same link."""
+"""Notifies a user of an approval request (CIBA): mails a link, or sends the same link to the server of the tenant, which notifies the
+user."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ PATH = "/approve"
 PARAMETER = "ticket"
 EVENT = "backchannel_authentication.requested"
 _MAIL = "async_approval"
-# Setting of a client: the channels by which its users may be notified.
+# The client setting with the channels by which users of the client may be notified.
 _CLIENT_CHANNELS = "async_approval_notification_channels"
 
 
 def channel_for(client: Client) -> str:
-    """Return the channel for requests of this client. Raises `RequestRefused` with the missing setting."""
+    """Return the channel for requests of this client. Raises `RequestRefused` that names the missing setting."""
     notifier = sign_in_settings(client.tenant_id).notifier
     lacking = missing(client.tenant_id)
     if lacking:

@@ -90,7 +90,7 @@ def _begun(wanted: Wanted, host: HostMatch, *, user_agent: str) -> Begun:
 
 
 def _user(request: TokenRequest, client: Client, user_id: str) -> User:
-    """Return the user that a client may ask. Raises `RequestRefused`, with the same error for every reason."""
+    """Return the user from whom a client may request an approval. Raises `RequestRefused`, with the same error for every reason."""
     require_guess(client)
     user = User.objects.of(client.tenant_id).select_related("connection").filter(user_id=user_id).first() if user_id else None
     if user is not None and not user.blocked and _may_log_in(user, client):

@@ -1,7 +1,7 @@
-"""`/approve`: the URL of the link that asks a user for an approval, and the pages that show that the user has approved or denied.
+"""`/approve`: the URL of the link that a user opens to approve a request, and the pages that show that the user has approved or denied.
 
-Opening a link, for example by a mail scanner, approves nothing: the user logs in, and a page then asks for approval. Only that page shows
-the request, and only its user sees the page.
+Opening a link, for example by a mail scanner, approves nothing: the user logs in, and then approves or denies the request on a page. Only
+this page shows the request, and only its user sees the page.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ PATH = "/activate"
 DONE_PATH, DENIED_PATH = f"{PATH}/done", f"{PATH}/denied"
 _CANCELLED = "fdecc"
 _LONGEST_AGENT = 120
-# Refresh tokens with this scope end with the session. A device has no session, so the scope is dropped.
+# Refresh tokens with this scope are revoked when the session ends. A device has no session, so the scope is dropped.
 _ONLINE_SCOPE = "online_access"
 
 
@@ -44,7 +44,7 @@ def state_of(row: DeviceGrant, shown: str) -> dict[str, str | int]:
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Always ask for consent: an attacker who holds the device may have sent the user to this page (RFC 8628, 5.4)."""
+    """Return a wish that always shows the consent page: an attacker with the device may have sent the user to this page (RFC 8628, 5.4)."""
     row = _row(request)
     over = DeviceCase.CODE_EXPIRED if row is None else why_over(row, now=timezone.now())
     refusal = RequestRefused(over) if over is not None else None
@@ -111,7 +111,7 @@ def _row(request: ProtocolRequest) -> DeviceGrant | None:
 
 
 def _circumstances(request: ProtocolRequest, row: DeviceGrant) -> tuple[Circumstance, ...]:
-    """Return the facts by which a user recognizes the device. All are shown, because the device controls its own description."""
+    """Return the facts by which a user recognizes the device. All facts are shown, because the device chooses the name that it reports."""
     place = row.initial_ip or ""
     if place and row.initial_country:
         place = _("%(address)s, country %(country)s") % {"address": place, "country": row.initial_country}

@@ -1,7 +1,7 @@
 """Limits wrong user codes, so that no attacker finds the code of another user's device by guessing.
 
 Each IP address and each browser has a small limit. All browsers in which no user has logged in share one more limit. An attacker with many
-IP addresses uses up that limit, and users who have logged in before are not affected.
+IP addresses uses up only this shared limit, which does not affect users who have logged in before.
 """
 
 from __future__ import annotations

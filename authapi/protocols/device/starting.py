@@ -37,7 +37,7 @@ def started(request: TokenRequest, client: Client) -> DeviceCodes:
     scope, audience = request.text("scope") or "", request.text("audience") or ""
     _check_texts(scope, audience)
     server().check_device_request(request, client)
-    # This check runs before the user is known. It refuses an API that the client may use for no user at all.
+    # The user is unknown yet, so this check only refuses an API that the client may not use for any user.
     details = requested_details(request)
     terms_of(ProtocolRequest(request.host, client, {}), parameters_of(scope, audience), None, None, details=details)
     sender = person_behind(request, client)
@@ -60,7 +60,7 @@ def _check_texts(scope: str, audience: str) -> None:
 
 
 def _take(client: Client, ip: str) -> None:
-    """Count a new code. Raises `RequestRefused`. A client that authenticates may start many devices from one IP address."""
+    """Count a new code. Raises `RequestRefused`. The limit of the IP address applies only to a client that does not authenticate."""
     for key in customer_keys(ip, settings.TRUSTED_PROXIES) if client.is_public else ():
         _count(DEVICE_CODES_OF_PLACE.times(key.factor), client.tenant_id, key.name)
     _count(DEVICE_CODES_OF_CLIENT, client.tenant_id, client.client_id)

@@ -1,1 +1,1 @@
-"""Endpoints for old clients, one module each. A client must opt in to each (ADR 0103); new applications use none of them."""
+"""Endpoints for old clients, one module for each endpoint. A client must opt in to each endpoint (ADR 0103). New applications use none."""

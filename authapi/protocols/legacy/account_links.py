@@ -1,7 +1,7 @@
 """`GET /authorize` with `access_token`: the user of the token logs in to another account, which is then linked to that user.
 
 Linking deletes the user of the other account, whose logins then open the first account. So a page asks for consent. The user of this
-browser's session must be the user of the token. A URL that an attacker has made therefore links nothing.
+browser's session must be the user of the token, so that a URL of an attacker links nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def link_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _check_session(login: Login, user_id: str) -> Session:
-    """Return the session of this browser. Raises `RequestRefused` if it belongs to another user."""
+    """Return the session of this browser. Raises `RequestRefused` if the session belongs to another user."""
     session = login.session
     if not user_id or session is None or session.user.user_id != user_id:
         raise RequestRefused(LegacyCase.LINK_NEEDS_SESSION)

@@ -58,5 +58,5 @@ def is_registered_origin(client: Client, origin: str) -> bool:
 
 
 def is_own_page(request: LegacyRequest) -> bool:
-    """Tell whether the request comes from a page of this host. Browsers send their origin with every POST."""
+    """Tell whether the request comes from a page of this host. Browsers send the origin of the page with every POST."""
     return web_origin_of(request.host.issuer) == request.origin

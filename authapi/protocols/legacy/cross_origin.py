@@ -1,4 +1,4 @@
-"""`POST /co/authenticate`: a login form in an application of another origin. The browser then goes to `/authorize` with a ticket.
+"""`POST /co/authenticate`: checks the password from a login form of another origin. The browser then opens `/authorize` with a ticket.
 
 The application sees the password. Browsers that block third-party cookies cannot finish such a login (docs/how-to/old-clients.md).
 """
@@ -33,7 +33,7 @@ _CASES = {**CASES, Refusal.WRONG_CREDENTIALS: LegacyCase.WRONG_CREDENTIALS_OF_FO
 def authenticate(request: LegacyRequest) -> Reply:
     """Return a ticket for `/authorize`. Raises `RequestRefused`. The page can read the error if its origin is registered."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-        # Every page can post a form without a CORS preflight. JSON needs a preflight.
+        # Only JSON is accepted: a page of another origin can send it only after a CORS preflight, but can post a form without a preflight.
         raise RequestRefused(LegacyCase.JSON_NEEDED)
     client = client_named(request.host.tenant_id, request.needed("client_id"))
     if client is None:

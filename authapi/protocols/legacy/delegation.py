@@ -1,6 +1,6 @@
 """`POST /delegation`: exchanges a login at one client for an id token of another client, the target.
 
-A target lists the clients that may get tokens for it (`allowed_clients`). A client may always get a token for itself.
+The setting `allowed_clients` of a target names the clients that may get tokens for the target. A client may always get a token for itself.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
     expires_at, proven_at = claims.get("exp"), claims.get("auth_time")
     user = User.objects.of(tenant_id).select_related("connection").filter(user_id=claims["sub"]).first()
     is_own = claims["aud"] == client.client_id and isinstance(expires_at, int) and expires_at > time.time()
-    # A client outside of an organization must not learn facts of that organization.
+    # A login for an organization is not delegated: a target outside the organization must not learn facts about the organization.
     if user is None or not is_own or "org_id" in claims or not _is_session_alive(user, claims.get("sid")):
         raise RequestRefused(LegacyCase.INVALID_ID_TOKEN)
     auth_time = datetime.fromtimestamp(proven_at, tz=UTC) if isinstance(proven_at, int) else timezone.now()
@@ -102,7 +102,7 @@ def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
 
 
 def _is_session_alive(user: User, sid: Any) -> bool:
-    """Tell whether the session of a token is live. A token without a session is valid by itself."""
+    """Tell whether the session of a token is live. A token without a session needs no session."""
     if not sid:
         return True
     sessions = Session.objects.of(user.tenant_id).filter(pk=str(sid)[:32], user=user)
@@ -136,11 +136,11 @@ def _target(request: LegacyRequest, client: Client) -> Client:
 
 
 def _check(target: Client, client: Client, user: User) -> None:
-    """Raise `RequestRefused` if the user may not log in to the target, or if that login needs a page."""
+    """Raise `RequestRefused` if the user may not log in to the target, or if a login at the target needs a page."""
     check_without_pages(client, user)
     check_without_pages(target, user)
     if not target.is_first_party:
-        # A third-party client may learn who the user is only after the user's consent.
+        # A third-party client may get the identity of the user only after the user's consent.
         raise RequestRefused(LegacyCase.PAGE_NEEDED)
     if all(one.pk != user.connection_id for one in client_connections(target)):
         raise RequestRefused(LegacyCase.CONNECTION_DISABLED)

@@ -14,7 +14,7 @@ _SCHEME = "bearer"
 
 
 def impersonate(request: LegacyRequest) -> NoReturn:
-    """Raise `RequestRefused`: for a valid token, because impersonation is off; otherwise, because the token is invalid."""
+    """Raise `RequestRefused` in every case. With a valid token, the error says that impersonation is not available."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     try:
         if scheme.lower() != _SCHEME:

@@ -26,7 +26,7 @@ _WRONG_OF_FORM = {Channel.EMAIL: LegacyCase.WRONG_EMAIL_CODE_OF_FORM, Channel.SM
 
 
 def connection_of_codes(client: Client, name: str) -> Connection | None:
-    """Return the passwordless connection for the name that an old client sends; None if there is no such connection.
+    """Return the passwordless connection for the name that an old client sends; None if no such connection exists.
 
     Old clients send the strategy `email` or `sms` as the name. If a connection that uses no codes has that name, return None.
     """

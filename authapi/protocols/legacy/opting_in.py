@@ -1,4 +1,4 @@
-"""The opt-ins of a client for old endpoints. All are off by default."""
+"""The opt-ins of a client for old endpoints. All opt-ins are off by default."""
 
 from __future__ import annotations
 

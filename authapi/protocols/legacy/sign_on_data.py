@@ -31,14 +31,14 @@ def sso_data(request: LegacyRequest) -> Reply:
 
 
 def _reader(request: LegacyRequest) -> str | None:
-    """Return the origin that may read the answer, empty for a page of this host; None if the page may not read it."""
+    """Return the origin that may read the answer, empty for a page of this host; None if the page may not read the answer."""
     client = client_named(request.host.tenant_id, request.in_query("client_id"))
     if not request.origin:
         # A page of this host sends no origin with a GET. `Sec-Fetch-Site` identifies other pages without an origin.
         return "" if request.headers.get("sec-fetch-site", "same-origin") == "same-origin" else None
     if is_own_page(request):
         return ""
-    # A third-party application may learn who the user is only after the user's consent.
+    # A third-party application may get the identity of the user only after the user's consent.
     may_know = client is not None and client.is_first_party and takes_own_forms(client)
     return request.origin if may_know and client is not None and is_registered_origin(client, request.origin) else None
 

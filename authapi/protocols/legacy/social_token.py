@@ -1,7 +1,7 @@
 """`POST /oauth/access_token`: a mobile application exchanges a token of a social provider for tokens of this service.
 
-A token does not show to which application it was issued, so this service asks the provider. Otherwise another application that got a user's
-token could log in here as that user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
+A token does not show to which application it was issued, so this service asks the provider. Without this check, another application that
+got a token of a user could log in here as this user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CASES: dict[Case, LegacyCase] = {
 
 
 def social_token(request: LegacyRequest) -> Reply:
-    """Return tokens for the user of a provider's token. Raises `RequestRefused`; the log of the tenant has the reason."""
+    """Return tokens for the user of a provider's token. Raises `RequestRefused`; the log of the tenant contains the reason."""
     client = named_client(request)
     require_grant(client, SOCIAL_TOKEN)
     token = request.needed("access_token")

@@ -21,7 +21,7 @@ def for_profile(request: LegacyRequest) -> LegacyRequest:
 
 
 def sender_of_device(request: LegacyRequest, sender: Sender) -> Sender:
-    """Return `sender` with the device name from the request. Users and administrators recognize a refresh token by this name."""
+    """Return `sender` with the device name from the request, by which users and administrators recognize a refresh token."""
     return replace(sender, user_agent=request.text("device") or sender.user_agent)
 
 

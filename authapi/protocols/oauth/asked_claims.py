@@ -24,7 +24,7 @@ class AskedClaims:
     """The claims that a request names. Unknown claims are ignored (5.5).
 
     `subjects` are the ids of the users who may log in. `contexts` are the values requested for `acr`, best first. With `requires_context`,
-    a login that meets none of these contexts fails. With `wants_context`, the request names `acr` without values.
+    a login that meets none of these contexts fails. `wants_context` tells that the request names `acr` without values.
     """
 
     id_token: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def _subjects(*members: Mapping[str, dict[str, Any] | None]) -> frozenset[str]:
         return frozenset()
     common = frozenset.intersection(*wanted)
     if not common:
-        raise ClaimsMalformed("The parameter claims asks for two users at once.")
+        raise ClaimsMalformed("The parameter claims names two different users in id_token and userinfo.")
     return common
 
 

@@ -27,13 +27,13 @@ class ClientFacts:
     requires_push: bool = False
     requires_signature: bool = False
     level: str = NO_LEVEL
-    # Whether `resource` names an API if there is no audience.
+    # Whether `resource` names the API if the request names no audience.
     reads_resource: bool = False
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a success or an error is sent: a registered URL, a response mode, and the request's state."""
+    """Where the response is sent, for a success or an error: a registered URL, a response mode, and the `state` of the request."""
 
     redirect_uri: str
     mode: str
@@ -48,7 +48,8 @@ class Target:
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """A request that may be answered. Absent texts are empty; for `state` and `audience`, absent (None) and empty differ."""
+    """A request that may be answered. An absent text is empty. An absent `state` or `audience` is None, because an empty value has another
+    meaning."""
 
     target: Target
     client_id: str
@@ -69,7 +70,7 @@ class AuthorizationRequest:
     screen_hint: str = ""
     ui_locales: str = ""
     id_token_hint: str = field(default="", repr=False)
-    # These details are requested besides scopes. They are parsed, but not yet checked against the API.
+    # The authorization details of the request, parsed, but not yet checked against the API.
     details: tuple[Detail, ...] = field(default=(), repr=False)
     claims: AskedClaims = field(default=NONE, repr=False)
     acr_values: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from foundation.outbound.session import outbound_session
 
 _SECONDS = 8.0
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-# Status codes of temporary refusals. With any other 4xx, the client refuses this token permanently.
+# Status codes of temporary refusals. After any other 4xx, the notice is not sent again: the client would refuse it again.
 _PASSING = frozenset({408, 425, 429})
 
 
@@ -21,7 +21,7 @@ def send_notice(notice_id: int) -> None:
 
     1. Claim the notice, so that no other worker sends it for half a minute.
     2. Create a token and post it, outside of a transaction.
-    3. Settle the notice, postpone it, or give it up.
+    3. Mark the notice as delivered, postpone it, or give it up.
     """
     claim = claim_notice(notice_id)
     if claim is None:

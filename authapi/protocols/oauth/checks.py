@@ -1,4 +1,4 @@
-"""The checks of an authorization request whose redirect URL is trusted. Refusals come from the table of error cases.
+"""The checks of an authorization request whose redirect URL is trusted. A refusal is a row of the table of error cases.
 
 The engine (`oauthlib`) calls the checks in its own order (`validate_authorization_request` of its grants). Each check returns, or raises a
 refusal with a text of this service. So the engine never raises its own refusal for the same error. The checks use no database.
@@ -27,7 +27,7 @@ RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")
 _REPEATABLE = "resource"
 PROMPTS = frozenset({"none", "login", "consent", "select_account", "create"})
-# The maximum length that fits in the row of a code.
+# The maximum length of a nonce that fits in the row of a code.
 _LONGEST_NONCE = 255
 # RFC 7636, 4.1 and 4.2.
 _CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}
@@ -42,7 +42,7 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
     """The checks that the engine calls for an authorization request."""
 
     def validate_client_id(self, client_id: str, request: Any, *args: Any, **kwargs: Any) -> bool:
-        # The client of this tenant is set before the engine runs. The toolkit would search the id in all tenants.
+        # The client of this tenant is set before the engine runs, because the toolkit would search the id in all tenants.
         return request.client is not None
 
     def validate_response_type(
@@ -62,7 +62,8 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
         return True
 
     def is_pkce_required(self, client_id: str, request: AuthorizationCall) -> bool:
-        """Refuse an invalid challenge. A public client must send a challenge. Only clients that are registered for it may use `plain`.
+        """Refuse an invalid challenge. A public client must send a challenge. Only a client whose settings allow the method `plain` may use
+        it.
 
         Called only for requests with a code. The engine itself accepts `plain` from every client, and every text as challenge.
         """
@@ -120,7 +121,7 @@ def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_au
 
 
 def _check_channel(request: AuthorizationCall) -> None:
-    """Refuse a request that was not pushed or not signed, if its client or tenant demands that."""
+    """Refuse a request that was not pushed or not signed, if its client or tenant requires this."""
     if request.client.requires_push and not request.is_pushed:
         raise RequestRefused(OAuthCase.PUSH_REQUIRED)
     if request.client.requires_signature and not request.is_signed:
@@ -137,10 +138,10 @@ def _check_key(request: AuthorizationCall) -> None:
 
 
 def check_login(request: AuthorizationCall) -> dict[str, Any]:
-    """Refuse demands that a login cannot meet. Runs after all other checks.
+    """Refuse a request with requirements that no login can meet. Runs after all other checks.
 
     The engine's own OpenID Connect grants would check here, for `prompt=none`, whether the user is logged in and has consented. This
-    service decides that later (`authapi.login.decision`). The engine also does not support the prompt `create`.
+    service checks the session and the consent later (`authapi.login.decision`). The engine also does not support the prompt `create`.
     """
     request.prompts = _prompts(request.text("prompt"))
     request.max_age = _max_age(request.text("max_age"))
@@ -169,7 +170,7 @@ def _challenge(request: AuthorizationCall) -> tuple[str | None, str | None]:
     if method not in _CHALLENGES or (method == "plain" and not request.client.takes_plain):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The code_challenge_method must be S256.")
     if not _CHALLENGES[method].fullmatch(challenge):
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The code_challenge is not one of the method {method}.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The code_challenge is not valid for the method {method}.")
     return challenge, method
 
 

@@ -169,7 +169,7 @@ def test_a_repeated_parameter_is_refused(name: str) -> None:
         ({"response_mode": "jwt"}, "Unsupported response mode: jwt"),
         ({"response_type": "token", "response_mode": "query"}, "The response mode query cannot carry tokens."),
         ({"code_challenge_method": "S512"}, "The code_challenge_method must be S256."),
-        ({"code_challenge": "short"}, "The code_challenge is not one of the method S256."),
+        ({"code_challenge": "short"}, "The code_challenge is not valid for the method S256."),
         ({"max_age": "1e3"}, "The max_age must be a number of seconds."),
         ({"prompt": "none login"}, "The prompt none excludes other prompts."),
         ({"dpop_jkt": "short"}, "The dpop_jkt is not the thumbprint of a key."),
